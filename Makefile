@@ -1,0 +1,70 @@
+# The README shows the first two targets. OUT: where `make gpu` writes. PYTHON: which Python to use.
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= gpu-report
+SECONDS_ON_GPU ?= 120
+
+BIN := $(VENV)/bin
+TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
+SOURCES := $(shell find cpp kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test gpu bench sanitize lint docs format clean
+.DEFAULT_GOAL := demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet '.[test]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	@echo '== The model of the H200 and the ladder below it, on recorded traces'
+	$(BIN)/tbsched verify $(TRACES) --policy all
+	@echo
+	@echo '== A weaker predictor, "most room", against the traces recorded on the H200'
+	$(BIN)/tbsched fuzz --oracle tests/traces/h200/rall.jsonl.xz --predictor h200 \
+	  --policy most_room --max-examples 500 --seed 1; test $$? -eq 1
+	@echo
+	@echo '== The same predictor against Algorithm 1 on the RTX 3090'
+	$(BIN)/tbsched fuzz --oracle rtx3090/algorithm1 --predictor rtx3090 \
+	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -m 'not gpu'
+
+# Offline: builds with what is installed, into a folder of its own.
+gpu:
+	mkdir -p $(OUT)
+	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
+	$(PYTHON) tests/hardware/run_all.py --out $(OUT) --seconds $(SECONDS_ON_GPU)
+
+bench: $(VENV)/.installed
+	$(BIN)/python tests/bench/run_all.py
+
+# The invalid inputs and the unit tests of the core, with the sanitizers built in.
+sanitize: $(BIN)/python
+	$(BIN)/python -m pip install --quiet '.[test]' 'scikit-build-core>=1.0' 'pybind11>=3.0' ninja cmake
+	$(BIN)/python tests/sanitize.py
+
+lint: $(BIN)/python
+	$(BIN)/python -m pip install --quiet ruff mypy clang-format==20.1.0 numpy rich typer hypothesis pytest matplotlib
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
+
+format: $(BIN)/python
+	$(BIN)/python -m pip install --quiet ruff clang-format==20.1.0
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
+
+# Regenerates the generated tables, stubs and headers in place.
+docs: $(VENV)/.installed
+	-$(BIN)/python -m pytest -q tests/repo
+	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
+
+clean:
+	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,184 @@
+// tbsched._core: the predictor for Python. Specs and sequences come validated from the Python side.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "engine/predict.h"
+#include "policy/policy.h"
+
+namespace py = pybind11;
+
+// A sequence is built event by event; it is never converted from a list.
+PYBIND11_MAKE_OPAQUE(tbsched::Sequence)
+
+namespace tbsched {
+namespace {
+
+// The vector's memory becomes the array's, without a copy.
+py::array_t<int32_t> to_array(std::vector<int32_t>&& values) {
+  auto owned = std::make_unique<std::vector<int32_t>>(std::move(values));
+  const py::capsule keeper(owned.get(),
+                           [](void* data) { delete static_cast<std::vector<int32_t>*>(data); });
+  const std::vector<int32_t>& kept = *owned.release();
+  return py::array_t<int32_t>(static_cast<py::ssize_t>(kept.size()), kept.data(), keeper);
+}
+
+const PolicyRow& policy_named(const std::string& name) {
+  if (const PolicyRow* const row = find_policy(name)) return *row;
+  std::ostringstream message;
+  message << "policy: '" << name << "' is unknown; there are";
+  const char* separator = " ";
+  for (const PolicyRow& row : policy_table()) {
+    message << std::exchange(separator, ", ") << row.name;
+  }
+  throw py::value_error(message.str());
+}
+
+// What limits the blocks that are not placed, in Python's words.
+py::object words(const Refusal refusal) {
+  return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
+}
+
+py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
+                           const std::string& policy, const InitialState state) {
+  const PolicyRow& row = policy_named(policy);
+  std::vector<LaunchTrace> traces;
+  {
+    const py::gil_scoped_release unlocked;
+    traces = predict(spec, sequence, row, state);
+  }
+  py::list result;
+  for (LaunchTrace& trace : traces) {
+    result.append(py::make_tuple(to_array(std::move(trace.smid)),
+                                 to_array(std::move(trace.final_smid)), words(trace.limiter)));
+  }
+  return result;
+}
+
+py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
+                              const std::string& policy, const InitialState state) {
+  py::list result;
+  for (const auto& rooms : capacities(spec, sequence, policy_named(policy), state)) {
+    std::vector<int32_t> blocks;
+    py::tuple limiters(rooms.size());
+    for (size_t sm = 0; sm < rooms.size(); ++sm) {
+      blocks.push_back(rooms[sm].blocks);
+      limiters[sm] = name(rooms[sm].limiter);
+    }
+    result.append(py::make_tuple(to_array(std::move(blocks)), limiters));
+  }
+  return result;
+}
+
+py::list policies_in_python() {
+  py::list rows;
+  for (const PolicyRow& row : policy_table()) {
+    rows.append(py::make_tuple(row.name, row.summary, row.source));
+  }
+  return rows;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The predictor: state of the SMs, policies and the loop over events.";
+
+  py::class_<Mechanisms>(module, "Mechanisms")
+      .def(py::init([](const bool strict_round_robin, const bool warp_skip,
+                       const bool contiguous_registers, const bool contiguous_shared_memory,
+                       const bool shared_memory_configuration,
+                       const bool explicit_carveout_is_upper_bound,
+                       const bool local_memory_configuration, const bool head_of_line) {
+             const auto layout = [](const bool contiguous) {
+               return contiguous ? Layout::contiguous : Layout::pooled;
+             };
+             return Mechanisms{.strict_round_robin = strict_round_robin,
+                               .warp_skip = warp_skip,
+                               .registers = layout(contiguous_registers),
+                               .shared_memory = layout(contiguous_shared_memory),
+                               .shared_memory_configuration = shared_memory_configuration,
+                               .explicit_carveout_is_upper_bound = explicit_carveout_is_upper_bound,
+                               .local_memory_configuration = local_memory_configuration,
+                               .head_of_line = head_of_line};
+           }),
+           py::kw_only(), py::arg("strict_round_robin"), py::arg("warp_skip"),
+           py::arg("contiguous_registers"), py::arg("contiguous_shared_memory"),
+           py::arg("shared_memory_configuration"), py::arg("explicit_carveout_is_upper_bound"),
+           py::arg("local_memory_configuration"), py::arg("head_of_line"));
+
+  py::class_<DeviceSpec>(module, "DeviceSpec")
+      .def(py::init([](std::string name, std::vector<int32_t> tpc_of_sm,
+                       std::vector<int32_t> gpc_of_sm, std::vector<int32_t> sm_preference,
+                       const int32_t processing_blocks, const int32_t blocks_per_sm,
+                       const int32_t warps_per_sm, const int32_t registers_per_sm,
+                       const int32_t register_unit, const int32_t shared_memory_unit,
+                       const int32_t shared_memory_reserve,
+                       std::vector<int32_t> shared_memory_configurations,
+                       const int32_t local_memory_initial, const Mechanisms& mechanisms) {
+             return DeviceSpec{
+                 .name = std::move(name),
+                 .topology = {std::move(tpc_of_sm), std::move(gpc_of_sm), std::move(sm_preference)},
+                 .processing_blocks = processing_blocks,
+                 .blocks_per_sm = blocks_per_sm,
+                 .warps_per_sm = warps_per_sm,
+                 .registers_per_sm = registers_per_sm,
+                 .register_unit = register_unit,
+                 .shared_memory_unit = shared_memory_unit,
+                 .shared_memory_reserve = shared_memory_reserve,
+                 .shared_memory_configurations = std::move(shared_memory_configurations),
+                 .local_memory_initial = local_memory_initial,
+                 .mechanisms = mechanisms};
+           }),
+           py::kw_only(), py::arg("name"), py::arg("tpc_of_sm"), py::arg("gpc_of_sm"),
+           py::arg("sm_preference"), py::arg("processing_blocks"), py::arg("blocks_per_sm"),
+           py::arg("warps_per_sm"), py::arg("registers_per_sm"), py::arg("register_unit"),
+           py::arg("shared_memory_unit"), py::arg("shared_memory_reserve"),
+           py::arg("shared_memory_configurations"), py::arg("local_memory_initial"),
+           py::arg("mechanisms"));
+
+  py::class_<InitialState>(module, "InitialState")
+      .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
+
+  py::class_<Sequence>(module, "Sequence")
+      .def(py::init<>())
+      .def(
+          "launch",
+          [](Sequence& self, const int32_t blocks, const int32_t threads, const int32_t registers,
+             const int32_t shared_memory, const int32_t local_memory,
+             const std::optional<int32_t> carveout, const int32_t cluster,
+             const std::optional<int32_t> stream, const int32_t priority) {
+            self.emplace_back(Launch{.blocks = blocks,
+                                     .threads = threads,
+                                     .registers = registers,
+                                     .shared_memory = shared_memory,
+                                     .local_memory = local_memory,
+                                     .carveout = carveout,
+                                     .cluster = cluster,
+                                     .stream = stream,
+                                     .priority = priority});
+          },
+          py::arg("blocks"), py::arg("threads"), py::arg("registers"), py::arg("shared_memory"),
+          py::arg("local_memory"), py::arg("carveout").none(true), py::arg("cluster"),
+          py::arg("stream").none(true), py::arg("priority"))
+      .def(
+          "release",
+          [](Sequence& self, const int32_t launch) {
+            self.emplace_back(Release{.launch = launch});
+          },
+          py::arg("launch"));
+
+  module.def("predict", &predict_in_python, py::arg("spec"), py::arg("sequence"), py::arg("policy"),
+             py::arg("state"),
+             "A list of (smid, final_smid, limiter) per launch; the arrays are int32 (blocks,).");
+  module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
+             py::arg("policy"), py::arg("state"),
+             "A list of (blocks, limiter) per launch; both are per SM.");
+  module.def("policies", &policies_in_python, "The policy table: (name, summary, source) per row.");
+}
+
+}  // namespace tbsched

@@ -1,0 +1,98 @@
+#include "cuda/gpu.h"
+
+#include <string>
+
+#include "cuda/error.h"
+#include "cuda/launch_worker.h"
+#include "cuda/plan.h"
+#include "cuda/probe.h"
+#include "cuda/resources.h"
+#include "cuda/verdict.h"
+
+namespace tbsched::cuda {
+namespace {
+
+constexpr int kAttempts = 3;
+
+std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
+  std::vector<Evidence> evidence;
+  evidence.reserve(launches.size());
+  for (const PlannedLaunch& planned : launches) {
+    evidence.push_back({.records = planned.records, .warp_slots = planned.warp_slots});
+  }
+  return evidence;
+}
+
+}  // namespace
+
+struct Gpu::Resources {
+  Resources(const Context& context, const bool from_ptx)
+      : probe(context, from_ptx), arena(context.driver()) {}
+
+  Probe probe;
+  StreamPool streams;
+  Arena arena;
+  LaunchWorker worker;
+};
+
+Gpu::Gpu(const int32_t index, const bool from_ptx)
+    : context_(index), resources_(std::make_unique<Resources>(context_, from_ptx)) {}
+
+Gpu::~Gpu() {
+  try {
+    const CurrentContext current(context_);
+    resources_.reset();
+  } catch (const CudaFailure&) {
+    // The driver is gone already, as at the end of a process; so is what it gave.
+  }
+}
+
+std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
+  if (!drained_in_order_) {
+    // Where blocks go depends on how the blocks before them left. Start from the usual state.
+    Launch everywhere;
+    everywhere.blocks = context_.properties().sms;
+    observe_surely({everywhere}, options);
+  }
+  return observe_surely(sequence, options);
+}
+
+std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
+                                                const RunOptions& options) {
+  if (!idle_) {
+    throw CudaFailure("cuStreamQuery", context_.driver().name_of(CUDA_ERROR_NOT_READY),
+                      "blocks of an earlier run never left; only a new process can go on");
+  }
+  const CurrentContext current(context_);
+  resources_->probe.trim();
+  std::vector<PlannedLaunch> launches =
+      plan_launches(sequence, context_, resources_->probe, resources_->streams);
+  std::string doubt;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    resources_->arena.lay_out(launches, options.warp_slots, hold_ticks(options.deadline));
+    drained_in_order_ = false;
+    Run run(context_, resources_->worker, launches, options, idle_);
+    run.perform(sequence);
+    drained_in_order_ = run.in_order();
+    Verdict verdict = judge(sequence, evidence_of(launches), context_.properties().sms);
+    if (verdict.doubt.empty()) return std::move(verdict.launches);
+    doubt = std::move(verdict.doubt);
+  }
+  throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
+                 doubt);
+}
+
+int32_t Gpu::resident(const Launch& launch) {
+  const CurrentContext current(context_);
+  return cuda::resident(context_, resources_->probe.variant(launch.registers, launch.local_memory),
+                        launch);
+}
+
+std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
+  const CurrentContext current(context_);
+  const ProbeFunction& function = resources_->probe.variant(launch.registers, launch.local_memory);
+  return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
+          function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,124 @@
+#include "cuda/plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <variant>
+
+#include "cuda/limits.h"
+
+namespace tbsched::cuda {
+namespace {
+
+constexpr size_t kLineBytes = 128;    // two release flags never share a cache line
+constexpr size_t kMostStreams = 128;  // of one priority; as many grids can be resident
+
+constexpr size_t round_up(const size_t size, const size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+size_t warps_of(const Launch& launch) {
+  return static_cast<size_t>((launch.threads + 31) / 32) * static_cast<size_t>(launch.blocks);
+}
+
+// Gives each launch without a stream number a stream of its own, the same one in every run.
+class StreamChoice {
+ public:
+  size_t index_for(const size_t number, const Launch& launch) {
+    auto& used = used_[launch.priority];
+    if (launch.stream) {
+      const auto known = numbered_.find(*launch.stream);
+      if (known != numbered_.end()) return known->second;
+    }
+    const size_t index = next_free(used);
+    used[index] = launch.stream ? kForever : static_cast<int64_t>(number);
+    if (launch.stream) numbered_[*launch.stream] = index;
+    return index;
+  }
+
+  void release(const size_t number) {
+    for (auto& [priority, used] : used_) {
+      std::replace(used.begin(), used.end(), static_cast<int64_t>(number), kFree);
+    }
+  }
+
+ private:
+  static constexpr int64_t kFree = -1;
+  static constexpr int64_t kForever = -2;
+
+  // A new stream while there are few, then the first whose launch has been released.
+  static size_t next_free(std::vector<int64_t>& used) {
+    if (used.size() < kMostStreams) {
+      used.push_back(kFree);
+      return used.size() - 1;
+    }
+    const auto free = std::find(used.begin(), used.end(), kFree);
+    return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMostStreams - 1;
+  }
+
+  std::map<int32_t, std::vector<int64_t>> used_;  // by priority: the launch in each stream
+  std::map<int32_t, size_t> numbered_;
+};
+
+}  // namespace
+
+std::vector<PlannedLaunch> plan_launches(const Sequence& sequence, const Context& context,
+                                         Probe& probe, StreamPool& streams) {
+  check_limits(sequence, context);
+  std::vector<PlannedLaunch> planned;
+  StreamChoice choice;
+  for (const Event& event : sequence) {
+    if (const auto* const release = std::get_if<Release>(&event)) {
+      choice.release(static_cast<size_t>(release->launch));
+      continue;
+    }
+    const auto& launch = std::get<Launch>(event);
+    const size_t number = planned.size();
+    ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
+    check_resident(number, launch, resident(context, function, launch));
+    const Stream& stream =
+        streams.at(context.driver(), launch.priority, choice.index_for(number, launch));
+    PlannedLaunch& next = planned.emplace_back();
+    next.launch = launch;
+    next.function = &function;
+    next.stream = stream.handle();
+  }
+  return planned;
+}
+
+void Arena::lay_out(const std::span<PlannedLaunch> launches, const bool warp_slots,
+                    const uint32_t hold_ticks) {
+  size_t size = launches.size() * kLineBytes;
+  for (const PlannedLaunch& planned : launches) {
+    size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
+    if (warp_slots) size += round_up(warps_of(planned.launch) * sizeof(int32_t), kLineBytes);
+  }
+  if (!memory_ || memory_->bytes().size() < size) {
+    const size_t grown = memory_ ? 2 * memory_->bytes().size() : size_t{1} << 20;
+    memory_.reset();
+    memory_ = std::make_unique<MappedMemory>(driver_, std::max(size, grown));
+  }
+  std::byte* next = memory_->bytes().data();
+  std::memset(next, 0, size);
+  const auto take = [&next]<typename Value>(const size_t count, Value*) {
+    auto* const begin = reinterpret_cast<Value*>(next);
+    next += round_up(count * sizeof(Value), kLineBytes);
+    return std::span<Value>(begin, count);
+  };
+  for (PlannedLaunch& planned : launches) {
+    planned.release = take(1, static_cast<uint32_t*>(nullptr)).data();
+    planned.records =
+        take(static_cast<size_t>(planned.launch.blocks), static_cast<BlockRecord*>(nullptr));
+    if (warp_slots) {
+      planned.warp_slots = take(warps_of(planned.launch), static_cast<int32_t*>(nullptr));
+    }
+    planned.arguments = {
+        .records = memory_->on_device(planned.records.data()),
+        .warp_slots = memory_->on_device(planned.warp_slots.data()),
+        .release = memory_->on_device(planned.release),
+        .hold_ticks = hold_ticks,
+    };
+  }
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,100 @@
+// What is taken from a context and given back. Each needs the context to be current.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cuda/driver.h"
+
+namespace tbsched::cuda {
+
+class Module {
+ public:
+  Module(const Driver& driver, const std::span<const std::byte> image) : driver_(driver) {
+    driver_.module_load_data(&handle_, image.data());
+  }
+  ~Module() { driver_.module_unload.code(handle_); }
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  CUfunction function(const char* const name) const {
+    CUfunction function = nullptr;
+    driver_.module_get_function(&function, handle_, name);
+    return function;
+  }
+
+ private:
+  const Driver& driver_;
+  CUmodule handle_ = nullptr;
+};
+
+// Pinned host memory that the GPU reads and writes.
+class MappedMemory {
+ public:
+  MappedMemory(const Driver& driver, const size_t size) : driver_(driver) {
+    void* memory = nullptr;
+    driver_.host_alloc(&memory, size, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+    bytes_ = {static_cast<std::byte*>(memory), size};
+    driver_.host_device_pointer(&device_, memory, 0);
+  }
+  ~MappedMemory() { driver_.host_free.code(bytes_.data()); }
+  MappedMemory(const MappedMemory&) = delete;
+  MappedMemory& operator=(const MappedMemory&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+  // Where the GPU sees `host`, which points into bytes(). Null stays null.
+  template <typename Value>
+  Value* on_device(Value* const host) const {
+    if (host == nullptr) return nullptr;
+    const auto offset = reinterpret_cast<const std::byte*>(host) - bytes_.data();
+    return reinterpret_cast<Value*>(device_ + static_cast<size_t>(offset));
+  }
+
+ private:
+  const Driver& driver_;
+  std::span<std::byte> bytes_;
+  CUdeviceptr device_ = 0;
+};
+
+class Stream {
+ public:
+  Stream(const Driver& driver, const int32_t priority) : driver_(driver) {
+    driver_.stream_create(&handle_, CU_STREAM_NON_BLOCKING, priority);
+  }
+  ~Stream() { driver_.stream_destroy.code(handle_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  CUstream handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  CUstream handle_ = nullptr;
+};
+
+// Streams of one priority, made when first needed and kept.
+class StreamPool {
+ public:
+  const Stream& at(const Driver& driver, const int32_t priority, const size_t index) {
+    auto& streams = streams_[priority];
+    while (streams.size() <= index) streams.push_back(std::make_unique<Stream>(driver, priority));
+    return *streams[index];
+  }
+
+  template <typename Visitor>
+  void for_each(const Visitor& visit) const {
+    for (const auto& [priority, streams] : streams_) {
+      for (const auto& stream : streams) visit(*stream);
+    }
+  }
+
+ private:
+  std::map<int32_t, std::vector<std::unique_ptr<Stream>>> streams_;
+};
+
+}  // namespace tbsched::cuda

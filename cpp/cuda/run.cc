@@ -1,0 +1,240 @@
+#include "cuda/run.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <variant>
+
+#include "cuda/error.h"
+
+namespace tbsched::cuda {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A launch call that has not returned for so long is taken to be blocked by the held blocks.
+constexpr auto kCallPatience = milliseconds(30);
+constexpr auto kBetweenInterrupts = milliseconds(5);
+constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
+constexpr auto kNap = microseconds(50);
+// A block that the host saw end lingers a little, then leaves; its room is free after that.
+constexpr auto kExit = microseconds(20);
+constexpr auto kHoldBeyondDeadline = seconds(1);
+constexpr auto kDrainBeyondHold = seconds(4);
+
+BlockState state_of(BlockRecord& record) {
+  return std::atomic_ref(record.state).load(std::memory_order_acquire);
+}
+
+// Counts the blocks that have come as far as `state`. Blocks start and end roughly in order:
+// `prefix` is how many of the first have been seen there already.
+size_t count_at(const std::span<BlockRecord> records, const BlockState state, size_t& prefix) {
+  const auto there = [state](BlockRecord& record) { return state_of(record) >= state; };
+  while (prefix < records.size() && there(records[prefix])) ++prefix;
+  return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
+}
+
+// Too short a time to sleep.
+void let_blocks_exit() {
+  const auto until = std::chrono::steady_clock::now() + kExit;
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+void launch_probe(const Context& context, PlannedLaunch& planned) {
+  const CurrentContext current(context);
+  planned.function->prepare(planned.launch);
+  const LaunchConfiguration configuration(planned.launch, planned.stream);
+  std::array<void*, 1> arguments{&planned.arguments};
+  context.driver().launch_kernel(&configuration.config, planned.function->handle(),
+                                 arguments.data(), nullptr);
+}
+
+}  // namespace
+
+uint32_t hold_ticks(const std::chrono::nanoseconds deadline) {
+  const std::chrono::nanoseconds hold = deadline + kHoldBeyondDeadline;
+  return static_cast<uint32_t>((hold.count() >> kHoldTickBits) + 1);
+}
+
+Run::Run(const Context& context, LaunchWorker& worker, const std::span<PlannedLaunch> launches,
+         const RunOptions& options, bool& idle)
+    : context_(context),
+      worker_(worker),
+      launches_(launches),
+      options_(options),
+      idle_(idle),
+      deadline_(Clock::now() + options.deadline),
+      progress_(launches.size()) {}
+
+Run::~Run() {
+  if (!idle_ && !abandoned_) abandon();
+}
+
+void Run::perform(const Sequence& sequence) {
+  try {
+    size_t number = 0;
+    for (const Event& event : sequence) {
+      if (const auto* const target = std::get_if<Release>(&event)) {
+        release(static_cast<size_t>(target->launch));
+      } else {
+        launch(number++);
+      }
+    }
+    clean_up();
+    synchronise();
+  } catch (const DeadlineExceeded&) {
+    abandon();
+    if (!idle_) throw;
+    // A fault on the device looks like blocks that never start; the driver's word is better.
+    const CUresult result = query_streams();
+    if (result == CUDA_SUCCESS) throw;
+    const Driver& driver = context_.driver();
+    throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+  }
+}
+
+void Run::launch(const size_t number) {
+  idle_ = false;
+  progress_[number].submitted = true;
+  worker_.submit(
+      [&context = context_, &planned = launches_[number]] { launch_probe(context, planned); });
+  wait([](const Count& count) { return count.waiting == 0; });
+}
+
+void Run::release(const size_t number) {
+  let_go(number);
+  wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+  let_blocks_exit();
+}
+
+// Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
+void Run::clean_up() {
+  waited_for_room_ = look().waiting != 0;
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    if (progress_[number].released) continue;
+    let_go(number);
+    const size_t blocks = launches_[number].records.size();
+    wait([&](const Count&) { return progress_[number].ended == blocks; });
+    let_blocks_exit();
+  }
+  wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+}
+
+template <typename Done>
+bool Run::wait(const Done& done) {
+  Count last = look();
+  auto moved = Clock::now();
+  auto asked = moved;
+  while (!done(last)) {
+    worker_.rethrow();
+    const auto now = Clock::now();
+    if (now >= deadline_) throw DeadlineExceeded(where_it_stands());
+    if (now - asked >= kBetweenInterrupts) {
+      options_.interrupted();
+      asked = now;
+    }
+    if (const Count count = look(); count != last) {
+      last = count;
+      moved = now;
+    } else if (patience_over(count, now - moved)) {
+      return false;
+    }
+    if (now - moved < kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+  worker_.rethrow();
+  return true;
+}
+
+bool Run::patience_over(const Count& count, const Clock::duration still) const {
+  // With nothing held, what waits cannot wait for room: it will come. So will an exit.
+  if (count.held == 0 || count.leaving != 0) return false;
+  return still >= (worker_.busy() ? std::max<Clock::duration>(options_.settle, kCallPatience)
+                                  : options_.settle);
+}
+
+Run::Count Run::look() {
+  // First, so that a call that returns in between is news the next time.
+  Count count{.returned = worker_.returned()};
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    Progress& progress = progress_[number];
+    if (!progress.submitted) break;
+    const std::span<BlockRecord> records = launches_[number].records;
+    if (progress.started < records.size()) {
+      progress.started = count_at(records, BlockState::started, progress.started_prefix);
+    }
+    if (progress.released && progress.ended < records.size()) {
+      progress.ended = count_at(records, BlockState::ended, progress.ended_prefix);
+    }
+    // A block may start and end between the two counts.
+    progress.started = std::max(progress.started, progress.ended);
+    count.waiting += records.size() - progress.started;
+    (progress.released ? count.leaving : count.held) += progress.started - progress.ended;
+  }
+  return count;
+}
+
+void Run::let_go(const size_t number) {
+  progress_[number].released = true;
+  std::atomic_ref(*launches_[number].release).store(1, std::memory_order_release);
+}
+
+void Run::synchronise() {
+  CUresult result = CUDA_ERROR_NOT_READY;
+  while (worker_.busy() || (result = query_streams()) == CUDA_ERROR_NOT_READY) {
+    if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
+    std::this_thread::yield();
+  }
+  if (result != CUDA_SUCCESS) {
+    const Driver& driver = context_.driver();
+    throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+  }
+  idle_ = true;
+}
+
+// The way out when something went wrong: everything at once, and no driver call before the worker
+// is back from its own.
+void Run::abandon() noexcept {
+  abandoned_ = true;
+  worker_.cancel();
+  for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
+  const auto hold = options_.deadline + kHoldBeyondDeadline;
+  const auto limit = Clock::now() + hold + kDrainBeyondHold;
+  while (Clock::now() < limit) {
+    if (!worker_.busy() && query_streams() != CUDA_ERROR_NOT_READY) {
+      worker_.cancel();  // and with it an error of the call that was under way
+      idle_ = true;
+      return;
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+CUresult Run::query_streams() const {
+  for (const PlannedLaunch& planned : launches_) {
+    const CUresult result = context_.driver().stream_query.code(planned.stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+std::string Run::where_it_stands() const {
+  const auto given = std::chrono::duration_cast<milliseconds>(options_.deadline).count();
+  std::string text = "observe: not done after " + std::to_string(given) + " ms";
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    const Progress& progress = progress_[number];
+    const size_t blocks = launches_[number].records.size();
+    if (!progress.submitted || progress.started == blocks) continue;
+    text += "; launch " + std::to_string(number) + ": " + std::to_string(progress.started) +
+            " of " + std::to_string(blocks) + " blocks started";
+  }
+  return text + "; every block has been released";
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,91 @@
+// One run of a sequence on the GPU. Whatever happens, no block outlives it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cuda/context.h"
+#include "cuda/launch_worker.h"
+#include "cuda/plan.h"
+
+namespace tbsched::cuda {
+
+struct RunOptions {
+  bool warp_slots = false;
+  std::chrono::nanoseconds deadline = std::chrono::seconds(10);
+  // With blocks held and nothing new for so long, what has not started waits for room.
+  std::chrono::nanoseconds settle = std::chrono::milliseconds(3);
+  // Called every few milliseconds; throws to end the run.
+  std::function<void()> interrupted = [] {};
+};
+
+// How long a block stays at most, whatever happens to this process: longer than any deadline.
+uint32_t hold_ticks(std::chrono::nanoseconds deadline);
+
+class Run {
+ public:
+  // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
+  Run(const Context& context, LaunchWorker& worker, std::span<PlannedLaunch> launches,
+      const RunOptions& options, bool& idle);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
+  void perform(const Sequence& sequence);
+  // Whether every block had been placed before the clean-up, which was orderly then.
+  bool in_order() const { return !waited_for_room_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // How far one launch has come, as its records show.
+  struct Progress {
+    size_t started = 0;
+    size_t started_prefix = 0;
+    size_t ended = 0;
+    size_t ended_prefix = 0;
+    bool submitted = false;
+    bool released = false;
+  };
+
+  // The same for all together.
+  struct Count {
+    size_t waiting = 0;  // launched, not started
+    size_t held = 0;     // started, not released
+    size_t leaving = 0;  // started and released, not ended
+    uint64_t returned = 0;
+    bool operator==(const Count&) const = default;
+  };
+
+  void launch(size_t number);
+  void release(size_t number);
+  void clean_up();
+  // False: it gave up, since blocks are held and nothing has moved for long enough.
+  template <typename Done>
+  bool wait(const Done& done);
+  bool patience_over(const Count& count, Clock::duration still) const;
+  Count look();
+  void let_go(size_t number);
+  void synchronise();
+  void abandon() noexcept;
+  CUresult query_streams() const;
+  std::string where_it_stands() const;
+
+  const Context& context_;
+  LaunchWorker& worker_;
+  const std::span<PlannedLaunch> launches_;
+  const RunOptions& options_;
+  bool& idle_;
+  const Clock::time_point deadline_;
+  std::vector<Progress> progress_;
+  bool waited_for_room_ = false;
+  bool abandoned_ = false;
+};
+
+}  // namespace tbsched::cuda

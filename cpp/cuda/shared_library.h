@@ -1,0 +1,42 @@
+// A library that is looked for when it is needed, so that a machine without it can still import us.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+
+namespace tbsched::cuda {
+
+class SharedLibrary {
+ public:
+  explicit SharedLibrary(const char* const name)
+      // A driver keeps threads of its own: it is never unloaded.
+      : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
+    if (!handle_) error_ = last_error();
+  }
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  const std::string& error() const { return error_; }
+
+  // Null where the library has no such symbol.
+  template <typename Function>
+  Function find(const char* const symbol) const {
+    return handle_ ? reinterpret_cast<Function>(dlsym(handle_.get(), symbol)) : nullptr;
+  }
+
+ private:
+  struct Close {
+    void operator()(void* const handle) const { dlclose(handle); }
+  };
+
+  static std::string last_error() {
+    const char* const text = dlerror();
+    return text != nullptr ? text : "unknown error";
+  }
+
+  std::unique_ptr<void, Close> handle_;
+  std::string error_;
+};
+
+}  // namespace tbsched::cuda

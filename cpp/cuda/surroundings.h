@@ -1,0 +1,19 @@
+// What else is at work on a GPU and would disturb a measurement, as far as NVML knows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cuda/device_properties.h"
+
+namespace tbsched::cuda {
+
+struct Surroundings {
+  std::string driver_version;  // such as 580.159.04
+  std::vector<std::string> warnings;
+};
+
+// Never fails: what cannot be found out is left out. `ours`: this process uses the GPU already.
+Surroundings look_around(const DeviceProperties& properties, bool ours);
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,31 @@
+// Why a thread block waits. Every refusal has one of these causes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tbsched {
+
+enum class Refusal : uint8_t {
+  none,
+  slots,
+  warps,
+  registers,
+  shared_memory,
+  configuration,
+  local_memory,
+  queue,
+  stream,
+};
+
+inline constexpr std::array<std::string_view, 9> kRefusalNames = {
+    "none",          "slots",        "warps", "registers", "shared_memory",
+    "configuration", "local_memory", "queue", "stream",
+};
+
+constexpr std::string_view name(const Refusal refusal) {
+  return kRefusalNames[static_cast<size_t>(refusal)];
+}
+
+}  // namespace tbsched

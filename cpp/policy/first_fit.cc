@@ -1,0 +1,28 @@
+// The first SM with room, in order of preference.
+#include <algorithm>
+
+#include "policy/policy.h"
+
+namespace tbsched {
+namespace {
+
+class FirstFit final : public Policy {
+ public:
+  std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
+                             const Commit& commit) override {
+    const auto& order = gpu.spec().topology.sm_preference;
+    return place_one_by_one(blocks, commit, [&] {
+      const auto first = std::ranges::find_if(
+          order, [&](const int32_t sm) { return gpu.room(sm, demand).blocks > 0; });
+      return first == order.end() ? -1 : *first;
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_first_fit(const DeviceSpec&, InitialState) {
+  return std::make_unique<FirstFit>();
+}
+
+}  // namespace tbsched

@@ -1,0 +1,63 @@
+// The contract of a policy: it is asked for the SM of each block of a launch, as many as fit now.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/device_spec.h"
+#include "sm/demand.h"
+#include "sm/gpu_state.h"
+
+namespace tbsched {
+
+// Commits one block to an SM that the policy chose. The engine does it; the policy sees the new
+// state.
+using Commit = std::function<void(int32_t sm)>;
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Chooses an SM for up to `blocks` blocks, committing each. Returns the SMs in the order in which
+  // the hardware numbers the blocks. Stops at the first block that fits nowhere.
+  virtual std::vector<int32_t> place(const Demand& demand, int32_t blocks, const GpuState& gpu,
+                                     const Commit& commit) = 0;
+};
+
+struct PolicyRow {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  // The device as the policy's authors knew it: the identity, or with mechanisms left out.
+  DeviceSpec (*sees)(DeviceSpec spec);
+  std::unique_ptr<Policy> (*make)(const DeviceSpec& spec, InitialState state);
+};
+
+std::span<const PolicyRow> policy_table();
+// Null where there is no such row.
+const PolicyRow* find_policy(std::string_view name);
+
+// For policies that decide block by block: choose() returns an SM with room, or -1.
+template <typename Choose>
+std::vector<int32_t> place_one_by_one(const int32_t blocks, const Commit& commit, Choose choose) {
+  std::vector<int32_t> placed;
+  while (static_cast<int32_t>(placed.size()) < blocks) {
+    const int32_t sm = choose();
+    if (sm < 0) break;
+    commit(sm);
+    placed.push_back(sm);
+  }
+  return placed;
+}
+
+std::unique_ptr<Policy> make_round_robin(const DeviceSpec& spec, InitialState state);
+std::unique_ptr<Policy> make_first_fit(const DeviceSpec& spec, InitialState state);
+std::unique_ptr<Policy> make_most_room(const DeviceSpec& spec, InitialState state);
+std::unique_ptr<Policy> make_algorithm1(const DeviceSpec& spec, InitialState state);
+std::unique_ptr<Policy> make_hopper(const DeviceSpec& spec, InitialState state);
+
+}  // namespace tbsched

@@ -1,0 +1,49 @@
+#include "sm/arena.h"
+
+#include <algorithm>
+
+namespace tbsched {
+
+// Calls visit(index of the piece behind the gap, begin, end) until it returns false.
+template <typename Visit>
+void Arena::for_each_gap(Visit visit) const {
+  int32_t begin = 0;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    if (pieces_[i].begin > begin && !visit(i, begin, pieces_[i].begin)) return;
+    begin = pieces_[i].end;
+  }
+  if (begin < capacity_) visit(pieces_.size(), begin, capacity_);
+}
+
+int32_t Arena::largest_gap() const {
+  int32_t largest = 0;
+  for_each_gap([&](size_t, const int32_t begin, const int32_t end) {
+    largest = std::max(largest, end - begin);
+    return true;
+  });
+  return largest;
+}
+
+int32_t Arena::pieces(const int32_t size) const {
+  int32_t count = 0;
+  for_each_gap([&](size_t, const int32_t begin, const int32_t end) {
+    count += (end - begin) / size;
+    return true;
+  });
+  return count;
+}
+
+void Arena::allocate(const uint32_t owner, const int32_t size) {
+  for_each_gap([&](const size_t index, const int32_t begin, const int32_t end) {
+    if (end - begin < size) return true;
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
+                   Piece{begin, begin + size, owner});
+    return false;
+  });
+}
+
+void Arena::release(const uint32_t owner) {
+  std::erase_if(pieces_, [owner](const Piece& piece) { return piece.owner == owner; });
+}
+
+}  // namespace tbsched

@@ -1,0 +1,42 @@
+// All SMs of a device, and what they share: configurations per TPC and local memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/device_spec.h"
+#include "sm/demand.h"
+#include "sm/footprint.h"
+#include "sm/local_memory.h"
+#include "sm/shared_memory_configuration.h"
+#include "sm/sm_state.h"
+
+namespace tbsched {
+
+class GpuState {
+ public:
+  explicit GpuState(const DeviceSpec& spec);
+
+  const DeviceSpec& spec() const { return spec_; }
+  bool idle() const { return resident_blocks_ == 0; }
+
+  // Whether the GPU as a whole can take a block of this demand now.
+  bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
+
+  // How many blocks of this demand the SM has room for, and what binds that number.
+  Room room(int32_t sm, const Demand& demand) const;
+
+  // Places a block, which room() must have allowed.
+  Footprint commit(int32_t sm, const Demand& demand);
+  void release(const Demand& demand, const Footprint& footprint);
+
+ private:
+  DeviceSpec spec_;
+  std::vector<SmState> sms_;
+  SharedMemoryConfiguration configuration_;
+  LocalMemoryConfiguration local_memory_;
+  int64_t resident_blocks_ = 0;
+  uint32_t next_owner_ = 0;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,28 @@
+// The local-memory configuration of the whole GPU: bytes per thread that it is set up for. It grows
+// only while the GPU is idle.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/device_spec.h"
+#include "sm/demand.h"
+
+namespace tbsched {
+
+class LocalMemoryConfiguration {
+ public:
+  explicit LocalMemoryConfiguration(const DeviceSpec& spec)
+      : acts_(spec.mechanisms.local_memory_configuration), bytes_(spec.local_memory_initial) {}
+
+  bool admits(const Demand& demand, const bool gpu_idle) const {
+    return !acts_ || gpu_idle || demand.local_memory <= bytes_;
+  }
+  void commit(const Demand& demand) { bytes_ = std::max(bytes_, demand.local_memory); }
+
+ private:
+  bool acts_;
+  int32_t bytes_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,29 @@
+// Mechanism 4: the shared memory of one SM, contiguous per block or pooled, by device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/device_spec.h"
+#include "sm/arena.h"
+
+namespace tbsched {
+
+class SharedMemory {
+ public:
+  explicit SharedMemory(Layout layout);
+
+  // How many blocks of `bytes` each fit while the SM is configured to `configured` bytes. An idle
+  // SM takes whatever configuration comes.
+  int32_t capacity(int32_t bytes, int32_t configured) const;
+
+  void commit(uint32_t owner, int32_t bytes, int32_t configured);
+  void release(uint32_t owner, int32_t bytes);
+
+ private:
+  Layout layout_;
+  int32_t used_ = 0;
+  std::optional<Arena> contiguous_;  // while anything is resident
+};
+
+}  // namespace tbsched

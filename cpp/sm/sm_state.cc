@@ -1,0 +1,34 @@
+#include "sm/sm_state.h"
+
+namespace tbsched {
+
+SmState::SmState(const DeviceSpec& spec)
+    : free_slots_(spec.blocks_per_sm),
+      processing_blocks_(spec),
+      shared_memory_(spec.mechanisms.shared_memory) {}
+
+Room SmState::room(const Demand& demand, const int32_t configured) const {
+  Room tightest = processing_blocks_.room(demand);
+  const Room others[] = {
+      {free_slots_, Refusal::slots},
+      {shared_memory_.capacity(demand.shared_memory, configured), Refusal::shared_memory},
+  };
+  for (const Room& room : others) {
+    if (room.blocks < tightest.blocks) tightest = room;
+  }
+  return tightest;
+}
+
+void SmState::commit(const Demand& demand, const int32_t configured, Footprint& footprint) {
+  --free_slots_;
+  processing_blocks_.commit(demand, footprint);
+  shared_memory_.commit(footprint.owner, demand.shared_memory, configured);
+}
+
+void SmState::release(const Demand& demand, const Footprint& footprint) {
+  ++free_slots_;
+  processing_blocks_.release(demand, footprint);
+  shared_memory_.release(footprint.owner, demand.shared_memory);
+}
+
+}  // namespace tbsched

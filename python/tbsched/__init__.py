@@ -1,0 +1,52 @@
+"""Predict which SM every thread block of a sequence of concurrent CUDA kernels lands on.
+
+Run the same sequence on the GPU, compare block by block, and let Hypothesis find and shrink the
+sequences on which the two disagree.
+
+    import tbsched as tb
+
+    seq = tb.Sequence([tb.Launch(blocks=66, threads=512, registers=32), tb.Release(0)])
+    print(tb.predict(seq, device="h200"))
+"""
+
+from tbsched.compare import Diff, Divergence, compare
+from tbsched.errors import (
+    CudaError,
+    DeadlineExceeded,
+    NoGpuError,
+    TbschedError,
+    UnstableMeasurement,
+)
+from tbsched.fuzz import fuzz
+from tbsched.observe import observe
+from tbsched.predict import policies, predict
+from tbsched.sequence import Launch, Release, Sequence
+from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+from tbsched.trace import Placement, Trace, load_traces, save_traces
+
+__all__ = [
+    "CudaError",
+    "DeadlineExceeded",
+    "DeviceSpec",
+    "Diff",
+    "Divergence",
+    "InitialState",
+    "Launch",
+    "NoGpuError",
+    "Placement",
+    "Release",
+    "Sequence",
+    "TbschedError",
+    "Trace",
+    "UnstableMeasurement",
+    "ablations",
+    "compare",
+    "device",
+    "devices",
+    "fuzz",
+    "load_traces",
+    "observe",
+    "policies",
+    "predict",
+    "save_traces",
+]

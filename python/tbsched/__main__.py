@@ -1,0 +1,5 @@
+"""Runs ``python -m tbsched``."""
+
+from tbsched.cli import main
+
+main()

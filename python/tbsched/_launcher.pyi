@@ -1,0 +1,36 @@
+from collections.abc import Iterable
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.sequence import Event, Launch
+
+class Info(TypedDict):
+    name: str
+    sms: int
+    compute_capability: str
+    driver: str
+    cuda: str
+    uuid: str
+
+class Measured(TypedDict):
+    smid: npt.NDArray[np.int32]
+    final_smid: npt.NDArray[np.int32]
+    start_ns: npt.NDArray[np.int64]
+    end_ns: npt.NDArray[np.int64]
+    warp_slots: npt.NDArray[np.int32] | None
+
+class Gpu:
+    def __init__(self, index: int, *, from_ptx: bool = False) -> None: ...
+    def run(
+        self, events: Iterable[Event], *, warp_slots: bool, deadline: float, settle: float
+    ) -> list[Measured]: ...
+    def info(self) -> Info: ...
+    def warnings(self) -> list[str]: ...
+    def resident(self, launch: Launch) -> int: ...
+    def kernel_size(self, launch: Launch) -> tuple[int, int]: ...
+    def close(self) -> None: ...
+
+def patch(image: bytes, registers: int, local_memory: int) -> bytes: ...
+def images() -> dict[str, bytes]: ...

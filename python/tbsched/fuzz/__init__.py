@@ -1,0 +1,23 @@
+"""Campaigns that search the sequences on which a prediction and a GPU disagree.
+
+Beside this package the name ``tbsched.fuzz`` is the function :func:`fuzz`, so import from the
+modules in here by ``from tbsched.fuzz.strategies import sequences``. Hypothesis is imported when a
+campaign begins, not before.
+"""
+
+from tbsched.fuzz.campaign import fuzz, record
+from tbsched.fuzz.options import SequenceOptions
+from tbsched.fuzz.oracles import ModelGpu, Oracle, RecordedOracle
+from tbsched.fuzz.results import Counterexample, Report, Unstable
+
+__all__ = [
+    "Counterexample",
+    "ModelGpu",
+    "Oracle",
+    "RecordedOracle",
+    "Report",
+    "SequenceOptions",
+    "Unstable",
+    "fuzz",
+    "record",
+]

@@ -1,0 +1,68 @@
+"""What a running campaign shows on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+_REFRESH_SECONDS = 0.1
+
+
+class Progress:
+    """Nothing at all: what a campaign shows when it is told to be quiet."""
+
+    def update(self, examples: int, launches: int, disagreements: int, doing: str) -> None:
+        """The numbers so far."""
+
+    def say(self, text: str) -> None:
+        """A message that stays."""
+
+
+class _Bar(Progress):
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self.bar = Bar(
+            TextColumn("{task.description:<7}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]:,.0f}/s"),
+            TextColumn("{task.fields[launches]:,} launches"),
+            TextColumn("{task.fields[disagreements]:,} disagree"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, highlight=False, soft_wrap=True),
+            transient=True,
+        )
+        self._task = self.bar.add_task("fuzz", total=total, rate=0.0, launches=0, disagreements=0)
+        self._started = self._shown = time.monotonic()
+
+    def update(self, examples: int, launches: int, disagreements: int, doing: str) -> None:
+        now = time.monotonic()
+        if now - self._shown < _REFRESH_SECONDS:
+            return
+        self._shown = now
+        self.bar.update(
+            self._task,
+            completed=examples,
+            description=doing,
+            rate=examples / (now - self._started),
+            launches=launches,
+            disagreements=disagreements,
+        )
+
+    def say(self, text: str) -> None:
+        self.bar.console.print(text, markup=False)
+
+
+@contextlib.contextmanager
+def shown(progress: bool, total: int) -> Iterator[Progress]:
+    """A progress bar, or nothing."""
+    if not progress:
+        yield Progress()
+        return
+    bar = _Bar(total)
+    with bar.bar:
+        yield bar

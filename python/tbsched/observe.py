@@ -1,0 +1,192 @@
+"""Runs a sequence on a real GPU and says which SM each block was on."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections import defaultdict
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tbsched.errors import NoGpuError, UnstableMeasurement
+from tbsched.sequence import Sequence
+from tbsched.trace import DeviceInfo, Placement, Trace
+
+if TYPE_CHECKING:
+    from tbsched import _launcher
+
+# Two sequences at once on one GPU would measure each other.
+_locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
+# A GPU cannot be used in a process forked after it was opened, hence the process in the key.
+_opened: dict[tuple[int, int], Gpu] = {}
+
+
+class Gpu:
+    """A GPU kept open for many sequences: streams, memory and loaded kernels are reused.
+
+    Usable as a context manager, and as the oracle of :func:`tbsched.fuzz`.
+
+    Args:
+        index: number of the GPU as CUDA counts them.
+
+    Attributes:
+        info: name, number of SMs, compute capability, driver, CUDA version and UUID.
+        warnings: what may disturb observations (MIG, MPS, other processes), in words; each is
+            also issued as a ``UserWarning`` when the GPU is opened.
+
+    Raises:
+        NoGpuError: no usable GPU, with what was looked for.
+        CudaError: the driver refused.
+
+    The environment variable ``TBSCHED_LIBCUDA`` names a CUDA driver library at an unusual place,
+    ``TBSCHED_LIBNVML`` an NVML library. ``CUDA_MODULE_LOADING`` and
+    ``CUDA_DEVICE_MAX_CONNECTIONS`` are set to ``EAGER`` and ``32`` unless they are set already;
+    that has no effect if something else in the process used CUDA before.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        launcher = _import_launcher()
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"gpu: an integer is needed, got {index!r}")
+        if not 0 <= index < 2**31:
+            raise ValueError(f"gpu: {index} is outside 0..{2**31 - 1}")
+        self._gpu: _launcher.Gpu = launcher.Gpu(index)
+        self._lock = _locks[index]
+        info = self._gpu.info()
+        details = {key: value for key, value in info.items() if key not in ("name", "sms")}
+        self.info = DeviceInfo(info["name"], info["sms"], details)
+        self.warnings: tuple[str, ...] = tuple(self._gpu.warnings())
+        for text in self.warnings:
+            warnings.warn(f"GPU {index} ({self.info.name}): {text}", UserWarning, stacklevel=2)
+
+    def observe(
+        self,
+        seq: Sequence,
+        *,
+        repeats: int = 1,
+        warp_slots: bool = False,
+        deadline: float = 10.0,
+        settle: float = 0.003,
+    ) -> Trace:
+        """See :func:`observe`."""
+        _check(seq, repeats)
+        with self._lock:
+            traces = [self._run(seq, warp_slots, deadline, settle) for _ in range(repeats)]
+        for number, trace in enumerate(traces[1:], 1):
+            _same_occupancy(traces[0], trace, number)
+        return traces[0]
+
+    def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
+        measured = self._gpu.run(
+            seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle
+        )
+        return Trace(seq, self.info, tuple(Placement(**launch) for launch in measured))
+
+    def close(self) -> None:
+        """Gives everything back. A closed Gpu cannot observe any more."""
+        with self._lock:
+            self._gpu.close()
+
+    def __enter__(self) -> Gpu:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def observe(
+    seq: Sequence,
+    gpu: int = 0,
+    *,
+    repeats: int = 1,
+    warp_slots: bool = False,
+    deadline: float = 10.0,
+    settle: float = 0.003,
+) -> Trace:
+    """Runs a sequence on a GPU and records where and when its blocks were.
+
+    Whether a block was placed before the next event is decided by the blocks' own time stamps: it
+    was, if it started before any block left that a later release (or the end of the sequence) let
+    go. Blocks that start and leave with no room made in between cannot have waited for room.
+
+    Args:
+        seq: what to run. A launch with a ``duration`` is refused: blocks are held until released.
+        gpu: number of the GPU as CUDA counts them; it stays open for the next call.
+        repeats: runs the sequence so many times and compares the numbers of blocks per SM. Which
+            block is where may depend on what ran before, so it is not compared.
+        warp_slots: also records ``%warpid`` of each warp.
+        deadline: seconds after which a run is given up and its blocks released.
+        settle: seconds without anything new after which blocks that have not started are taken to
+            wait for room.
+
+    Returns:
+        A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end.
+
+    Raises:
+        ValueError: something this GPU refuses or could never run; nothing has been launched.
+        UnstableMeasurement: the hardware did not agree with itself.
+        DeadlineExceeded: the run took too long; every block has been released.
+        NoGpuError, CudaError: as for :class:`Gpu`.
+    """
+    _check(seq, repeats)
+    key = (os.getpid(), gpu)
+    with _locks[gpu]:
+        opened = _opened.get(key)
+        if opened is None:
+            opened = _opened[key] = Gpu(gpu)
+    return opened.observe(
+        seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
+    )
+
+
+def _check(seq: Sequence, repeats: int) -> None:
+    if not isinstance(seq, Sequence):
+        raise TypeError(f"observe: a Sequence is needed, got {seq!r}")
+    if isinstance(repeats, bool) or not isinstance(repeats, int):
+        raise TypeError(f"repeats: an integer is needed, got {repeats!r}")
+    if repeats < 1:
+        raise ValueError(f"repeats: {repeats} is less than 1")
+    for number, launch in enumerate(seq.launches):
+        if launch.duration is not None:
+            raise ValueError(
+                f"launch {number}: Launch.duration: {launch.duration} must be None: observe holds "
+                "blocks until they are released"
+            )
+
+
+def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
+    sms = first.device.sms
+    for number, (a, b) in enumerate(zip(first, other, strict=True)):
+        for when, before, after in (
+            ("before the next event", a.smid, b.smid),
+            ("after all events", a.final_smid, b.final_smid),
+        ):
+            assert before is not None
+            assert after is not None
+            counts = [np.bincount(smid[smid >= 0], minlength=sms) for smid in (before, after)]
+            differing = np.flatnonzero(counts[0] != counts[1])
+            if differing.size:
+                sm = int(differing[0])
+                raise UnstableMeasurement(
+                    f"launch {number} had {counts[0][sm]} blocks on SM {sm} {when} in the first "
+                    f"run and {counts[1][sm]} in run {run + 1}"
+                )
+
+
+def _import_launcher() -> ModuleType:
+    try:
+        from tbsched import _launcher
+    except ImportError as error:
+        raise NoGpuError(
+            f"this tbsched was built without its GPU launcher ({error}): install the CUDA toolkit, "
+            "so that nvcc is found, and install tbsched again"
+        ) from error
+    return _launcher

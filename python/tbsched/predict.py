@@ -1,0 +1,163 @@
+"""Where the model says that the blocks of a sequence go."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import asdict, dataclass
+
+from tbsched import _core
+from tbsched.sequence import Launch, Release, Sequence
+from tbsched.spec import DeviceSpec, InitialState, device
+from tbsched.trace import Capacity, DeviceInfo, Placement, Trace
+
+MAX_PREDICTED_BLOCKS = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A row of the policy table."""
+
+    name: str
+    summary: str
+    source: str
+
+
+def policies() -> tuple[Policy, ...]:
+    """The policy table: what :func:`predict` takes as ``policy``."""
+    return tuple(Policy(*row) for row in _core.policies())
+
+
+def predict(
+    seq: Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+) -> Trace:
+    """Predicts the SM of every block of a sequence on a device.
+
+    Args:
+        seq: launches and releases.
+        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        policy: a row of :func:`policies`; None is the device's own.
+        initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
+
+    Returns:
+        A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
+        ``limiter``.
+
+    Raises:
+        TypeError, ValueError: a sequence that cannot run on the device, an unknown device, policy
+            or state; names the field, the value and the limit.
+    """
+    spec = _spec(device)
+    _check(spec, seq)
+    name = spec.policy if policy is None else policy
+    if not isinstance(name, str):
+        raise TypeError(f"policy: a name is needed, got {name!r}")
+    state = _state(spec, initial_state)
+    core_spec, core_sequence = _core_spec(spec), _core_sequence(seq)
+
+    def capacities() -> tuple[Capacity, ...]:
+        rows = _core.capacities(core_spec, core_sequence, name, state)
+        return tuple(Capacity(blocks, limiter) for blocks, limiter in rows)
+
+    placements = _core.predict(core_spec, core_sequence, name, state)
+    return Trace(
+        seq,
+        _device_info(spec, name),
+        tuple(Placement(smid, final_smid, limiter) for smid, final_smid, limiter in placements),
+        capacities=capacities,
+    )
+
+
+_spec = device  # predict() has a parameter of that name
+
+
+def _check(spec: DeviceSpec, seq: Sequence) -> None:
+    spec.check(seq)
+    for number, launch in enumerate(seq.launches):
+        if launch.cluster != 1:
+            raise ValueError(
+                f"launch {number}: cluster: {launch.cluster}; the model places single blocks only"
+            )
+        if launch.duration is not None:
+            raise ValueError(
+                f"launch {number}: duration: {launch.duration}; the model holds blocks until they "
+                "are released, so it must be None"
+            )
+    blocks = sum(launch.blocks for launch in seq.launches)
+    if blocks > MAX_PREDICTED_BLOCKS:
+        raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
+
+
+def _state(spec: DeviceSpec, state: InitialState | None) -> _core.InitialState:
+    known = spec.initial_states()
+    if state is None:
+        state = known[0]
+    elif not isinstance(state, InitialState):
+        raise TypeError(f"initial_state: an InitialState is needed, got {state!r}")
+    elif state not in known:
+        raise ValueError(f"initial_state: {state} is not one of {spec.name}'s initial_states()")
+    return _core.InitialState(state.first_gpc, state.first_singleton)
+
+
+@functools.lru_cache(maxsize=128)
+def _device_info(spec: DeviceSpec, policy: str) -> DeviceInfo:
+    return DeviceInfo(
+        spec.title,
+        spec.sms,
+        {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
+    )
+
+
+@functools.lru_cache(maxsize=128)
+def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
+    tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
+    gpc_of_tpc = spec.gpc_of_tpc
+    switches = asdict(spec.mechanisms)
+    layouts = {key: switches.pop(key) == "contiguous" for key in ("registers", "shared_memory")}
+    return _core.DeviceSpec(
+        name=spec.name,
+        tpc_of_sm=tpc_of_sm,
+        gpc_of_sm=[gpc_of_tpc[tpc] for tpc in tpc_of_sm],
+        sm_preference=list(spec.sm_preference),
+        processing_blocks=spec.processing_blocks,
+        blocks_per_sm=spec.blocks_per_sm,
+        warps_per_sm=spec.warps_per_sm,
+        registers_per_sm=spec.registers_per_sm,
+        register_unit=spec.register_unit,
+        shared_memory_unit=spec.shared_memory_unit,
+        shared_memory_reserve=spec.shared_memory_reserve,
+        shared_memory_configurations=list(spec.shared_memory_configurations),
+        local_memory_initial=spec.local_memory_initial,
+        mechanisms=_core.Mechanisms(
+            contiguous_registers=layouts["registers"],
+            contiguous_shared_memory=layouts["shared_memory"],
+            **switches,
+        ),
+    )
+
+
+def _core_sequence(seq: Sequence) -> _core.Sequence:
+    events = _core.Sequence()
+    for event in seq.events:
+        if isinstance(event, Release):
+            events.release(event.launch)
+        else:
+            _append(events, event)
+    return events
+
+
+def _append(events: _core.Sequence, launch: Launch) -> None:
+    events.launch(
+        launch.blocks,
+        launch.threads,
+        launch.registers,
+        launch.shared_memory,
+        launch.local_memory,
+        launch.carveout,
+        launch.cluster,
+        launch.stream,
+        launch.priority,
+    )

@@ -1,0 +1,88 @@
+"""A pytest plugin: tests marked ``gpu`` get an open GPU, or are skipped without one.
+
+    @pytest.mark.gpu
+    def test_mine(gpu, assert_agrees):
+        assert_agrees(tb.Sequence([tb.Launch(blocks=132, threads=256, registers=32)]))
+
+Nothing but pytest is imported until a test asks for a GPU, since pytest loads the plugin in every
+project of an environment that tbsched is installed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tbsched.observe import Gpu
+    from tbsched.sequence import Sequence
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tbsched")
+    group.addoption(
+        "--gpu-index", type=int, default=0, help="the GPU for tests marked gpu, as CUDA counts them"
+    )
+    group.addoption(
+        "--gpu-required",
+        action="store_true",
+        help="tests marked gpu fail, instead of being skipped, where there is no usable GPU",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu: needs a real NVIDIA GPU; skipped without one")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        names = getattr(item, "fixturenames", None)
+        if names is not None and item.get_closest_marker("gpu") and "gpu" not in names:
+            # Opens the GPU before the test runs, or skips it.
+            names.insert(0, "gpu")
+
+
+@pytest.fixture(scope="session")
+def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
+    """The open GPU of ``--gpu-index``; skips with the reason where it cannot be used."""
+    from tbsched.errors import NoGpuError
+    from tbsched.observe import Gpu
+
+    try:
+        opened = Gpu(request.config.getoption("--gpu-index"))
+    except NoGpuError as error:
+        if request.config.getoption("--gpu-required"):
+            pytest.fail(f"--gpu-required: {error}", pytrace=False)
+        pytest.skip(str(error))
+    with opened:
+        yield opened
+
+
+@pytest.fixture
+def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """A function: asserts that a prediction and the GPU agree on a sequence, else shows where not.
+
+    Its arguments: the sequence, ``device`` and ``policy`` as for :func:`tbsched.predict`, ``level``
+    (``occupancy`` or ``exact``), and ``oracle``, anything with ``observe(seq)`` in the GPU's place.
+    """
+
+    def check(
+        seq: Sequence,
+        device: Any = "h200",
+        policy: str | None = None,
+        level: str = "occupancy",
+        oracle: Any = None,
+    ) -> None:
+        __tracebackhide__ = True
+        from tbsched.fuzz.judge import Judge
+        from tbsched.spec import device as find_device
+
+        source = request.getfixturevalue("gpu") if oracle is None else oracle
+        judge = Judge(source, find_device(device), policy, None, level, past_refusal=True)
+        case = judge.judge(judge.predict(seq))
+        if not case.agrees:
+            pytest.fail(str(case.diff), pytrace=False)
+
+    return check

@@ -1,0 +1,491 @@
+"""Devices as data: one TOML file each, every value with its provenance."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from tbsched.sequence import Launch, Sequence
+
+PROVENANCES = ("paper", "vendor", "measured", "assumed")
+LAYOUTS = ("contiguous", "pooled")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a value comes from: one of :data:`PROVENANCES`, and the source."""
+
+    kind: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class InitialState:
+    """What an idle GPU may still remember: where the numbering of blocks starts.
+
+    Attributes:
+        first_gpc: the GPC that takes the first blocks.
+        first_singleton: the TPC outside the GPCs that is first among those.
+    """
+
+    first_gpc: int = 0
+    first_singleton: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanisms:
+    """Which scheduling mechanisms act (numbers: sections IV-A to IV-D of the ICCD 2023 paper).
+
+    Attributes:
+        strict_round_robin: 2.1, a warp waits for the processing block whose turn it is.
+        warp_skip: 2.2, one processing block more is skipped after a block whose number of warps is
+            a multiple of the processing blocks.
+        registers, shared_memory: 4, whether an allocation must be ``contiguous`` or is ``pooled``.
+        shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
+        explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks
+            for refuses the block.
+        local_memory_configuration: a larger local memory waits for an idle GPU.
+        head_of_line: a launch that waits holds up those behind it of the same priority.
+    """
+
+    strict_round_robin: bool
+    warp_skip: bool
+    registers: str
+    shared_memory: str
+    shared_memory_configuration: bool
+    explicit_carveout_is_upper_bound: bool
+    local_memory_configuration: bool
+    head_of_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A GPU as the predictor sees it. Sizes in bytes, registers of 32 bits.
+
+    Attributes:
+        name: what :func:`device` finds it by.
+        title: the vendor's name.
+        compute_capability: such as ``9.0``.
+        sms: streaming multiprocessors.
+        sms_per_tpc: SM n belongs to TPC n // sms_per_tpc.
+        gpcs: the TPCs of each GPC; TPCs of no GPC ("singletons") are in none; empty if unknown.
+        sm_preference: all SMs, the preferred first among equally suitable ones.
+        processing_blocks, blocks_per_sm, warps_per_sm, registers_per_sm: per SM.
+        threads_per_block, registers_per_thread, max_cluster: the runtime's limits.
+        register_unit: registers, allocated per warp.
+        shared_memory_unit, shared_memory_reserve: allocation unit, and the runtime's own per block.
+        shared_memory_per_block: the most that a block may ask for.
+        shared_memory_configurations: sizes that an SM can be configured to, ascending.
+        local_memory_initial: bytes per thread that an untouched GPU is set up for.
+        mechanisms: which mechanisms act.
+        policy: the row of the policy table that predicts this device.
+        first_gpcs, first_singletons: the latent states of an idle GPU are their product.
+        provenance: the source of each value, by its key in the TOML file.
+    """
+
+    name: str
+    title: str
+    compute_capability: str
+    sms: int
+    sms_per_tpc: int
+    gpcs: tuple[tuple[int, ...], ...]
+    sm_preference: tuple[int, ...]
+    processing_blocks: int
+    blocks_per_sm: int
+    warps_per_sm: int
+    registers_per_sm: int
+    threads_per_block: int
+    registers_per_thread: int
+    max_cluster: int
+    register_unit: int
+    shared_memory_unit: int
+    shared_memory_reserve: int
+    shared_memory_per_block: int
+    shared_memory_configurations: tuple[int, ...]
+    local_memory_initial: int
+    mechanisms: Mechanisms
+    policy: str
+    first_gpcs: tuple[int, ...]
+    first_singletons: tuple[int, ...]
+    provenance: Mapping[str, Provenance] = field(
+        default_factory=dict, repr=False, compare=False, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        _validate(self)
+
+    @property
+    def tpcs(self) -> int:
+        """Number of TPCs."""
+        return -(-self.sms // self.sms_per_tpc)
+
+    @property
+    def gpc_of_tpc(self) -> tuple[int, ...]:
+        """The GPC of each TPC; -1 for a TPC of no GPC, and for all where the map is unknown."""
+        found = {tpc: gpc for gpc, members in enumerate(self.gpcs) for tpc in members}
+        return tuple(found.get(tpc, -1) for tpc in range(self.tpcs))
+
+    def initial_states(self) -> tuple[InitialState, ...]:
+        """The latent states that this GPU can be in when idle; the first is the default."""
+        return tuple(
+            InitialState(gpc, singleton)
+            for gpc, singleton in itertools.product(self.first_gpcs, self.first_singletons)
+        )
+
+    def check(self, sequence: Sequence) -> None:
+        """Refuses what the CUDA runtime would refuse on this device.
+
+        Raises:
+            TypeError: not a :class:`Sequence`.
+            ValueError: a launch that can never run; names launch, field, value and limit.
+        """
+        if not isinstance(sequence, Sequence):
+            raise TypeError(f"sequence: a Sequence is needed, got {sequence!r}")
+        for number, launch in enumerate(sequence.launches):
+            self._check_launch(number, launch)
+
+    def _check_launch(self, number: int, launch: Launch) -> None:
+        def refuse_above(name: str, value: int, limit: int) -> None:
+            if value > limit:
+                raise ValueError(
+                    f"launch {number}: {name}: {value} is more than {self.name} allows, {limit}"
+                )
+
+        warps = -(-launch.threads // 32)
+        per_warp = _round_up(launch.registers * 32, self.register_unit)
+        warps_each = -(-warps // self.processing_blocks)
+        registers_each = self.registers_per_sm // self.processing_blocks
+        refuse_above("threads", launch.threads, self.threads_per_block)
+        refuse_above("threads", launch.threads, 32 * self.warps_per_sm)
+        refuse_above("registers", launch.registers, self.registers_per_thread)
+        if warps_each * per_warp > registers_each:
+            most = registers_each // warps_each // self.register_unit * self.register_unit // 32
+            raise ValueError(
+                f"launch {number}: registers: {launch.registers} per thread with {launch.threads} "
+                f"threads is more than an SM of {self.name} holds, {most}"
+            )
+        refuse_above("shared_memory", launch.shared_memory, self.shared_memory_per_block)
+        refuse_above("cluster", launch.cluster, self.max_cluster)
+
+
+def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
+    """The device of that name, at that path (``.toml``), or the spec itself.
+
+    A shipped name may carry an ablation: ``h200-no-warp-skip`` (see :func:`ablations`).
+
+    Raises:
+        TypeError: neither a name, a path nor a spec.
+        ValueError: no such device, or a file that does not describe one; names key and file.
+    """
+    if isinstance(name, DeviceSpec):
+        return name
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+    text = os.fspath(name)
+    if not isinstance(text, str):
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+    if text.endswith(".toml"):
+        return _resolve(Path(text), ())
+    return _shipped(text)
+
+
+def devices() -> tuple[str, ...]:
+    """The names of the shipped devices, without their ablations."""
+    return tuple(sorted(_device_files()))
+
+
+def ablations() -> dict[str, str]:
+    """The shipped ablations, ``name: summary``; append one to a device's name."""
+    return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
+
+
+def _even_then_odd(sms: int) -> tuple[int, ...]:
+    return (*range(0, sms, 2), *range(1, sms, 2))
+
+
+@functools.cache
+def _device_files() -> dict[str, Traversable]:
+    folder = resources.files("tbsched") / "devices"
+    return {
+        file.name.removesuffix(".toml"): file
+        for file in folder.iterdir()
+        if file.name.endswith(".toml") and file.name != "ablations.toml"
+    }
+
+
+@functools.cache
+def _ablation_rows() -> dict[str, dict[str, Any]]:
+    text = (resources.files("tbsched") / "devices" / "ablations.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@functools.cache
+def _shipped(name: str) -> DeviceSpec:
+    files = _device_files()
+    if name in files:
+        return _resolve(files[name], ())
+    base, _, ablation = name.partition("-")
+    while ablation and base not in files:
+        more, _, ablation = ablation.partition("-")
+        base = f"{base}-{more}"
+    if base in files and ablation in _ablation_rows():
+        return _ablate(_shipped(base), ablation)
+    if base in files:
+        raise ValueError(
+            f"device: {base!r} has no ablation {ablation!r}; there are "
+            f"{', '.join(_ablation_rows())}"
+        )
+    raise ValueError(
+        f"device: {name!r} is unknown; there are {', '.join(devices())}, "
+        "or give the path of a .toml file"
+    )
+
+
+def _ablate(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+    changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
+    switches = changes.pop("mechanisms", {})
+    if changes.get("sm_preference") == "even_then_odd":
+        changes["sm_preference"] = _even_then_odd(spec.sms)
+    source = Provenance("assumed", f"ablation {ablation}")
+    changed = {
+        path: source
+        for path in _READERS
+        if path.split(".")[1] in (switches if _is_mechanism(path) else changes)
+    }
+    return replace(
+        spec,
+        name=f"{spec.name}-{ablation}",
+        mechanisms=replace(spec.mechanisms, **switches),
+        provenance={**spec.provenance, **changed},
+        **changes,
+    )
+
+
+# -- reading TOML ---------------------------------------------------------------------------------
+
+
+def _whole(where: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{where}: an integer is needed, got {value!r}")
+    return value
+
+
+def _text(where: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: a string is needed, got {value!r}")
+    return value
+
+
+def _flag(where: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{where}: true or false is needed, got {value!r}")
+    return value
+
+
+def _whole_list(where: str, value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: a list is needed, got {value!r}")
+    return tuple(_whole(where, item) for item in value)
+
+
+def _ranges(where: str, value: object) -> tuple[int, ...]:
+    """Rows of [start, stop, step], as Python's range."""
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: a list of [start, stop, step] is needed, got {value!r}")
+    rows = [_whole_list(where, row) for row in value]
+    if any(len(row) != 3 or row[2] == 0 or max(map(abs, row)) > 10**6 for row in rows):
+        raise ValueError(f"{where}: each row must be [start, stop, step], got {value!r}")
+    return tuple(sm for row in rows for sm in range(*row))
+
+
+def _nested_list(where: str, value: object) -> tuple[tuple[int, ...], ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: a list of lists is needed, got {value!r}")
+    return tuple(_whole_list(where, row) for row in value)
+
+
+# section.key of the file -> how to read its value into the DeviceSpec field of that key
+_READERS: dict[str, Callable[[str, object], Any]] = {
+    "device.title": _text,
+    "device.compute_capability": _text,
+    "topology.sms": _whole,
+    "topology.sms_per_tpc": _whole,
+    "topology.gpcs": _nested_list,
+    "topology.sm_preference": _ranges,
+    "limits.processing_blocks": _whole,
+    "limits.blocks_per_sm": _whole,
+    "limits.warps_per_sm": _whole,
+    "limits.registers_per_sm": _whole,
+    "limits.threads_per_block": _whole,
+    "limits.registers_per_thread": _whole,
+    "limits.max_cluster": _whole,
+    "allocation.register_unit": _whole,
+    "allocation.shared_memory_unit": _whole,
+    "allocation.shared_memory_reserve": _whole,
+    "allocation.shared_memory_per_block": _whole,
+    "allocation.shared_memory_configurations": _whole_list,
+    "allocation.local_memory_initial": _whole,
+    "mechanisms.strict_round_robin": _flag,
+    "mechanisms.warp_skip": _flag,
+    "mechanisms.registers": _text,
+    "mechanisms.shared_memory": _text,
+    "mechanisms.shared_memory_configuration": _flag,
+    "mechanisms.explicit_carveout_is_upper_bound": _flag,
+    "mechanisms.local_memory_configuration": _flag,
+    "mechanisms.head_of_line": _flag,
+    "scheduler.policy": _text,
+    "scheduler.first_gpcs": _whole_list,
+    "scheduler.first_singletons": _whole_list,
+}
+_SECTIONS = {path.split(".")[0] for path in _READERS}
+
+
+def _resolve(file: Traversable, seen: tuple[str, ...]) -> DeviceSpec:
+    try:
+        data = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"device: no file {file}") from None
+    except OSError as error:
+        raise ValueError(f"device: {file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file}: not TOML: {error}") from None
+
+    parent: DeviceSpec | None = None
+    extends = data.pop("extends", None)
+    if extends is not None:
+        here = str(file.resolve() if isinstance(file, Path) else file)
+        if here in seen:
+            raise ValueError(f"{file}: extends itself, through {' -> '.join(seen)}")
+        parent = _parent(_text(f"{file}: extends", extends), file, (*seen, here))
+
+    values: dict[str, Any] = {}
+    provenance: dict[str, Provenance] = dict(parent.provenance) if parent else {}
+    for section, rows in data.items():
+        if not isinstance(rows, dict) or section not in _SECTIONS:
+            raise ValueError(f"{file}: unknown key {section!r}")
+        for key, row in rows.items():
+            path = f"{section}.{key}"
+            if path not in _READERS:
+                raise ValueError(f"{file}: unknown key {path!r}")
+            where = f"{file}: {path}"
+            value, provenance[path] = _row(where, row)
+            values[path] = _READERS[path](where, value)
+    if parent is None:
+        missing = [path for path in _READERS if path not in values]
+        if missing:
+            raise ValueError(f"{file}: {missing[0]!r} is missing")
+
+    plain = {path.split(".")[1]: v for path, v in values.items() if not _is_mechanism(path)}
+    switches = {path.split(".")[1]: v for path, v in values.items() if _is_mechanism(path)}
+    name = file.name.removesuffix(".toml")
+    try:
+        if parent is None:
+            mechanisms = Mechanisms(**switches)
+            return DeviceSpec(name=name, mechanisms=mechanisms, provenance=provenance, **plain)
+        mechanisms = replace(parent.mechanisms, **switches)
+        return replace(parent, name=name, mechanisms=mechanisms, provenance=provenance, **plain)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def _is_mechanism(path: str) -> bool:
+    return path.startswith("mechanisms.")
+
+
+def _parent(extends: str, file: Traversable, seen: tuple[str, ...]) -> DeviceSpec:
+    try:
+        if extends.endswith(".toml") and isinstance(file, Path):
+            return _resolve(file.parent / extends, seen)
+        return _shipped(extends)
+    except ValueError as error:
+        raise ValueError(f"{file}: extends: {error}") from None
+
+
+def _row(where: str, row: object) -> tuple[object, Provenance]:
+    if not isinstance(row, dict) or set(row) != {"value", "provenance", "source"}:
+        raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {row!r}")
+    if row["provenance"] not in PROVENANCES:
+        raise ValueError(
+            f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"
+        )
+    return row["value"], Provenance(row["provenance"], _text(f"{where}.source", row["source"]))
+
+
+# -- validation -----------------------------------------------------------------------------------
+
+# The largest of each number that the core's 32-bit arithmetic is built for.
+_RANGES: dict[str, tuple[int, int]] = {
+    "sms": (1, 65536),
+    "sms_per_tpc": (1, 64),
+    "processing_blocks": (1, 4),
+    "blocks_per_sm": (1, 1024),
+    "warps_per_sm": (1, 1024),
+    "registers_per_sm": (1, 2**24),
+    "threads_per_block": (1, 1024),
+    "registers_per_thread": (1, 1024),
+    "max_cluster": (1, 64),
+    "register_unit": (1, 65536),
+    "shared_memory_unit": (1, 65536),
+    "shared_memory_reserve": (0, 65536),
+    "shared_memory_per_block": (0, 2**24),
+    "local_memory_initial": (0, 2**24),
+}
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _validate(spec: DeviceSpec) -> None:
+    for item in fields(DeviceSpec):
+        value = getattr(spec, item.name)
+        if item.name in _RANGES:
+            low, high = _RANGES[item.name]
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{item.name}: an integer is needed, got {value!r}")
+            if not low <= value <= high:
+                raise ValueError(f"{item.name}: {value} is outside {low}..{high}")
+    for name in ("registers", "shared_memory"):
+        layout = getattr(spec.mechanisms, name)
+        if layout not in LAYOUTS:
+            raise ValueError(f"mechanisms.{name}: {layout!r} is not one of {', '.join(LAYOUTS)}")
+    for name in ("warps_per_sm", "registers_per_sm"):
+        if getattr(spec, name) % spec.processing_blocks:
+            raise ValueError(
+                f"{name}: {getattr(spec, name)} is not a multiple of processing_blocks, "
+                f"{spec.processing_blocks}"
+            )
+    if sorted(spec.sm_preference) != list(range(spec.sms)):
+        raise ValueError(f"sm_preference: must name each of the {spec.sms} SMs once")
+    members = [tpc for gpc in spec.gpcs for tpc in gpc]
+    if len(set(members)) != len(members) or any(not 0 <= tpc < spec.tpcs for tpc in members):
+        raise ValueError(f"gpcs: must name TPCs of 0..{spec.tpcs - 1}, each at most once")
+    sizes = spec.shared_memory_configurations
+    if not sizes or list(sizes) != sorted(set(sizes)) or not 0 <= sizes[0] <= sizes[-1] <= 2**24:
+        raise ValueError(f"shared_memory_configurations: must ascend within 0..2**24, got {sizes}")
+    needed = (
+        _round_up(spec.shared_memory_per_block, spec.shared_memory_unit)
+        + spec.shared_memory_reserve
+    )
+    if needed > sizes[-1]:
+        raise ValueError(
+            f"shared_memory_per_block: {spec.shared_memory_per_block} with its reserve is more "
+            f"than the largest configuration, {sizes[-1]}"
+        )
+    singletons = spec.tpcs - len(members) if spec.gpcs else 0
+    for name, limit in (("first_gpcs", len(spec.gpcs)), ("first_singletons", singletons)):
+        starts = getattr(spec, name)
+        if not starts or any(not 0 <= start < max(1, limit) for start in starts):
+            raise ValueError(
+                f"{name}: starts within 0..{max(1, limit) - 1} are needed, got {starts}"
+            )
+    if len(spec.first_gpcs) * len(spec.first_singletons) > 256:
+        raise ValueError("first_gpcs, first_singletons: more than 256 initial states")

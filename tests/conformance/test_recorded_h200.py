@@ -1,0 +1,310 @@
+"""Traces recorded on H200s, replayed through the model: what is explained, by what, and what is not.
+
+A sequence of a trace ends at the first launch that could not be placed whole. Occupancy, the
+number of blocks that a launch puts on each SM, is what the model claims on a busy GPU; which block
+index went where depends on a latent state besides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from helpers import TRACES
+from tbsched.compare import compare
+from tbsched.predict import predict
+from tbsched.sequence import Event, Launch, Release, Sequence
+from tbsched.spec import DeviceSpec, device
+from tbsched.trace import Trace, load_traces
+
+EXPLAINED = ("ptr", "rall", "rr", "rrel", "rs", "rw")
+LAUNCHES = {"ptr": 2104, "rall": 2324, "rr": 950, "rrel": 2492, "rs": 1487, "rw": 1555}
+
+
+@functools.cache
+def recorded(name: str) -> tuple[Trace, ...]:
+    return tuple(load_traces(TRACES / f"{name}.jsonl.xz"))
+
+
+@dataclass(frozen=True)
+class Score:
+    """Launches in all, and those whose occupancy, or every block, is as recorded."""
+
+    launches: int = 0
+    occupancy: int = 0
+    exact: int = 0
+
+
+@functools.cache
+def score(name: str, spec: str = "h200", policy: str | None = None) -> Score:
+    return score_of(name, device(spec), policy)
+
+
+def score_of(name: str, spec: DeviceSpec, policy: str | None = None) -> Score:
+    launches = [
+        launch
+        for trace in recorded(name)
+        for launch in compare(predict(trace.sequence, spec, policy), trace).launches
+    ]
+    return Score(
+        len(launches),
+        sum(launch.occupancy for launch in launches),
+        sum(launch.exact for launch in launches),
+    )
+
+
+# -- what the model explains ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "launches"), LAUNCHES.items())
+def test_every_launch_is_placed_as_the_model_says(name: str, launches: int) -> None:
+    assert score(name) == Score(launches, launches, score(name).exact)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_algorithm_1_and_its_faster_form_agree_with_the_h200_s_own_policy(name: str) -> None:
+    for policy in ("algorithm1", "ampere"):
+        assert score(name, policy=policy).occupancy == score(name).occupancy
+    literal, fast = ([predict(trace.sequence, "h200", policy) for trace in recorded(name)]
+                     for policy in ("algorithm1", "ampere"))  # fmt: skip
+    assert all(compare(a, b).exact for a, b in zip(literal, fast, strict=True))
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_block_indices_in_runs_per_gpc_explain_more_than_algorithm_1_s_order(name: str) -> None:
+    assert score(name).exact > score(name, policy="ampere").exact
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_predictors_rank_by_how_much_of_the_hardware_they_know(name: str) -> None:
+    ladder = ["first_fit", "round_robin", "most_room", "hopper"]
+    found = [score(name, policy=policy).occupancy for policy in ladder]
+    assert found == sorted(found)
+    assert found[0] < found[1] < found[2] <= found[3]
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_order_of_the_paper_s_gpu_explains_next_to_nothing(name: str) -> None:
+    assert score(name, "h200-paper-order").occupancy < 0.15 * score(name).launches
+
+
+@pytest.mark.parametrize(
+    ("ablation", "names"),
+    [
+        ("no-warp-skip", {"rw", "rr", "rs", "rall", "rrel"}),
+        ("free-warps", {"rw", "rr", "rs", "rall", "rrel"}),
+        ("no-processing-blocks", {"rw", "rr", "rs", "rall", "rrel"}),
+        ("contiguous-registers", {"rrel"}),
+        ("contiguous-shared-memory", {"rrel"}),
+        ("pooled-shared-memory", set()),  # it is what the h200 has
+        ("no-configuration", set()),  # carveout 100 everywhere
+        ("no-local-memory", set()),  # none is used
+        ("no-head-of-line", set()),  # each sequence ends with the first launch that waits
+    ],
+)
+def test_removing_a_mechanism_costs_launches_where_it_matters_and_none_elsewhere(
+    ablation: str, names: set[str]
+) -> None:
+    worse = {
+        name
+        for name in EXPLAINED
+        if score(name, f"h200-{ablation}").occupancy < score(name).occupancy
+    }
+    assert worse == names
+
+
+@pytest.mark.parametrize("name", ["rr", "rall", "rrel"])
+def test_where_registers_bind_each_mechanism_removed_costs_more(name: str) -> None:
+    ladder = ["h200-no-processing-blocks", "h200-free-warps", "h200-no-warp-skip", "h200"]
+    found = [score(name, spec).occupancy for spec in ladder]
+    assert found[0] < found[1] < found[2] < found[3]
+
+
+def test_one_block_per_sm_on_an_idle_gpu_is_exact_from_one_of_the_initial_states() -> None:
+    h200 = device("h200")
+    full = [trace for trace in recorded("basic") if trace.id.startswith("grid132_")]
+    assert len(full) == 3
+    for trace in full:
+        states = [
+            state
+            for state in h200.initial_states()
+            if compare(predict(trace.sequence, h200, initial_state=state), trace).exact
+        ]
+        assert len(states) == 1, trace.id
+
+
+# -- what it does not -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "at_least"),
+    [("cfg", 0.99), ("cfgo", 0.98), ("cfgp", 0.98), ("rcarve", 0.68)],
+)
+def test_carveouts_are_explained_in_part(name: str, at_least: float) -> None:
+    """The model sets an SM's configuration from size, occupancy and carveout by a rule of its own.
+
+    Not understood yet: a carveout of 0 without shared memory (the hardware takes the kernel
+    for one that may enter 32 KB), 50 and 75 percent of a kernel with 3 KB per block (the SM is set to
+    more than was asked for), and blocks that together need exactly a configuration (the SM seems
+    to be set to the next larger one). rcarve suffers from the two SMs of a TPC being modelled as
+    one, see below. An improvement should raise these bounds.
+    """
+    found = score(name)
+    assert found.occupancy >= at_least * found.launches
+
+
+@pytest.mark.parametrize("name", ["cfg", "cfgo", "cfgp"])
+def test_configurations_explain_carveouts_better_than_none(name: str) -> None:
+    assert score(name).occupancy > score(name, "h200-no-configuration").occupancy
+
+
+def test_sms_of_a_tpc_are_configured_each_for_itself() -> None:
+    """Mechanism 3 has one configuration per TPC. Here an idle SM beside a busy one takes another.
+
+    With one SM to a TPC the model explains more than nine tenths of the launches of random
+    sequences with carveouts, and no launch less of the other files.
+    """
+    h200 = device("h200")
+    one_per_tpc = dataclasses.replace(
+        h200, sms_per_tpc=1, gpcs=(), first_gpcs=(0,), first_singletons=(0,)
+    )
+    assert score_of("rcarve", one_per_tpc).occupancy > 0.94 * score("rcarve").launches
+    for name in (*EXPLAINED, "cfg", "cfgo", "cfgp"):
+        assert score_of(name, one_per_tpc).occupancy >= score(name).occupancy, name
+
+
+def test_clusters_are_refused_by_name_and_not_guessed() -> None:
+    traces = [
+        trace
+        for name in ("cl", "basic")
+        for trace in recorded(name)
+        if any(launch.cluster > 1 for launch in trace.sequence.launches)
+    ]
+    assert len(traces) > 200
+    for trace in traces:
+        with pytest.raises(ValueError, match=r"launch \d+: cluster: \d+; the model places single"):
+            predict(trace.sequence, "h200")
+
+
+def test_everything_in_basic_but_the_clusters_is_explained() -> None:
+    single = [
+        trace
+        for trace in recorded("basic")
+        if all(launch.cluster == 1 for launch in trace.sequence.launches)
+    ]
+    assert len(single) == 12
+    for trace in single:
+        assert compare(predict(trace.sequence, "h200"), trace).occupancy, trace.id
+
+
+# -- warp slots: Mechanisms 2.1 and 2.2 read off the hardware -------------------------------------
+
+Row = tuple[int, list[int]]  # an SM, and the processing blocks of one block's warps
+
+
+def placed_in_order(trace: Trace) -> list[Row]:
+    """Every recorded block of a trace; a warp slot modulo 4 is the processing block.
+
+    Not all blocks of a large launch have their slots recorded.
+    """
+    rows: list[Row] = []
+    for placement in trace:
+        assert placement.warp_slots is not None
+        for sm, slots in zip(placement.smid, placement.warp_slots, strict=False):
+            if sm >= 0:
+                rows.append((int(sm), (slots % 4).tolist()))
+    return rows
+
+
+def whole(trace: Trace) -> bool:
+    return all(
+        placement.warp_slots is not None and len(placement.warp_slots) == placement.smid.size
+        for placement in trace
+    )
+
+
+def breaks(rows: list[Row], skip: bool = True) -> dict[int, list[int]]:
+    """Per SM, how far a block began beyond where the turns of those before it had ended."""
+    following: dict[int, int] = {}
+    found: dict[int, list[int]] = {}
+    for sm, warps in rows:
+        beyond = (warps[0] - following.get(sm, warps[0])) % 4
+        if beyond:
+            found.setdefault(sm, []).append(beyond)
+        following[sm] = (warps[-1] + 1 + (skip and len(warps) % 4 == 0)) % 4
+    return found
+
+
+def warps_traces() -> list[Trace]:
+    return [trace for trace in recorded("warps") if whole(trace)]
+
+
+# Small kernels of the recorder's own came before each launch of warps.jsonl.xz, and moved the
+# pointers of the SMs that they ran on. basic.jsonl.xz is free of them.
+VISITED = {124, 126}
+
+
+@pytest.mark.parametrize("name", ["basic", "warps"])
+def test_consecutive_warps_of_a_block_go_to_consecutive_processing_blocks(name: str) -> None:
+    blocks = 0
+    for trace in recorded(name):
+        for _, warps in placed_in_order(trace):
+            assert all((b - a) % 4 == 1 for a, b in zip(warps, warps[1:], strict=False))
+            blocks += 1
+    assert blocks > 4000
+
+
+def test_next_block_goes_on_where_the_last_one_ended_with_one_skipped_after_four_warps() -> None:
+    for trace in recorded("basic"):
+        if whole(trace):
+            assert not breaks(placed_in_order(trace)), trace.id
+    for trace in warps_traces():
+        assert set(breaks(placed_in_order(trace))) <= VISITED, trace.id
+
+
+def test_turns_go_on_through_idle_times_from_one_sequence_to_the_next() -> None:
+    """The pointer of an idle SM stays where it was: another latent state of an idle GPU."""
+    rows = [row for trace in warps_traces() for row in placed_in_order(trace)]
+    assert set(breaks(rows)) == VISITED
+
+
+@pytest.mark.parametrize("warps", [4, 8, 12, 16, 32])
+def test_without_the_skip_every_sm_would_break_its_turns_after_a_multiple_of_four(
+    warps: int,
+) -> None:
+    (trace,) = (trace for trace in recorded("warps") if trace.id == f"same_{warps}")
+    assert set(range(132)) - set(breaks(placed_in_order(trace), skip=False)) <= VISITED
+
+
+@pytest.mark.parametrize("warps", [1, 2, 3, 5, 7, 31])
+def test_nothing_is_skipped_after_any_other_number_of_warps(warps: int) -> None:
+    (trace,) = (trace for trace in recorded("warps") if trace.id == f"same_{warps}")
+    assert set(breaks(placed_in_order(trace), skip=False)) <= VISITED
+
+
+def with_visitors(sequence: Sequence) -> tuple[Sequence, list[int]]:
+    """A kernel of one warp comes and goes before each launch; and the launches' new numbers."""
+    events: list[Event] = []
+    numbers: list[int] = []
+    for event in sequence:
+        if isinstance(event, Release):
+            events.append(Release(numbers[event.launch]))
+            continue
+        visitor = 2 * len(numbers)
+        events += [Launch(1, 32, 16, carveout=100), Release(visitor), event]
+        numbers.append(visitor + 1)
+    return Sequence(events), numbers
+
+
+def test_every_launch_of_warps_is_explained_with_its_visitors_and_not_without() -> None:
+    assert score("warps").occupancy < score("warps").launches
+    for trace in recorded("warps"):
+        sequence, numbers = with_visitors(trace.sequence)
+        prediction = predict(sequence, "h200")
+        for number, seen in zip(numbers, trace, strict=True):
+            np.testing.assert_array_equal(
+                prediction[number].occupancy(132), seen.occupancy(132), err_msg=trace.id
+            )

@@ -1,0 +1,73 @@
+"""Short forms that the tests share."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from tbsched.predict import predict
+from tbsched.sequence import Event, Launch, Release, Sequence
+from tbsched.spec import DeviceSpec, Mechanisms, device
+from tbsched.trace import Placement, Trace
+
+ROOT = Path(__file__).parents[1]
+TRACES = ROOT / "tests" / "traces" / "h200"
+KB = 1024
+_SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
+
+
+def gpu(sms: int = 1, base: str = "rtx3090", **changes: object) -> DeviceSpec:
+    """A device cut down to a few SMs, even ones preferred, with fields or mechanisms changed.
+
+    Its GPCs, where it has any, are gone too.
+    """
+    spec = device(base)
+    switches = {key: changes.pop(key) for key in _SWITCHES & set(changes)}
+    few = {
+        "sms": sms,
+        "sm_preference": (*range(0, sms, 2), *range(1, sms, 2)),
+        "gpcs": (),
+        "first_gpcs": (0,),
+        "first_singletons": (0,),
+        "mechanisms": dataclasses.replace(spec.mechanisms, **switches),
+    }
+    return dataclasses.replace(spec, **{**few, **changes})
+
+
+def launch(blocks: int = 1, warps: int = 1, registers: int = 16, **rest: object) -> Launch:
+    """A kernel counted in whole warps."""
+    return Launch(blocks, 32 * warps, registers, **rest)  # type: ignore[arg-type]
+
+
+def run(spec: DeviceSpec | str, *events: Event, policy: str | None = None) -> Trace:
+    return predict(Sequence(events), spec, policy=policy)
+
+
+def last(spec: DeviceSpec | str, *events: Event, policy: str | None = None) -> Placement:
+    """What became of the last launch."""
+    return run(spec, *events, policy=policy)[-1]
+
+
+def fits(spec: DeviceSpec | str, *events: Event) -> bool:
+    """Whether the last launch is placed whole before the next event."""
+    return bool((last(spec, *events).smid >= 0).all())
+
+
+def room(spec: DeviceSpec | str, *events: Event) -> int:
+    """How many blocks of the last launch there was room for, over all SMs, when it came."""
+    trace = run(spec, *events)
+    assert trace.capacities is not None
+    return int(trace.capacities()[-1].blocks.sum())
+
+
+def smids(trace: Trace) -> list[list[int]]:
+    return [placement.smid.tolist() for placement in trace]
+
+
+def final(trace: Trace) -> list[list[int]]:
+    rows = [placement.final_smid for placement in trace]
+    return [[] if row is None else row.tolist() for row in rows]
+
+
+def released(*launches: int) -> list[Release]:
+    return [Release(number) for number in launches]

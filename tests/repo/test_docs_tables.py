@@ -1,0 +1,101 @@
+"""Tables in the documentation are generated: what a page says is what the code says.
+
+A mismatch leaves the right page beside the old one, as ``.new``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from tbsched.spec import PROVENANCES, ablations, device, devices
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    columns = list(header)
+    lines = [columns, ["---"] * len(columns), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def devices_table() -> str:
+    header = (
+        "name",
+        "GPU",
+        "compute capability",
+        "SMs",
+        "GPCs",
+        "warps per SM",
+        "blocks per SM",
+        "shared memory per SM, KB",
+        "policy",
+        *PROVENANCES,
+    )
+    rows = []
+    for name in devices():
+        spec = device(name)
+        kinds = Counter(origin.kind for origin in spec.provenance.values())
+        rows.append(
+            (
+                f"`{name}`",
+                spec.title,
+                spec.compute_capability,
+                spec.sms,
+                len(spec.gpcs) or "unknown",
+                spec.warps_per_sm,
+                spec.blocks_per_sm,
+                spec.shared_memory_configurations[-1] // 1024,
+                f"`{spec.policy}`",
+                *(kinds[kind] for kind in PROVENANCES),
+            )
+        )
+    return table(header, rows)
+
+
+def ablations_table() -> str:
+    return table(("suffix", "what changes"), ((f"`-{k}`", text) for k, text in ablations().items()))
+
+
+# page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
+PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "devices.md": {"devices": devices_table, "ablations": ablations_table},
+}
+
+
+def regenerated(page: str, text: str) -> str:
+    for marker, render in PAGES[page].items():
+        begin, end = f"<!-- {marker}:begin -->\n", f"<!-- {marker}:end -->\n"
+        assert text.count(begin) == text.count(end) == 1, f"docs/{page}: one {begin}, one {end}"
+        before, rest = text.split(begin)
+        text = before + begin + render() + end + rest.split(end)[1]
+    return text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_of_a_page_are_what_the_code_says(page: str) -> None:
+    path = DOCS / page
+    text = path.read_text(encoding="utf-8")
+    expected = regenerated(page, text)
+    if text != expected:
+        new = path.with_name(f"{page}.new")
+        new.write_text(expected, encoding="utf-8")
+        pytest.fail(
+            f"docs/{page} is out of date: read docs/{new.name}, then move it over docs/{page}"
+        )
+
+
+def test_generated_tables_have_a_row_for_every_device_and_ablation() -> None:
+    assert devices_table().count("\n") == 2 + len(devices())
+    assert ablations_table().count("\n") == 2 + len(ablations())
+
+
+def test_device_file_that_the_page_shows_loads(tmp_path: Path) -> None:
+    text = (DOCS / "devices.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(# rtx3080\.toml\n.*?)```", text, flags=re.DOTALL)
+    path = tmp_path / "rtx3080.toml"
+    path.write_text(example, encoding="utf-8")
+    assert (device(path).name, device(path).sms, device(path).tpcs) == ("rtx3080", 68, 34)

@@ -1,0 +1,36 @@
+"""The notebooks run from top to bottom and import public names only."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_imports_public_names_only(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    source = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    for node in ast.walk(ast.parse(source)):
+        names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert not [name for name in names if any(p.startswith("_") for p in name.split("."))]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_stored_without_output(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert not [cell for cell in notebook.cells if cell.get("outputs")]

@@ -1,0 +1,120 @@
+"""The compiled probe kernel, and the patching of its register count and local memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+
+NEEDED = 12
+CUBINS = sorted(name for name in launcher.images() if name.startswith("sm_"))
+
+
+def cuobjdump() -> str:
+    """The tool of the CUDA toolkit, or of the package nvidia-cuda-cuobjdump."""
+    packages = Path(sysconfig.get_path("purelib")) / "nvidia"
+    places = [os.environ["PATH"], "/usr/local/cuda/bin", *map(str, packages.glob("*/bin"))]
+    tool = shutil.which("cuobjdump", path=os.pathsep.join(places))
+    if tool is None:
+        pytest.skip("no cuobjdump")
+    return tool
+
+
+def usage(cubin: bytes, folder: Path) -> dict[str, int]:
+    """What cuobjdump says of the one kernel in a cubin."""
+    file = folder / "probe.cubin"
+    file.write_bytes(cubin)
+    text = subprocess.run(
+        [cuobjdump(), "--dump-resource-usage", str(file)],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return {key: int(value) for key, value in re.findall(r"(REG|STACK|SHARED|LOCAL):(\d+)", text)}
+
+
+def test_there_is_ptx_for_gpus_newer_than_the_toolkit() -> None:
+    ptx = [image for name, image in launcher.images().items() if name.startswith("compute_")]
+    assert len(ptx) == 1
+    assert b".entry tbsched_probe" in ptx[0]
+    assert ptx[0].endswith(b"\0")
+
+
+@pytest.mark.parametrize("name", CUBINS)
+def test_probe_needs_few_registers_and_no_memory(name: str, tmp_path: Path) -> None:
+    found = usage(launcher.images()[name], tmp_path)
+    assert found == {"REG": NEEDED, "STACK": 0, "SHARED": 0, "LOCAL": 0}
+
+
+@pytest.mark.parametrize("name", CUBINS)
+@pytest.mark.parametrize(("registers", "local_memory"), [(12, 0), (33, 8), (255, 4096)])
+def test_cuobjdump_reads_back_what_was_patched(
+    name: str, registers: int, local_memory: int, tmp_path: Path
+) -> None:
+    found = usage(launcher.patch(launcher.images()[name], registers, local_memory), tmp_path)
+    assert found["REG"] == registers
+    assert found["STACK"] == local_memory
+
+
+@pytest.mark.parametrize("name", CUBINS)
+def test_the_probes_own_count_changes_nothing(name: str) -> None:
+    image = launcher.images()[name]
+    assert launcher.patch(image, NEEDED, 0) == image
+
+
+@pytest.mark.parametrize("name", CUBINS)
+def test_only_counts_change(name: str) -> None:
+    image = launcher.images()[name]
+    patched = launcher.patch(image, 200, 0)
+    assert len(patched) == len(image)
+    changed = [(old, new) for old, new in zip(image, patched, strict=True) if old != new]
+    # Once in .nv.info; and in the section's flags before 9.0, in the finalizer's copy from 10.0 on.
+    assert changed == [(NEEDED, 200)] * (1 if name == "sm_90" else 2)
+
+
+def test_last_register_count_is_patched_one_more_is_refused() -> None:
+    image = launcher.images()[CUBINS[0]]
+    assert launcher.patch(image, 255, 0)
+    with pytest.raises(ValueError, match=r"Launch\.registers: 256 is outside 12\.\.255"):
+        launcher.patch(image, 256, 0)
+
+
+def test_fewer_registers_than_the_probe_needs_are_refused() -> None:
+    image = launcher.images()[CUBINS[0]]
+    with pytest.raises(ValueError, match=r"Launch\.registers: 11 is outside 12\.\.255"):
+        launcher.patch(image, NEEDED - 1, 0)
+
+
+def test_negative_local_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Launch\.local_memory: -1"):
+        launcher.patch(launcher.images()[CUBINS[0]], 16, -1)
+
+
+@pytest.mark.parametrize("image", [b"", b"\x7fELF", b"x" * 64, b"\0" * 5000])
+def test_what_is_no_cubin_is_refused(image: bytes) -> None:
+    with pytest.raises(ValueError, match="not a cubin"):
+        launcher.patch(image, 16, 0)
+
+
+@pytest.mark.parametrize("name", ["sm_75", "sm_90", "sm_120"])
+def test_no_damage_makes_it_read_out_of_range(name: str) -> None:
+    if name not in CUBINS:
+        pytest.skip("this nvcc does not know it")
+    image = launcher.images()[name]
+    section_headers = struct.unpack_from("<Q", image, 40)[0]
+    for cut in range(0, section_headers, 61):
+        with pytest.raises(ValueError, match="not a cubin"):
+            launcher.patch(image[:cut], 16, 0)
+    for place in [*range(64), *range(section_headers, len(image), 4)]:
+        damaged = image[:place] + b"\xff\xff\xff\xff" + image[place + 4 :]
+        with contextlib.suppress(ValueError):
+            launcher.patch(damaged, 16, 0)
