@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from tbsched.predict import predict
 from tbsched.sequence import Event, Launch, Release, Sequence
@@ -16,7 +17,7 @@ KB = 1024
 _SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
 
 
-def gpu(sms: int = 1, base: str = "rtx3090", **changes: object) -> DeviceSpec:
+def gpu(sms: int = 1, base: str = "rtx3090", **changes: Any) -> DeviceSpec:
     """A device cut down to a few SMs, even ones preferred, with fields or mechanisms changed.
 
     Its GPCs, where it has any, are gone too.
@@ -34,9 +35,9 @@ def gpu(sms: int = 1, base: str = "rtx3090", **changes: object) -> DeviceSpec:
     return dataclasses.replace(spec, **{**few, **changes})
 
 
-def launch(blocks: int = 1, warps: int = 1, registers: int = 16, **rest: object) -> Launch:
+def launch(blocks: int = 1, warps: int = 1, registers: int = 16, **rest: Any) -> Launch:
     """A kernel counted in whole warps."""
-    return Launch(blocks, 32 * warps, registers, **rest)  # type: ignore[arg-type]
+    return Launch(blocks, 32 * warps, registers, **rest)
 
 
 def run(spec: DeviceSpec | str, *events: Event, policy: str | None = None) -> Trace:
@@ -69,5 +70,5 @@ def final(trace: Trace) -> list[list[int]]:
     return [[] if row is None else row.tolist() for row in rows]
 
 
-def released(*launches: int) -> list[Release]:
+def released(*launches: int) -> list[Event]:
     return [Release(number) for number in launches]

@@ -34,6 +34,11 @@ void Engine::launch(const Launch& launch) {
   if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
     refuse(who + "blocks, threads and registers must be positive, shared_memory not negative");
   }
+  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
+      launch.shared_memory > spec.shared_memory_configurations.back()) {
+    refuse(who + "threads, registers or shared_memory are more than " + spec.name +
+           " allows a block");
+  }
   if (launch.cluster != 1) refuse(who + "cluster: the model places single blocks only");
   const Demand demand = demand_of(launch, spec);
   if (const Room room = SmState(spec).room(demand, spec.shared_memory_configurations.back());

@@ -444,18 +444,43 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _validate_types(spec: DeviceSpec) -> None:
+    """What a spec built in Python might get wrong; one read from a file has these types."""
+    for name in ("name", "title", "compute_capability", "policy"):
+        if not isinstance(getattr(spec, name), str):
+            raise TypeError(f"{name}: a string is needed, got {getattr(spec, name)!r}")
+    for name in ("sm_preference", "shared_memory_configurations", "first_gpcs", "first_singletons"):
+        value = getattr(spec, name)
+        if not isinstance(value, tuple) or not all(map(_is_whole, value)):
+            raise TypeError(f"{name}: a tuple of integers is needed, got {value!r}")
+    rows = spec.gpcs
+    if not isinstance(rows, tuple) or not all(
+        isinstance(row, tuple) and all(map(_is_whole, row)) for row in rows
+    ):
+        raise TypeError(f"gpcs: a tuple of tuples of integers is needed, got {rows!r}")
+    if not isinstance(spec.mechanisms, Mechanisms):
+        raise TypeError(f"mechanisms: a Mechanisms is needed, got {spec.mechanisms!r}")
+    for item in fields(Mechanisms):
+        value = getattr(spec.mechanisms, item.name)
+        if item.name not in ("registers", "shared_memory") and not isinstance(value, bool):
+            raise TypeError(f"mechanisms.{item.name}: True or False is needed, got {value!r}")
+
+
 def _validate(spec: DeviceSpec) -> None:
-    for item in fields(DeviceSpec):
-        value = getattr(spec, item.name)
-        if item.name in _RANGES:
-            low, high = _RANGES[item.name]
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{item.name}: an integer is needed, got {value!r}")
-            if not low <= value <= high:
-                raise ValueError(f"{item.name}: {value} is outside {low}..{high}")
+    _validate_types(spec)
+    for name, (low, high) in _RANGES.items():
+        value = getattr(spec, name)
+        if not _is_whole(value):
+            raise TypeError(f"{name}: an integer is needed, got {value!r}")
+        if not low <= value <= high:
+            raise ValueError(f"{name}: {value} is outside {low}..{high}")
     for name in ("registers", "shared_memory"):
         layout = getattr(spec.mechanisms, name)
-        if layout not in LAYOUTS:
+        if not isinstance(layout, str) or layout not in LAYOUTS:
             raise ValueError(f"mechanisms.{name}: {layout!r} is not one of {', '.join(LAYOUTS)}")
     for name in ("warps_per_sm", "registers_per_sm"):
         if getattr(spec, name) % spec.processing_blocks:

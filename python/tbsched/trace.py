@@ -145,9 +145,10 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
 
     Raises:
         FileNotFoundError: no such file.
+        TypeError: not a path.
         ValueError: not a trace file, or of a newer version; names the file and the line.
     """
-    place = Path(path)
+    place = _place(path)
     if place.is_dir():
         files = sorted(file for file in place.iterdir() if is_trace_file(file))
         return [trace for file in files for trace in load_traces(file)]
@@ -198,9 +199,9 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     header line.
 
     Raises:
-        TypeError: something in ``traces`` is not a :class:`Trace`.
+        TypeError: not a path, or something in ``traces`` is not a :class:`Trace`.
     """
-    place = Path(path)
+    place = _place(path)
     checked = list(traces)
     for trace in checked:
         if not isinstance(trace, Trace):
@@ -299,6 +300,13 @@ def _record(record: dict[str, Any], device: DeviceInfo) -> Trace:
         for launch, smid in enumerate(smids)
     )
     return Trace(sequence, device, placements, id=str(record.pop("id", "")), extra=record)
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"path: a string or a path is needed, got {path!r}") from None
 
 
 def _open(path: Path, mode: str) -> IO[str]:

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import tbsched as tb
 from rich.console import Console
+
+import tbsched as tb
 from tbsched.report import table_of
 
 TRACES = Path(__file__).parent.parent / "traces" / "h200"
@@ -57,7 +58,10 @@ def main() -> None:
         for fast in ("ampere", "hopper"):
             least, median, greatest = ratio(lambda: work("algorithm1"), lambda p=fast: work(p))
             rows.append(
-                (f"{name}: {fast} over algorithm1", *(f"{x:.1f}" for x in (median, least, greatest)))
+                (
+                    f"{name}: {fast} over algorithm1",
+                    *(f"{x:.1f}" for x in (median, least, greatest)),
+                )
             )
     Console().print(table_of(("times as fast", "median", "least", "greatest"), rows))
 

@@ -68,9 +68,7 @@ def _quarters(kernel: Launch, ninth: Launch, name: str, concurrent: bool, ablati
 
 
 CASES = (
-    _one_sm(
-        "1.1", (Launch(41, 256, 32), Launch(41, 256, 32), Launch(1, 256, 32)), 0, "first_fit"
-    ),
+    _one_sm("1.1", (Launch(41, 256, 32), Launch(41, 256, 32), Launch(1, 256, 32)), 0, "first_fit"),
     _one_sm(
         "1.2", (Launch(41, 512, 32), Launch(41, 256, 32), Launch(1, 256, 32)), 1, "round_robin"
     ),

@@ -1,4 +1,4 @@
-"""Traces recorded on H200s, replayed through the model: what is explained, by what, and what is not.
+"""Traces recorded on H200s, replayed: what the model explains, by what, and what it does not.
 
 A sequence of a trace ends at the first launch that could not be placed whole. Occupancy, the
 number of blocks that a launch puts on each SM, is what the model claims on a busy GPU; which block
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+
 from helpers import TRACES
 from tbsched.compare import compare
 from tbsched.predict import predict
@@ -146,8 +148,8 @@ def test_one_block_per_sm_on_an_idle_gpu_is_exact_from_one_of_the_initial_states
 def test_carveouts_are_explained_in_part(name: str, at_least: float) -> None:
     """The model sets an SM's configuration from size, occupancy and carveout by a rule of its own.
 
-    Not understood yet: a carveout of 0 without shared memory (the hardware takes the kernel
-    for one that may enter 32 KB), 50 and 75 percent of a kernel with 3 KB per block (the SM is set to
+    Not understood yet: a carveout of 0 without shared memory (the hardware takes the kernel for
+    one that may enter 32 KB), 50 and 75 percent of a kernel with 3 KB per block (the SM is set to
     more than was asked for), and blocks that together need exactly a configuration (the SM seems
     to be set to the next larger one). rcarve suffers from the two SMs of a TPC being modelled as
     one, see below. An improvement should raise these bounds.
@@ -252,7 +254,7 @@ def test_consecutive_warps_of_a_block_go_to_consecutive_processing_blocks(name: 
     blocks = 0
     for trace in recorded(name):
         for _, warps in placed_in_order(trace):
-            assert all((b - a) % 4 == 1 for a, b in zip(warps, warps[1:], strict=False))
+            assert all((b - a) % 4 == 1 for a, b in itertools.pairwise(warps))
             blocks += 1
     assert blocks > 4000
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+
 from conformance.table2 import CASES, Case
 from tbsched.predict import policies, predict
 from tbsched.sequence import Launch, Release, Sequence

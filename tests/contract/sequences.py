@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 from hypothesis import strategies as st
+
 from tbsched.predict import predict
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec
 from tbsched.trace import Trace
 
-THREADS = st.one_of(st.sampled_from([1, 32, 64, 96, 128, 160, 256, 512, 1024]),
-                    st.integers(1, 1024))  # fmt: skip
+USUAL_THREADS = st.sampled_from([1, 32, 64, 96, 128, 160, 256, 512, 1024])
+THREADS = st.one_of(USUAL_THREADS, st.integers(1, 1024))
 
 
 def most_registers(spec: DeviceSpec, threads: int) -> int:
     """Registers per thread with which such a block fits an empty SM."""
-    warps_each = -(-(-(-threads // 32)) // spec.processing_blocks)
+    warps = math.ceil(threads / 32)
+    warps_each = math.ceil(warps / spec.processing_blocks)
     per_warp = spec.registers_per_sm // spec.processing_blocks // warps_each
     per_warp -= per_warp % spec.register_unit
     return min(spec.registers_per_thread, per_warp // 32)
@@ -48,9 +51,7 @@ def launches(draw: st.DrawFn, spec: DeviceSpec, plain: bool = False) -> Launch:
 
 
 @st.composite
-def sequences(
-    draw: st.DrawFn, spec: DeviceSpec, plain: bool = False, most: int = 9
-) -> Sequence:
+def sequences(draw: st.DrawFn, spec: DeviceSpec, plain: bool = False, most: int = 9) -> Sequence:
     """Launches and releases of launches still held."""
     events: list[Event] = []
     held: list[int] = []
@@ -81,7 +82,7 @@ class History:
             for length in range(len(self.sequence))
         ]
 
-    def final(self, event: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+    def final(self, event: int) -> list[np.ndarray]:
         """Per launch, where its blocks have gone after that event; -1 for those that wait."""
         rows = [placement.final_smid for placement in self.traces[event]]
         return [row for row in rows if row is not None]

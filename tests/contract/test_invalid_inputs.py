@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tbsched.compare import compare
 from tbsched.fuzz.campaign import fuzz
 from tbsched.predict import predict
@@ -66,15 +67,13 @@ def wrong_type(rng: random.Random, *allowed: type | None) -> Any:
 
 
 def bad_number(rng: random.Random, low: int, high: int, *allowed: type | None) -> Any:
-    return (
-        wrong_type(rng, *allowed) if rng.random() < 0.4 else number_outside(rng, low, high)
-    )
+    return wrong_type(rng, *allowed) if rng.random() < 0.4 else number_outside(rng, low, high)
 
 
 def damaged(rng: random.Random, text: str) -> str:
     """Text with a few characters cut, repeated or replaced, or values exchanged for others."""
-    pieces = ["-1", "1e999", "null", "NaN", '"x"', "[]", "{}", "true", "0.5", "9" * 25, "[[[[", "\0",
-              "", "=", "\n", "\ud7ff", "-Infinity"]  # fmt: skip
+    pieces = ["-1", "1e999", "null", "NaN", '"x"', "[]", "{}", "true", "0.5", "9" * 25, "[[[[",
+              "\0", "", "=", "\n", "\ud7ff", "-Infinity"]  # fmt: skip
     for _ in range(rng.randrange(1, 4)):
         start = rng.randrange(len(text) + 1)
         stop = min(len(text), start + rng.choice([0, 1, 1, 2, 5, 40, len(text)]))
@@ -123,7 +122,9 @@ def bad_json(rng: random.Random, _: Path) -> Attempt:
     if rng.random() < 0.5:
         field = rng.choice(["blocks", "threads", "registers", "cluster", "priority"])
         launch: dict[str, Any] = {"blocks": 1, "threads": 32, "registers": 16}
-        launch[field] = rng.choice([number_outside(rng, *LIMITS[field]), None, "1", 1.5, [], {}, True])
+        launch[field] = rng.choice(
+            [number_outside(rng, *LIMITS[field]), None, "1", 1.5, [], {}, True]
+        )
         text = json.dumps([{"launch": launch}])
         return lambda: Sequence.from_json(text), field
     text = damaged(rng, GOOD.to_json())
@@ -136,7 +137,9 @@ def bad_device(rng: random.Random, folder: Path) -> Attempt:
         value = wrong_type(rng, str)
         return lambda: device(value), "device"
     if kind < 0.3:
-        name = rng.choice(["h2000", "h200-", "-", "h200-no-such", "\0", "é", "ablations", "h200.tom"])
+        name = rng.choice(
+            ["h2000", "h200-", "-", "h200-no-such", "\0", "é", "ablations", "h200.tom"]
+        )
         name += rng.choice(["", "x", " ", "-no-warp-skip-"])
         return lambda: device(name), "device"
     if kind < 0.35:
@@ -153,7 +156,8 @@ def bad_spec(rng: random.Random, _: Path) -> Attempt:
     field = rng.choice([*fields, *switches])
     if field in switches:
         value = wrong_type(rng, bool, str) if rng.random() < 0.9 else rng.choice(["", "x"])
-        mechanisms = dataclasses.replace(H200.mechanisms, **{field: value})
+        changes: dict[str, Any] = {field: value}
+        mechanisms = dataclasses.replace(H200.mechanisms, **changes)
         return lambda: predict(GOOD, dataclasses.replace(H200, mechanisms=mechanisms)), field
     numbers = isinstance(getattr(H200, field), int)
     value = bad_number(rng, 0, 2**24) if numbers else wrong_type(rng, str)
@@ -238,8 +242,9 @@ def bad_file(rng: random.Random, folder: Path) -> Attempt:
 
 def bad_path(rng: random.Random, folder: Path) -> Attempt:
     value = wrong_type(rng, str, bytes)
-    verb = rng.choice([load_traces, lambda path: save_traces(path, [])])
-    return lambda: verb(value), "path"
+    if rng.random() < 0.5:
+        return lambda: load_traces(value), "path"
+    return lambda: save_traces(value, []), "path"
 
 
 def bad_save(rng: random.Random, folder: Path) -> Attempt:
@@ -257,13 +262,19 @@ def bad_fuzz(rng: random.Random, _: Path) -> Attempt:
             ("predictor", "h2000"),
             ("policy", wrong_type(rng, str, None)),
             ("policy", "x"),
-            ("max_examples", bad_number(rng, 1, 2**80)),
-            ("max_counterexamples", bad_number(rng, 1, 2**80, None)),
+            ("max_examples", rng.choice([wrong_type(rng), 0, -1, -(2**70)])),
+            ("max_counterexamples", rng.choice([wrong_type(rng, None), -1, -(2**70)])),
+            ("seed", rng.choice([wrong_type(rng, None), -1])),
+            ("options", wrong_type(rng, None)),
+            ("max_seconds", rng.choice([wrong_type(rng, None, float), -1, float("nan")])),
+            ("shrink_seconds", rng.choice([wrong_type(rng, float), -1, float("nan")])),
+            ("initial_state", wrong_type(rng, None)),
+            ("limits", wrong_type(rng, None, str)),
             ("level", rng.choice(["", "x", "Exact"])),
         ]
     )
     arguments = {"oracle": "rtx3090", "predictor": "rtx3090", "max_examples": 1, field: value}
-    words = {"oracle": None, "predictor": "device"}
+    words = {"oracle": None, "predictor": "device", "limits": "device"}
     return lambda: fuzz(**arguments, progress=False), words.get(field, field)
 
 

@@ -8,9 +8,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from contract.sequences import History, sequences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from contract.sequences import History, sequences
 from tbsched.predict import policies, predict
 from tbsched.sequence import Launch, Sequence
 from tbsched.spec import ablations, device, devices
@@ -77,7 +78,7 @@ def test_no_sm_ever_holds_more_than_it_has(name: str, policy: str, data: st.Data
     spec = past.spec
     largest = spec.shared_memory_configurations[-1]
     for event in range(len(past.sequence)):
-        slots, warps, registers, shared = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+        slots, warps, registers, shared = (Counter[int]() for _ in range(4))
         for launch, sm in past.resident(event):
             count = -(-launch.threads // 32)
             unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
@@ -167,7 +168,7 @@ def test_same_sequence_has_the_same_answer(name: str, policy: str, data: st.Data
         one.capacities()  # asking changes nothing
         for a, b in zip(one, two, strict=True):
             np.testing.assert_array_equal(a.smid, b.smid)
-            np.testing.assert_array_equal(a.final_smid, b.final_smid)  # type: ignore[arg-type]
+            np.testing.assert_array_equal(a.final_smid, b.final_smid)
             assert a.limiter == b.limiter
 
 
@@ -182,16 +183,14 @@ def test_ampere_is_algorithm_1(name: str, ablation: str, data: st.DataObject) ->
     fast, literal = (predict(sequence, spec, policy) for policy in ("ampere", "algorithm1"))
     for a, b in zip(fast, literal, strict=True):
         np.testing.assert_array_equal(a.smid, b.smid)
-        np.testing.assert_array_equal(a.final_smid, b.final_smid)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(a.final_smid, b.final_smid)
         assert a.limiter == b.limiter
 
 
 @every_device
 @more
 @given(data=st.data())
-def test_hopper_fills_the_sms_of_algorithm_1(
-    name: str, data: st.DataObject
-) -> None:
+def test_hopper_fills_the_sms_of_algorithm_1(name: str, data: st.DataObject) -> None:
     """Numbering permutes the blocks of a launch; launches exit whole, so nothing else changes."""
     spec = device(name)
     sequence = data.draw(sequences(spec))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+
 from conformance.table2 import CASES, Case
 from contract import literal
 from contract.sequences import sequences
 from helpers import final, gpu, smids
-from hypothesis import HealthCheck, given, settings
 from tbsched.predict import predict
 from tbsched.sequence import Launch, Release, Sequence
+
 
 def agree(sequence: Sequence, sms: int) -> None:
     trace = predict(sequence, gpu(sms), "algorithm1")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tbsched.compare import compare
 from tbsched.fuzz import SequenceOptions
 from tbsched.fuzz.oracles import prefix

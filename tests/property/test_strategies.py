@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from helpers import gpu
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
+
+from helpers import gpu
 from tbsched.fuzz import SequenceOptions
 from tbsched.fuzz.strategies import launches, sequences
 from tbsched.sequence import Launch, Release, Sequence
@@ -31,7 +32,7 @@ ODD = {
     ),
 }
 SPECS = {name: device(name) for name in devices()} | ODD
-SMALLEST = Launch(1, 1, 32, carveout=100)
+SMALLEST = Launch(1, 32, 32, carveout=100)
 
 
 @pytest.mark.parametrize("options", [SequenceOptions(), EVERYTHING], ids=["default", "everything"])
@@ -96,7 +97,7 @@ def smallest(holds: object, options: SequenceOptions | None = None) -> Sequence:
     return found
 
 
-def test_any_sequence_shrinks_to_one_block_of_one_thread() -> None:
+def test_any_sequence_shrinks_to_one_block_of_one_warp() -> None:
     assert smallest(lambda sequence: True) == Sequence([SMALLEST])
 
 
@@ -125,7 +126,7 @@ def test_one_large_number_shrinks_alone(field: str, least: int, expected: int) -
         lambda sequence: any(getattr(launch, field) >= least for launch in sequence.launches)
     )
     (launch,) = found.launches
-    others = {"blocks": 1, "threads": 1, "registers": 32, "shared_memory": 0}
+    others = {"blocks": 1, "threads": 32, "registers": 32, "shared_memory": 0}
     assert {name: getattr(launch, name) for name in others} == {**others, field: expected}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+
 from tbsched.spec import PROVENANCES, ablations, device, devices
 
 DOCS = Path(__file__).parents[2] / "docs"

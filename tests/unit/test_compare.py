@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from helpers import launch, run
 from tbsched.compare import check_level, compare
 from tbsched.predict import predict

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tbsched.compare import compare
 from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.fuzz import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
@@ -19,7 +20,7 @@ from tbsched.spec import device
 from tbsched.trace import Trace, load_traces
 
 RIGHT = "rtx3090"
-WRONG = ("rtx3090", "round_robin")
+WRONG = ("rtx3090", "first_fit")
 
 
 def campaign(oracle: object = RIGHT, *predictor: str, **arguments: object) -> Report:
@@ -90,7 +91,7 @@ def check_code(code: str) -> None:
 
     with pytest.raises(AssertionError):
         run(code)
-    run(code.replace(', policy="round_robin"', ""))
+    run(code.replace(', policy="first_fit"', ""))
 
 
 def test_the_code_of_a_counterexample_on_a_gpu_observes() -> None:
@@ -102,7 +103,7 @@ def test_the_code_of_a_counterexample_on_a_gpu_observes() -> None:
 
 def test_a_report_prints_its_numbers_and_its_counterexamples() -> None:
     text = str(campaign())
-    assert "rtx3090/round_robin by occupancy" in text
+    assert "rtx3090/first_fit by occupancy" in text
     assert "seed 1" in text
     assert "def test_rtx3090_" in text
 
@@ -119,7 +120,9 @@ def test_exact_accepts_any_initial_state_and_occupancy_does_not_ask() -> None:
 
 
 def test_a_campaign_can_go_on_and_counts_each_counterexample_once() -> None:
-    report = campaign(max_counterexamples=3, max_examples=300, shrink_seconds=2.0)
+    report = campaign(
+        RIGHT, RIGHT, "round_robin", max_counterexamples=3, max_examples=300, shrink_seconds=2.0
+    )
     sequences = [found.sequence for found in report.counterexamples]
     assert 2 <= len(sequences) <= 3
     assert len(set(sequences)) == len(sequences)
@@ -171,6 +174,16 @@ def test_a_campaign_ends_when_there_is_nothing_more_to_draw() -> None:
     report = campaign(RecordedOracle([trace]), RIGHT, max_examples=10_000)
     assert report.ended == "exhausted"
     assert 2 <= report.examples < 100
+
+
+def test_recorded_traces_catch_a_wrong_predictor_and_shrink_to_a_prefix(tmp_path: Path) -> None:
+    record(RIGHT, tmp_path / "r.jsonl", 100, predictor=RIGHT, seed=1, progress=False)
+    traces = load_traces(tmp_path / "r.jsonl")
+    assert not campaign(RecordedOracle(traces), RIGHT).counterexamples
+    (found,) = campaign(RecordedOracle(traces)).counterexamples
+    assert found.shrunk
+    assert len(found.sequence.launches) == 1
+    assert any(trace.sequence[: len(found.sequence)] == found.sequence for trace in traces)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +288,7 @@ def test_a_counterexample_is_kept_as_found_and_as_shrunk(tmp_path: Path) -> None
     assert shrunk.id == report.counterexamples[0].id
     assert {key: shrunk.extra[key] for key in ("predictor", "policy", "seed", "level")} == {
         "predictor": "rtx3090",
-        "policy": "round_robin",
+        "policy": "first_fit",
         "seed": 1,
         "level": "occupancy",
     }
@@ -328,7 +341,7 @@ class Killing:
             os.kill(os.getpid(), signal.SIGKILL)
         return predict(seq, "rtx3090")
 
-fuzz(Killing(), "rtx3090", "round_robin", seed=1, corpus=sys.argv[1], record=sys.argv[1] + "-all",
+fuzz(Killing(), "rtx3090", "first_fit", seed=1, corpus=sys.argv[1], record=sys.argv[1] + "-all",
      progress=False)
 """
 
@@ -374,9 +387,7 @@ def test_a_recording_appends(tmp_path: Path) -> None:
 
 def test_a_recording_marks_what_does_not_repeat(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    report = record(
-        Disturbed(10), path, 50, predictor=RIGHT, repeats=2, seed=1, progress=False
-    )
+    report = record(Disturbed(10), path, 50, predictor=RIGHT, repeats=2, seed=1, progress=False)
     marked = [trace for trace in load_traces(path) if trace.extra.get("unstable")]
     assert len(marked) == len(report.unstable) > 0
     assert report.disagreements == 0

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from helpers import launch, run
 from tbsched.fuzz.corpus import TraceFile
 from tbsched.trace import Trace, load_traces

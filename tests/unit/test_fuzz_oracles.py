@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 
 import numpy as np
 import pytest
-from helpers import launch, run
 from hypothesis import find, settings
+
+from helpers import launch, run
 from tbsched.compare import compare
 from tbsched.errors import NoGpuError
 from tbsched.fuzz.oracles import ModelGpu, RecordedOracle, Repeated, open_oracle, prefix
@@ -16,13 +18,17 @@ from tbsched.sequence import Release, Sequence
 from tbsched.spec import device
 from tbsched.trace import Trace
 
+# By this path: the name tbsched.observe is a function, too.
+OBSERVE = importlib.import_module("tbsched.observe")
 SMALL = run("rtx3090", launch(1))
 LARGE = run("rtx3090", launch(82), launch(82, warps=4), Release(0), launch(3))
 
 
 def test_a_model_plays_the_gpu() -> None:
     oracle = ModelGpu("rtx3090", "round_robin")
-    assert compare(oracle.observe(LARGE.sequence), predict(LARGE.sequence, "rtx3090", "round_robin")).exact
+    assert compare(
+        oracle.observe(LARGE.sequence), predict(LARGE.sequence, "rtx3090", "round_robin")
+    ).exact
 
 
 @pytest.mark.parametrize(
@@ -60,7 +66,7 @@ def test_the_gpu_is_opened_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
         def observe(self, seq: Sequence) -> Trace:
             return predict(seq, "rtx3090")
 
-    monkeypatch.setattr("tbsched.observe.Gpu", Gpu)
+    monkeypatch.setattr(OBSERVE, "Gpu", Gpu)
     with open_oracle("gpu") as oracle:
         assert compare(oracle.observe(SMALL.sequence), SMALL).exact
         assert not closed
@@ -71,7 +77,7 @@ def test_no_gpu_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(index: int) -> None:
         raise NoGpuError("looked for libcuda.so.1")
 
-    monkeypatch.setattr("tbsched.observe.Gpu", none)
+    monkeypatch.setattr(OBSERVE, "Gpu", none)
     with pytest.raises(NoGpuError, match="libcuda"), open_oracle("gpu"):
         pass
 

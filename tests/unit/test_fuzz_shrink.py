@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from helpers import launch
 from tbsched.fuzz.shrink import Floors, minimise, size, without_launch
 from tbsched.sequence import Launch, Release, Sequence
@@ -21,9 +22,7 @@ LARGE = Sequence(
 
 
 def test_without_a_launch_its_release_goes_and_later_ones_are_renumbered() -> None:
-    assert without_launch(LARGE, 0) == Sequence(
-        [LARGE[1], LARGE[3], Release(0), LARGE[5]]
-    )
+    assert without_launch(LARGE, 0) == Sequence([LARGE[1], LARGE[3], Release(0), LARGE[5]])
     assert without_launch(LARGE, 3) == LARGE[:5]
 
 

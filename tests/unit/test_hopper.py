@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from helpers import launch, released, run, smids
 from tbsched.predict import predict
 from tbsched.sequence import Launch, Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Events
 
 import pytest
+
 from helpers import KB, gpu, last, launch, released, run
 from tbsched.sequence import Event, Launch
 

@@ -7,12 +7,15 @@ the way.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
 from helpers import fits, gpu, last, launch, released, room
 from tbsched.sequence import Launch
 from tbsched.spec import DeviceSpec
 
-ROOMY: dict[str, object] = {"shared_memory_configuration": False, "shared_memory": "pooled"}
+ROOMY: dict[str, Any] = {"shared_memory_configuration": False, "shared_memory": "pooled"}
 STRICT = gpu(**ROOMY)
 NO_SKIP = gpu(warp_skip=False, **ROOMY)
 FREE = gpu(strict_round_robin=False, warp_skip=False, **ROOMY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from helpers import final, gpu, launch, released, run, smids
 from tbsched.sequence import Event
 

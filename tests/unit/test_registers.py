@@ -5,11 +5,14 @@ Mechanism 4: a warp's registers need not be contiguous.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
 from helpers import fits, gpu, last, launch, released, room
 from tbsched.sequence import Launch
 
-ROOMY: dict[str, object] = {"shared_memory_configuration": False, "shared_memory": "pooled"}
+ROOMY: dict[str, Any] = {"shared_memory_configuration": False, "shared_memory": "pooled"}
 POOLED = gpu(**ROOMY)
 CONTIGUOUS = gpu(registers="contiguous", **ROOMY)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from helpers import final, gpu, last, launch, released, run, smids
 from tbsched.predict import predict
 from tbsched.sequence import Launch, Release, Sequence

@@ -6,6 +6,7 @@ Mechanism 4: what a block gets must be contiguous on Ampere; on an H200 one pool
 from __future__ import annotations
 
 import pytest
+
 from helpers import KB, fits, gpu, last, launch, released, room
 from tbsched.sequence import Launch
 

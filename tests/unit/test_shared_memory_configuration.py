@@ -1,8 +1,9 @@
-"""Mechanism 3: the first block on an idle TPC divides its memory into shared memory and L1 cache."""
+"""Mechanism 3: the first block on an idle TPC sets how much of it is shared memory."""
 
 from __future__ import annotations
 
 import pytest
+
 from helpers import KB, fits, gpu, last, launch, released
 from tbsched.sequence import Launch
 from tbsched.spec import DeviceSpec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from helpers import gpu, last, launch, released, run
 from tbsched.sequence import Launch
 from tbsched.spec import device, devices

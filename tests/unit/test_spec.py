@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+
 from tbsched.sequence import Launch, Release, Sequence
 from tbsched.spec import (
     PROVENANCES,

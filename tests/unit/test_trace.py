@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from tbsched.sequence import Launch, Release, Sequence
 from tbsched.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
 
@@ -65,7 +66,7 @@ def test_ending_chooses_the_compression(tmp_path: Path) -> None:
     for ending, opener in ((".jsonl.xz", lzma.open), (".jsonl.gz", gzip.open), (".jsonl", open)):
         path = tmp_path / f"t{ending}"
         save_traces(path, [full_trace()])
-        with opener(path, "rt") as lines:  # type: ignore[operator]
+        with opener(path, "rt") as lines:
             assert json.loads(next(lines))["tbsched_trace"] == 1
 
 
@@ -163,7 +164,7 @@ def test_truncated_file_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"t{ending}"
     save_traces(path, [full_trace()] * 100)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="t.jsonl"):
+    with pytest.raises(ValueError, match=r"t\.jsonl"):
         load_traces(path)
 
 

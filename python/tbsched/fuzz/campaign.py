@@ -198,8 +198,14 @@ def _run(
         _check_count("max_counterexamples", max_counterexamples, 0)
     seed = secrets.randbits(32) if seed is None else seed
     _check_count("seed", seed, 0)
+    if max_seconds is not None:
+        _check_seconds("max_seconds", max_seconds)
+    _check_seconds("shrink_seconds", shrink_seconds)
+    if options is None:
+        options = SequenceOptions()
+    elif not isinstance(options, SequenceOptions):
+        raise TypeError(f"options: a SequenceOptions is needed, got {options!r}")
     spec = find_device(predictor)
-    options = options or SequenceOptions()
     with contextlib.ExitStack() as opened:
         source = opened.enter_context(open_oracle(oracle))
         strategy_of = None
@@ -249,6 +255,13 @@ def _check_count(name: str, value: object, low: int) -> None:
         raise TypeError(f"{name}: an integer is needed, got {value!r}")
     if value < low:
         raise ValueError(f"{name}: {value} is less than {low}")
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}: seconds are needed, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"{name}: {value} is less than 0")
 
 
 def _drawn_from(

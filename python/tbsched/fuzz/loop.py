@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Draws with fewer launches, to leave a local minimum when shrinking.
 NARROWER_EXAMPLES = 2000
+# Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
+CONFIRMATIONS = 3
 
 
 class _End(BaseException):
@@ -256,11 +258,18 @@ class Campaign:
 
         def still_fails(candidate: Sequence) -> bool:
             if candidate not in verdicts:
-                verdicts[candidate] = self._smaller(candidate)
+                verdicts[candidate] = False
+                # What the oracle refuses, or never recorded, is no smaller counterexample.
+                with contextlib.suppress(ValueError):
+                    verdicts[candidate] = self._smaller(candidate)
             return verdicts[candidate]
 
-        case = self._again(minimise(self.best.sequence, still_fails, self.floors))
-        return None if case is None or case.agrees else case
+        smallest = minimise(self.best.sequence, still_fails, self.floors)
+        for _ in range(CONFIRMATIONS):
+            case = self._again(smallest)
+            if case is not None and not case.agrees:
+                return case
+        return None
 
     def _narrower(self, launches: int) -> Case | None:
         if self.strategy_of is None or time.monotonic() > self.shrink_until:

@@ -1,0 +1,55 @@
+// NVIDIA GeForce RTX 3090, written by `tbsched devices --cpp`.
+// clang-format off
+#pragma once
+
+#include "model/device_spec.h"
+
+inline tbsched::DeviceSpec rtx3090() {
+  return {
+      .name = "rtx3090",
+      .topology = {
+          .tpc_of_sm = {
+              0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12,
+              13, 13, 14, 14, 15, 15, 16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23,
+              23, 24, 24, 25, 25, 26, 26, 27, 27, 28, 28, 29, 29, 30, 30, 31, 31, 32, 32, 33, 33,
+              34, 34, 35, 35, 36, 36, 37, 37, 38, 38, 39, 39, 40, 40
+          },
+          .gpc_of_sm = {
+              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+              -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1
+          },
+          .sm_preference = {
+              0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44,
+              46, 48, 50, 52, 54, 56, 58, 60, 62, 64, 66, 68, 70, 72, 74, 76, 78, 80, 1, 3, 5, 7, 9,
+              11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43, 45, 47, 49, 51,
+              53, 55, 57, 59, 61, 63, 65, 67, 69, 71, 73, 75, 77, 79, 81
+          },
+      },
+      .processing_blocks = 4,
+      .blocks_per_sm = 16,
+      .warps_per_sm = 48,
+      .registers_per_sm = 65536,
+      .register_unit = 256,
+      .threads_per_block = 1024,
+      .registers_per_thread = 255,
+      .shared_memory_unit = 128,
+      .shared_memory_reserve = 1024,
+      .shared_memory_per_block = 101376,
+      .shared_memory_configurations = {8192, 16384, 32768, 65536, 102400},
+      .local_memory_initial = 1024,
+      .max_cluster = 1,
+      .mechanisms = {
+          .strict_round_robin = true,
+          .warp_skip = true,
+          .registers = tbsched::Layout::pooled,
+          .shared_memory = tbsched::Layout::contiguous,
+          .shared_memory_configuration = true,
+          .explicit_carveout_is_upper_bound = false,
+          .local_memory_configuration = true,
+          .head_of_line = true,
+      },
+      .policy = "ampere",
+  };
+}

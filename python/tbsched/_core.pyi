@@ -1,0 +1,66 @@
+# Written by tests/repo/test_stubs.py.
+from collections.abc import Sequence as _Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+class DeviceSpec:
+    def __init__(
+        self,
+        *,
+        name: str,
+        tpc_of_sm: _Sequence[int],
+        gpc_of_sm: _Sequence[int],
+        sm_preference: _Sequence[int],
+        processing_blocks: int,
+        blocks_per_sm: int,
+        warps_per_sm: int,
+        registers_per_sm: int,
+        register_unit: int,
+        shared_memory_unit: int,
+        shared_memory_reserve: int,
+        shared_memory_configurations: _Sequence[int],
+        local_memory_initial: int,
+        mechanisms: Mechanisms,
+    ) -> None: ...
+
+class InitialState:
+    def __init__(self, first_gpc: int, first_singleton: int) -> None: ...
+
+class Mechanisms:
+    def __init__(
+        self,
+        *,
+        strict_round_robin: bool,
+        warp_skip: bool,
+        contiguous_registers: bool,
+        contiguous_shared_memory: bool,
+        shared_memory_configuration: bool,
+        explicit_carveout_is_upper_bound: bool,
+        local_memory_configuration: bool,
+        head_of_line: bool,
+    ) -> None: ...
+
+class Sequence:
+    def __init__(self) -> None: ...
+    def launch(
+        self,
+        blocks: int,
+        threads: int,
+        registers: int,
+        shared_memory: int,
+        local_memory: int,
+        carveout: int | None,
+        cluster: int,
+        stream: int | None,
+        priority: int,
+    ) -> None: ...
+    def release(self, launch: int) -> None: ...
+
+def capacities(
+    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
+) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
+def policies() -> list[tuple[str, str, str]]: ...
+def predict(
+    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
+) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]: ...

@@ -1,0 +1,95 @@
+"""``_core.pyi`` is written from the compiled module's own signatures, and compared with them.
+
+A mismatch leaves the right stub beside the old one, as ``.new``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from types import ModuleType
+
+import pytest
+
+from helpers import ROOT
+from tbsched import _core
+
+STUB = ROOT / "python" / "tbsched" / "_core.pyi"
+WIDTH = 100
+
+# What the extension calls list, and what is in it.
+RETURNS = {
+    "predict": "list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]",
+    "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
+    "policies": "list[tuple[str, str, str]]",
+}
+HEADER = """\
+# Written by tests/repo/test_stubs.py.
+from collections.abc import Sequence as _Sequence
+
+import numpy as np
+import numpy.typing as npt
+"""
+
+
+def plain(annotation: str) -> str:
+    """pybind11's annotation, which differs between its versions, as a user would write it."""
+    text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
+    text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
+    text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
+    return re.sub(r"\bSequence\[", "_Sequence[", text)
+
+
+def definition(docstring: str | None, indent: str) -> str:
+    """``name(self: …, a: int) -> None`` as a stub, its lines no longer than WIDTH."""
+    assert docstring is not None
+    tree = ast.parse(f"def {docstring.splitlines()[0]}: ...").body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    parameters: list[str] = []
+    for argument in tree.args.args:
+        assert argument.annotation is not None
+        kind = "" if argument.arg == "self" else f": {plain(ast.unparse(argument.annotation))}"
+        parameters.append(argument.arg + kind)
+    if tree.args.kwonlyargs:
+        parameters.append("*")
+    for argument in tree.args.kwonlyargs:
+        assert argument.annotation is not None
+        parameters.append(f"{argument.arg}: {plain(ast.unparse(argument.annotation))}")
+    assert tree.returns is not None
+    returns = RETURNS.get(tree.name, plain(ast.unparse(tree.returns)))
+    start, end = f"{indent}def {tree.name}(", f") -> {returns}: ..."
+    row = ", ".join(parameters)
+    if len(start + row + end) <= WIDTH:
+        return f"{start}{row}{end}\n"
+    if len(f"{indent}    {row}") <= WIDTH and "*" not in parameters:
+        return f"{start}\n{indent}    {row}\n{indent}{end}\n"
+    lines = "".join(f"{indent}    {parameter},\n" for parameter in parameters)
+    return f"{start}\n{lines}{indent}{end}\n"
+
+
+def stub_of(module: ModuleType) -> str:
+    text = HEADER
+    members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    for name, value in sorted(members.items()):
+        if isinstance(value, type):
+            text += f"\nclass {name}:\n"
+            for key, method in vars(value).items():
+                if key == "__init__" or not key.startswith("_"):
+                    text += definition(method.__doc__, "    ")
+    text += "\n"
+    for _, value in sorted(members.items()):
+        if inspect.isroutine(value):
+            text += definition(value.__doc__, "")
+    return text
+
+
+def test_stub_is_that_of_the_compiled_module() -> None:
+    text = stub_of(_core)
+    if not STUB.exists() or STUB.read_text("utf-8") != text:
+        STUB.with_name("_core.pyi.new").write_text(text, "utf-8")
+        pytest.fail("python/tbsched/_core.pyi is out of date; _core.pyi.new is beside it")
+
+
+def test_package_says_that_it_is_typed() -> None:
+    assert (STUB.with_name("py.typed")).exists()

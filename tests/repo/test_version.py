@@ -1,0 +1,37 @@
+"""The version is written in three places and installed in a fourth; they agree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import metadata
+
+import pytest
+
+from helpers import ROOT
+
+
+def version() -> str:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return str(project["version"])
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("CMakeLists.txt", r"project\(tbsched VERSION (\S+) "),
+        ("CHANGELOG.md", r"(?m)^## \[?v?([0-9][^\]\s]*)"),
+    ],
+)
+def test_version_is_that_of_pyproject(file: str, pattern: str) -> None:
+    found = re.search(pattern, (ROOT / file).read_text("utf-8"))
+    assert found is not None
+    assert found[1] == version()
+
+
+def test_installed_version_is_that_of_pyproject() -> None:
+    try:
+        installed = metadata.version("tbsched")
+    except metadata.PackageNotFoundError:
+        pytest.skip("tbsched is on the path, not installed")
+    assert installed == version()
