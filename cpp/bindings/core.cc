@@ -39,6 +39,13 @@ const PolicyRow& policy_named(const std::string& name) {
   throw py::value_error(message.str());
 }
 
+Layout layout_named(const std::string& name) {
+  if (name == "contiguous") return Layout::contiguous;
+  if (name == "circular") return Layout::circular;
+  if (name == "pooled") return Layout::pooled;
+  throw py::value_error("layout: '" + name + "' is not one of contiguous, circular, pooled");
+}
+
 // What limits the blocks that are not placed, in Python's words.
 py::object words(const Refusal refusal) {
   return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
@@ -90,26 +97,27 @@ PYBIND11_MODULE(_core, module) {
 
   py::class_<Mechanisms>(module, "Mechanisms")
       .def(py::init([](const bool strict_round_robin, const bool warp_skip,
-                       const bool contiguous_registers, const bool contiguous_shared_memory,
-                       const bool shared_memory_configuration,
+                       const std::string& registers, const std::string& shared_memory,
+                       const bool shared_memory_configuration, const bool configuration_per_tpc,
+                       const bool configuration_headroom,
                        const bool explicit_carveout_is_upper_bound,
                        const bool local_memory_configuration, const bool head_of_line) {
-             const auto layout = [](const bool contiguous) {
-               return contiguous ? Layout::contiguous : Layout::pooled;
-             };
              return Mechanisms{.strict_round_robin = strict_round_robin,
                                .warp_skip = warp_skip,
-                               .registers = layout(contiguous_registers),
-                               .shared_memory = layout(contiguous_shared_memory),
+                               .registers = layout_named(registers),
+                               .shared_memory = layout_named(shared_memory),
                                .shared_memory_configuration = shared_memory_configuration,
+                               .configuration_per_tpc = configuration_per_tpc,
+                               .configuration_headroom = configuration_headroom,
                                .explicit_carveout_is_upper_bound = explicit_carveout_is_upper_bound,
                                .local_memory_configuration = local_memory_configuration,
                                .head_of_line = head_of_line};
            }),
-           py::kw_only(), py::arg("strict_round_robin"), py::arg("warp_skip"),
-           py::arg("contiguous_registers"), py::arg("contiguous_shared_memory"),
-           py::arg("shared_memory_configuration"), py::arg("explicit_carveout_is_upper_bound"),
-           py::arg("local_memory_configuration"), py::arg("head_of_line"));
+           py::kw_only(), py::arg("strict_round_robin"), py::arg("warp_skip"), py::arg("registers"),
+           py::arg("shared_memory"), py::arg("shared_memory_configuration"),
+           py::arg("configuration_per_tpc"), py::arg("configuration_headroom"),
+           py::arg("explicit_carveout_is_upper_bound"), py::arg("local_memory_configuration"),
+           py::arg("head_of_line"));
 
   py::class_<DeviceSpec>(module, "DeviceSpec")
       .def(py::init([](std::string name, std::vector<int32_t> tpc_of_sm,

@@ -12,7 +12,9 @@ namespace tbsched {
 inline constexpr int32_t kMaxProcessingBlocks = 4;
 inline constexpr int32_t kWarpThreads = 32;
 
-enum class Layout : uint8_t { contiguous, pooled };
+// How a memory is given out: in one piece, in one piece that may wrap around the end, or in any
+// pieces.
+enum class Layout : uint8_t { contiguous, circular, pooled };
 
 // Which mechanisms act. Switching one off is how an ablation is written.
 struct Mechanisms {
@@ -22,6 +24,8 @@ struct Mechanisms {
   Layout registers = Layout::pooled;        // 4
   Layout shared_memory = Layout::pooled;    // 4
   bool shared_memory_configuration = true;  // 3
+  bool configuration_per_tpc = true;        // both SMs of a TPC share one; else each SM has its own
+  bool configuration_headroom = false;  // the driver asks for more than the blocks that fit need
   bool explicit_carveout_is_upper_bound =
       false;  // an SM configured larger than an explicit carveout refuses
   bool local_memory_configuration = true;

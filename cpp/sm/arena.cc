@@ -4,21 +4,31 @@
 
 namespace tbsched {
 
-// Calls visit(index of the piece behind the gap, begin, end) until it returns false.
+// Calls visit(index of the piece behind the gap, begin, size) from low to high until it returns
+// false.
 template <typename Visit>
 void Arena::for_each_gap(Visit visit) const {
-  int32_t begin = 0;
+  // The last piece may wrap around; what it covers at the beginning is no gap.
+  int32_t begin =
+      pieces_.empty() ? 0 : std::max(0, pieces_.back().begin + pieces_.back().size - capacity_);
+  int32_t at_beginning = 0;
   for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (pieces_[i].begin > begin && !visit(i, begin, pieces_[i].begin)) return;
-    begin = pieces_[i].end;
+    const int32_t size = pieces_[i].begin - begin;
+    if (i == 0 && circular_) {
+      at_beginning = size;
+    } else if (size > 0 && !visit(i, begin, size)) {
+      return;
+    }
+    begin = pieces_[i].begin + pieces_[i].size;
   }
-  if (begin < capacity_) visit(pieces_.size(), begin, capacity_);
+  const int32_t size = capacity_ - begin + at_beginning;
+  if (size > 0) visit(pieces_.size(), begin % capacity_, size);
 }
 
 int32_t Arena::largest_gap() const {
   int32_t largest = 0;
-  for_each_gap([&](size_t, const int32_t begin, const int32_t end) {
-    largest = std::max(largest, end - begin);
+  for_each_gap([&](size_t, int32_t, const int32_t size) {
+    largest = std::max(largest, size);
     return true;
   });
   return largest;
@@ -26,18 +36,19 @@ int32_t Arena::largest_gap() const {
 
 int32_t Arena::pieces(const int32_t size) const {
   int32_t count = 0;
-  for_each_gap([&](size_t, const int32_t begin, const int32_t end) {
-    count += (end - begin) / size;
+  for_each_gap([&](size_t, int32_t, const int32_t gap) {
+    count += gap / size;
     return true;
   });
   return count;
 }
 
 void Arena::allocate(const uint32_t owner, const int32_t size) {
-  for_each_gap([&](const size_t index, const int32_t begin, const int32_t end) {
-    if (end - begin < size) return true;
-    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
-                   Piece{begin, begin + size, owner});
+  for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
+    if (gap < size) return true;
+    const size_t at =
+        index == pieces_.size() && !pieces_.empty() && begin < pieces_.front().begin ? 0 : index;
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(at), Piece{begin, size, owner});
     return false;
   });
 }

@@ -1,7 +1,7 @@
 #include "sm/demand.h"
 
-#include "sm/shared_memory_configuration.h"
 #include "sm/sm_state.h"
+#include "sm/units.h"
 
 namespace tbsched {
 

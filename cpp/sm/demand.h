@@ -5,16 +5,9 @@
 
 #include "model/device_spec.h"
 #include "model/sequence.h"
+#include "sm/configuration_demand.h"
 
 namespace tbsched {
-
-// The shared-memory configurations of an SM (bytes) that a block may enter, and the one that it
-// sets on an idle TPC.
-struct ConfigurationDemand {
-  int32_t minimum = 0;
-  int32_t maximum = 0;
-  int32_t target = 0;
-};
 
 struct Demand {
   int32_t warps = 1;
@@ -25,12 +18,5 @@ struct Demand {
 };
 
 Demand demand_of(const Launch& launch, const DeviceSpec& spec);
-
-constexpr int32_t ceil_div(const int32_t value, const int32_t unit) {
-  return (value + unit - 1) / unit;
-}
-constexpr int32_t round_up(const int32_t value, const int32_t unit) {
-  return ceil_div(value, unit) * unit;
-}
 
 }  // namespace tbsched

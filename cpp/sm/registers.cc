@@ -3,7 +3,7 @@
 namespace tbsched {
 
 RegisterFile::RegisterFile(const int32_t registers, const Layout layout) : free_(registers) {
-  if (layout == Layout::contiguous) contiguous_.emplace(registers);
+  if (layout != Layout::pooled) contiguous_.emplace(registers, layout == Layout::circular);
 }
 
 int32_t RegisterFile::capacity(const int32_t registers_per_warp) const {

@@ -1,4 +1,5 @@
-// Mechanism 4: the shared memory of one SM, contiguous per block or pooled, by device.
+// Mechanism 4: the shared memory of one SM, in one piece per block, which may wrap around the end
+// where it is circular, or pooled, by device.
 #pragma once
 
 #include <cstdint>

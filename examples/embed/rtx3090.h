@@ -46,6 +46,8 @@ inline tbsched::DeviceSpec rtx3090() {
           .registers = tbsched::Layout::pooled,
           .shared_memory = tbsched::Layout::contiguous,
           .shared_memory_configuration = true,
+          .configuration_per_tpc = true,
+          .configuration_headroom = false,
           .explicit_carveout_is_upper_bound = false,
           .local_memory_configuration = true,
           .head_of_line = true,

@@ -37,6 +37,8 @@ def cpp_header(spec: DeviceSpec) -> str:
         "registers": f"tbsched::Layout::{switches.registers}",
         "shared_memory": f"tbsched::Layout::{switches.shared_memory}",
         "shared_memory_configuration": _flag(switches.shared_memory_configuration),
+        "configuration_per_tpc": _flag(switches.configuration_per_tpc),
+        "configuration_headroom": _flag(switches.configuration_headroom),
         "explicit_carveout_is_upper_bound": _flag(switches.explicit_carveout_is_upper_bound),
         "local_memory_configuration": _flag(switches.local_memory_configuration),
         "head_of_line": _flag(switches.head_of_line),

@@ -115,8 +115,6 @@ def _device_info(spec: DeviceSpec, policy: str) -> DeviceInfo:
 def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
     tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
     gpc_of_tpc = spec.gpc_of_tpc
-    switches = asdict(spec.mechanisms)
-    layouts = {key: switches.pop(key) == "contiguous" for key in ("registers", "shared_memory")}
     return _core.DeviceSpec(
         name=spec.name,
         tpc_of_sm=tpc_of_sm,
@@ -131,11 +129,7 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
         shared_memory_reserve=spec.shared_memory_reserve,
         shared_memory_configurations=list(spec.shared_memory_configurations),
         local_memory_initial=spec.local_memory_initial,
-        mechanisms=_core.Mechanisms(
-            contiguous_registers=layouts["registers"],
-            contiguous_shared_memory=layouts["shared_memory"],
-            **switches,
-        ),
+        mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tbsched.sequence import Launch, Sequence
 
 PROVENANCES = ("paper", "vendor", "measured", "assumed")
-LAYOUTS = ("contiguous", "pooled")
+LAYOUTS = ("contiguous", "circular", "pooled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,11 @@ class Mechanisms:
         strict_round_robin: 2.1, a warp waits for the processing block whose turn it is.
         warp_skip: 2.2, one processing block more is skipped after a block whose number of warps is
             a multiple of the processing blocks.
-        registers, shared_memory: 4, whether an allocation must be ``contiguous`` or is ``pooled``.
+        registers, shared_memory: 4, whether an allocation must be ``contiguous``, may wrap around
+            the end of a ``circular`` memory, or may be in pieces, ``pooled``.
         shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
+        configuration_per_tpc: both SMs of a TPC share one; else each SM has its own.
+        configuration_headroom: launches ask for more than the blocks that fit need.
         explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks
             for refuses the block.
         local_memory_configuration: a larger local memory waits for an idle GPU.
@@ -61,6 +64,8 @@ class Mechanisms:
     registers: str
     shared_memory: str
     shared_memory_configuration: bool
+    configuration_per_tpc: bool
+    configuration_headroom: bool
     explicit_carveout_is_upper_bound: bool
     local_memory_configuration: bool
     head_of_line: bool
@@ -338,6 +343,8 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "mechanisms.registers": _text,
     "mechanisms.shared_memory": _text,
     "mechanisms.shared_memory_configuration": _flag,
+    "mechanisms.configuration_per_tpc": _flag,
+    "mechanisms.configuration_headroom": _flag,
     "mechanisms.explicit_carveout_is_upper_bound": _flag,
     "mechanisms.local_memory_configuration": _flag,
     "mechanisms.head_of_line": _flag,
