@@ -4,10 +4,11 @@
 // other grants turns to the GPCs: a turn hands out all blocks of one level in one GPC, in the order
 // of its SMs. Turns go round. TPCs of no GPC form pairs that have a round of their own and go
 // before the GPCs. The first turn of a launch is lost. A level is ready as many turns after the one
-// before it as there are GPCs; if runs of earlier levels still wait then, a GPC hands out its
-// newest run first. A last level that takes only some of the SMs in question takes longer to
-// choose.
+// before it as there are GPCs; if a run of an earlier level still waits then, its GPC hands out the
+// newer one first. A last level that takes only some of the SMs in question is searched for one by
+// one, which takes longer, and waits behind the others.
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -24,14 +25,15 @@ struct Run {
   size_t end;
 };
 
-// Groups that take turns, each with its runs, newest last.
+// Groups that take turns, each with its runs, the next one last.
 class Round {
  public:
   Round(const int32_t groups, const int32_t first) : next_(first), runs_(groups) {}
 
   bool empty() const { return waiting_ == 0; }
-  void add(const int32_t group, const Run run) {
-    runs_[group].push_back(run);
+  void add(const int32_t group, const Run run, const bool goes_first) {
+    auto& runs = runs_[group];
+    runs.insert(goes_first ? runs.end() : runs.begin(), run);
     ++waiting_;
   }
 
@@ -62,6 +64,7 @@ class Hopper final : public Policy {
   Hopper(const DeviceSpec& spec, const InitialState state)
       : gpcs_(std::ranges::max(spec.topology.gpc_of_sm) + 1),
         group_of_sm_(groups(spec.topology)),
+        search_turns_(search_turns(spec.topology, gpcs_)),
         gpc_round_(gpcs_, state.first_gpc),
         singleton_round_(singleton_groups(), turn_before(state.first_singleton)) {}
 
@@ -120,20 +123,58 @@ class Hopper final : public Policy {
     return order;
   }
 
+  static bool is_whole(const Levels& levels, const size_t level) {
+    return level + 1 < levels.ends.size() || levels.last_is_whole;
+  }
+
   // The turn from which each level can be handed out.
   std::vector<int64_t> ready_turns(const Levels& levels) const {
     std::vector<int64_t> ready(levels.ends.size());
     for (size_t level = 1; level < ready.size(); ++level) {
-      const bool whole = level + 1 < ready.size() || levels.last_is_whole;
-      const auto blocks = static_cast<int64_t>(levels.ends[level] - levels.ends[level - 1]);
-      ready[level] = ready[level - 1] + gpcs_ + (whole ? 0 : 4 + (blocks + 1) / 2);
+      const bool whole = is_whole(levels, level);
+      // SMs were chosen in order of preference: the last one says how far the search went.
+      const int32_t last_chosen = levels.sms[levels.ends[level] - 1];
+      ready[level] = ready[level - 1] + (whole ? gpcs_ : search_turns_[last_chosen]);
     }
     return ready;
+  }
+
+  // How long a search that ends at each SM takes. Even SMs come before odd ones, and among them SMs
+  // of no GPC before the others. Those of the GPCs are looked at row by row, a row being the n-th
+  // TPC of each GPC, three to a turn.
+  static std::vector<int32_t> search_turns(const Topology& topology, const int32_t gpcs) {
+    constexpr std::array<int32_t, 8> kSingletons = {12, 13, 14, 14, 17, 18, 19, 20};
+    constexpr int32_t kFirstOfGpcs = 21;
+    constexpr int32_t kPerTurn = 3;
+    std::vector<int32_t> rank(topology.sms());
+    std::vector<int32_t> tpcs_seen(gpcs);
+    int32_t last_tpc = -1;
+    for (int32_t sm = 0; sm < topology.sms(); ++sm) {
+      const int32_t gpc = topology.gpc_of_sm[sm];
+      if (gpc < 0) continue;
+      tpcs_seen[gpc] += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
+      last_tpc = topology.tpc_of_sm[sm];
+      rank[sm] = tpcs_seen[gpc] - 1;
+    }
+    const int32_t rows = gpcs == 0 ? 0 : std::ranges::max(tpcs_seen);
+    std::vector<int32_t> turns(topology.sms());
+    size_t singletons = 0;
+    for (const int32_t sm : topology.sm_preference) {
+      const int32_t gpc = topology.gpc_of_sm[sm];
+      if (gpc < 0) {
+        turns[sm] = kSingletons[std::min(singletons++, kSingletons.size() - 1)];
+      } else {
+        const int32_t looked_at = (sm % 2 * rows + rank[sm]) * gpcs + gpc;
+        turns[sm] = kFirstOfGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
+      }
+    }
+    return turns;
   }
 
   void add_level(Levels& levels, const size_t level) {
     const size_t begin = level == 0 ? 0 : levels.ends[level - 1];
     const size_t end = levels.ends[level];
+    const bool whole = is_whole(levels, level);
     const auto at = [&](const size_t i) {
       return levels.sms.begin() + static_cast<std::ptrdiff_t>(i);
     };
@@ -145,9 +186,9 @@ class Hopper final : public Policy {
       size_t last = i;
       while (last < end && group_of_sm_[levels.sms[last]] == group) ++last;
       if (group < gpcs_) {
-        gpc_round_.add(group, {i, last});
+        gpc_round_.add(group, {i, last}, whole);
       } else {
-        singleton_round_.add(group - gpcs_, {i, last});
+        singleton_round_.add(group - gpcs_, {i, last}, whole);
       }
       i = last;
     }
@@ -155,6 +196,7 @@ class Hopper final : public Policy {
 
   int32_t gpcs_;
   std::vector<int32_t> group_of_sm_;
+  std::vector<int32_t> search_turns_;
   Round gpc_round_;
   Round singleton_round_;
 };
