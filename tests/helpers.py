@@ -14,6 +14,8 @@ from tbsched.trace import Placement, Trace
 ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"
 KB = 1024
+CONFIGURATIONS = (8, 16, 32, 64, 100, 132, 164, 196, 228)  # of an SM of the H200, in KB
+RESERVE = KB  # the runtime's own in every block
 _SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
 
 
@@ -59,6 +61,34 @@ def room(spec: DeviceSpec | str, *events: Event) -> int:
     trace = run(spec, *events)
     assert trace.capacities is not None
     return int(trace.capacities()[-1].blocks.sum())
+
+
+def asks_for(kilobytes: int) -> Launch:
+    """A block that enters an SM of the H200 only if that is configured to this size.
+
+    It needs more than the next smaller configuration, and by a carveout of 0 asks for no more.
+    """
+    smaller = [size for size in CONFIGURATIONS if size < kilobytes]
+    needed = smaller[-1] * KB - RESERVE + 1 if smaller else 1
+    return Launch(1, 32, 16, needed, carveout=0)
+
+
+def admits(spec: DeviceSpec, first: Launch, second: Launch) -> bool:
+    """Whether an SM with the first block is configured so that the second may enter.
+
+    There need not be room for it.
+    """
+    return last(spec, first, second).limiter != "configuration"
+
+
+def sets(spec: DeviceSpec, first: Launch) -> list[int]:
+    """The configurations, in KB, that an idle SM may have with a block of this launch: one."""
+    return [size for size in CONFIGURATIONS if admits(spec, first, asks_for(size))]
+
+
+def enters(spec: DeviceSpec, second: Launch) -> list[int]:
+    """The configurations, in KB, of busy SMs that take a block of this launch."""
+    return [size for size in CONFIGURATIONS if admits(spec, asks_for(size), second)]
 
 
 def smids(trace: Trace) -> list[list[int]]:

@@ -67,7 +67,10 @@ def main() -> int:
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
     }
-    command = [sys.executable, "-m", "pytest", "-m", "not gpu", *(sys.argv[1:] or TESTS)]
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-m", "not gpu"),
+        *("-p", "no:cacheprovider", *(sys.argv[1:] or TESTS)),
+    ]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 

@@ -9,19 +9,19 @@ namespace tbsched {
 template <typename Visit>
 void Arena::for_each_gap(Visit visit) const {
   const int32_t last_end = pieces_.empty() ? 0 : pieces_.back().begin + pieces_.back().size;
-  const bool wraps = last_end > capacity_;
-  int32_t begin = wraps ? last_end - capacity_ : 0;
+  const bool reaches_end = last_end >= capacity_;
+  int32_t begin = reaches_end ? last_end - capacity_ : 0;
   int32_t at_beginning = 0;
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const int32_t size = pieces_[i].begin - begin;
-    if (i == 0 && circular_ && !wraps) {
+    if (i == 0 && circular_ && !reaches_end) {
       at_beginning = size;
     } else if (size > 0 && !visit(i, begin, size)) {
       return;
     }
     begin = pieces_[i].begin + pieces_[i].size;
   }
-  if (wraps) return;
+  if (reaches_end) return;
   const int32_t size = capacity_ - begin + at_beginning;
   if (size > 0) visit(pieces_.size(), begin % capacity_, size);
 }

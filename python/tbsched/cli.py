@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -16,6 +17,8 @@ from rich.console import Console
 from rich.progress import track
 
 from tbsched import errors, report
+from tbsched.cases import Case
+from tbsched.cases import cases as case_set
 from tbsched.compare import Diff
 from tbsched.compare import compare as compare_traces
 from tbsched.predict import policies
@@ -25,7 +28,7 @@ from tbsched.spec import DeviceSpec, ablations
 from tbsched.spec import device as find_device
 from tbsched.spec import devices as device_names
 from tbsched.trace import Trace, is_trace_file, load_traces, save_traces
-from tbsched.verify import Score
+from tbsched.verify import Score, best_diff
 from tbsched.verify import verify as score_traces
 
 if TYPE_CHECKING:
@@ -54,6 +57,9 @@ SequenceFile = Annotated[
         "standard input.",
         metavar="SEQUENCES",
     ),
+]
+OptionalSequenceFile = Annotated[
+    Path | None, typer.Argument(help="As for predict.", metavar="SEQUENCES")
 ]
 TraceFile = Annotated[
     Path, typer.Argument(help="A trace file, or a folder of them.", metavar="TRACES")
@@ -162,12 +168,57 @@ def predict(
 
 
 @app.command()
-def observe(sequences: SequenceFile, gpu: GpuIndex = 0, output: Output = None) -> None:
-    """Run sequences on the GPU and record where their blocks go."""
+def observe(
+    sequences: OptionalSequenceFile = None,
+    gpu: GpuIndex = 0,
+    output: Output = None,
+    cases: Annotated[
+        str | None,
+        typer.Option(help="Run this set of cases, one per mechanism, instead: hopper."),
+    ] = None,
+    device: DeviceName = "h200",
+) -> int:
+    """Run sequences on the GPU and record where their blocks go.
+
+    With --cases, compare each case with its recording and with --device's prediction.
+    """
     from tbsched.observe import Gpu
 
+    if (sequences is None) == (cases is None):
+        raise ValueError("observe: SEQUENCES or --cases is needed, and not both")
+    if cases is not None:
+        known, spec = case_set(cases), find_device(device)
+        with Gpu(gpu) as open_gpu:
+            return _observe_cases(known, spec, open_gpu.observe, output)
+    assert sequences is not None
     with Gpu(gpu) as open_gpu:
         _run_all(sequences, output, open_gpu.observe)
+    return AGREEMENT
+
+
+def _observe_cases(
+    known: tuple[Case, ...],
+    spec: DeviceSpec,
+    run: Callable[[Sequence], Trace],
+    output: Path | None,
+) -> int:
+    rows, traces, differing = [], [], 0
+    for case in known:
+        trace = replace(run(case.trace.sequence), id=case.name, extra=case.trace.extra)
+        traces.append(trace)
+        same_gpu = trace.device.sms == case.trace.device.sms
+        recorded = compare_traces(case.trace, trace).occupancy if same_gpu else None
+        predicted = best_diff(trace, spec) if trace.device.sms == spec.sms else None
+        differing += recorded is False or (predicted is not None and not predicted.occupancy)
+        words = {True: "yes", False: "NO", None: "other GPU"}
+        exact = None if predicted is None else predicted.exact
+        shares = (recorded, None if predicted is None else predicted.occupancy, exact)
+        rows.append((case.name, case.mechanism, *(words[share] for share in shares)))
+    headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
+    console.print(report.table_of(headings, rows))
+    if output is not None:
+        save_traces(output, traces)
+    return DISAGREEMENT if differing else AGREEMENT
 
 
 def _run_all(place: Path, output: Path | None, run: Callable[[Sequence], Trace]) -> None:

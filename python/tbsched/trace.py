@@ -7,7 +7,6 @@ import gzip
 import json
 import lzma
 import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -206,10 +205,9 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     for trace in checked:
         if not isinstance(trace, Trace):
             raise TypeError(f"save_traces: a Trace is needed, got {trace!r}")
-    handle, temporary = tempfile.mkstemp(dir=place.parent, suffix=place.suffix)
-    os.close(handle)
+    temporary = place.with_name(f".{os.getpid()}.{place.name}")
     try:
-        with _open(Path(temporary), "wt") as out:
+        with _open(temporary, "wt") as out:
             device: DeviceInfo | None = None
             for trace in checked:
                 if trace.device != device:

@@ -7,7 +7,6 @@ index went where depends on a latent state besides.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from dataclasses import dataclass
@@ -19,11 +18,27 @@ from helpers import TRACES
 from tbsched.compare import compare
 from tbsched.predict import predict
 from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec, device
+from tbsched.spec import DeviceSpec, ablations, device
 from tbsched.trace import Trace, load_traces
 
-EXPLAINED = ("ptr", "rall", "rr", "rrel", "rs", "rw")
-LAUNCHES = {"ptr": 2104, "rall": 2324, "rr": 950, "rrel": 2492, "rs": 1487, "rw": 1555}
+# Launches of the traces of which the model places every launch as recorded.
+LAUNCHES = {
+    "ptr": 2104,
+    "rall": 2324,
+    "rr": 950,
+    "rrel": 2492,
+    "rs": 1487,
+    "rw": 1555,
+    "cfg": 3072,
+    "cfgo": 1008,
+    "cfgp": 540,
+    "rcarve": 965,
+    "contiguity": 1018,
+    "fit": 17243,
+    "levels": 746,
+}
+EXPLAINED = ("ptr", "rall", "rr", "rrel", "rs", "rw")  # random launches, carveout 100
+CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
 
 
 @functools.cache
@@ -42,10 +57,6 @@ class Score:
 
 @functools.cache
 def score(name: str, spec: str = "h200", policy: str | None = None) -> Score:
-    return score_of(name, device(spec), policy)
-
-
-def score_of(name: str, spec: DeviceSpec, policy: str | None = None) -> Score:
     launches = [
         launch
         for trace in recorded(name)
@@ -58,12 +69,42 @@ def score_of(name: str, spec: DeviceSpec, policy: str | None = None) -> Score:
     )
 
 
+def exact_from_best_state(trace: Trace, spec: DeviceSpec) -> int:
+    """Launches placed block by block as recorded, from the state that explains most."""
+    best = 0
+    for state in spec.initial_states():
+        prediction = predict(trace.sequence, spec, initial_state=state)
+        best = max(best, sum(launch.exact for launch in compare(prediction, trace).launches))
+        if best == len(trace.placements):
+            break
+    return best
+
+
+@functools.cache
+def exact_share(name: str) -> float:
+    h200 = device("h200")
+    exact = sum(exact_from_best_state(trace, h200) for trace in recorded(name))
+    return exact / sum(len(trace.placements) for trace in recorded(name))
+
+
 # -- what the model explains ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "launches"), LAUNCHES.items())
 def test_every_launch_is_placed_as_the_model_says(name: str, launches: int) -> None:
     assert score(name) == Score(launches, launches, score(name).exact)
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_one_initial_state_per_sequence_explains_all_but_2_in_1000_launches_block_by_block(
+    name: str,
+) -> None:
+    assert exact_share(name) >= 0.998
+
+
+@pytest.mark.parametrize("name", ["cfg", "cfgo", "cfgp", "rcarve", "contiguity"])
+def test_one_initial_state_per_sequence_explains_every_block_of_every_launch(name: str) -> None:
+    assert exact_share(name) == 1
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -93,29 +134,41 @@ def test_order_of_the_paper_s_gpu_explains_next_to_nothing(name: str) -> None:
     assert score(name, "h200-paper-order").occupancy < 0.15 * score(name).launches
 
 
-@pytest.mark.parametrize(
-    ("ablation", "names"),
-    [
-        ("no-warp-skip", {"rw", "rr", "rs", "rall", "rrel"}),
-        ("free-warps", {"rw", "rr", "rs", "rall", "rrel"}),
-        ("no-processing-blocks", {"rw", "rr", "rs", "rall", "rrel"}),
-        ("contiguous-registers", {"rrel"}),
-        ("contiguous-shared-memory", {"rrel"}),
-        ("pooled-shared-memory", set()),  # it is what the h200 has
-        ("no-configuration", set()),  # carveout 100 everywhere
-        ("no-local-memory", set()),  # none is used
-        ("no-head-of-line", set()),  # each sequence ends with the first launch that waits
-    ],
-)
+RANDOM = {"rw", "rr", "rs", "rall", "rrel", "rcarve", "carve"}
+# Each ablation of the h200, and the traces of which it explains less.
+COSTS = {
+    "no-warp-skip": RANDOM,
+    "free-warps": RANDOM,
+    "no-processing-blocks": RANDOM,
+    "contiguous-registers": {"rrel", "carve"},
+    "contiguous-shared-memory": {"rrel", "contiguity"},
+    "pooled-shared-memory": {"contiguity"},
+    "configuration-per-tpc": {"rcarve", "carve"},
+    "no-configuration-headroom": set(CARVEOUTS),
+    "no-configuration": set(CARVEOUTS),
+    "paper-order": {*RANDOM, *CARVEOUTS, "ptr"},  # contiguity fills all SMs alike
+    "no-local-memory": set(),  # none is used
+    "no-head-of-line": set(),  # each sequence ends with the first launch that waits
+}
+
+
+def test_costs_of_every_ablation_are_known() -> None:
+    assert set(COSTS) == set(ablations())
+
+
+@pytest.mark.parametrize(("ablation", "names"), COSTS.items())
 def test_removing_a_mechanism_costs_launches_where_it_matters_and_none_elsewhere(
     ablation: str, names: set[str]
 ) -> None:
-    worse = {
-        name
-        for name in EXPLAINED
-        if score(name, f"h200-{ablation}").occupancy < score(name).occupancy
-    }
-    assert worse == names
+    known = (*EXPLAINED, *CARVEOUTS, "contiguity")
+    found = {name: score(name, f"h200-{ablation}").occupancy for name in known}
+    assert {name for name in known if found[name] < score(name).occupancy} == names
+    assert all(found[name] <= score(name).occupancy for name in known)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "pooled"])
+def test_which_gap_is_taken_tells_a_ring_from_other_layouts(layout: str) -> None:
+    assert score("fit", f"h200-{layout}-shared-memory").occupancy < score("fit").occupancy
 
 
 @pytest.mark.parametrize("name", ["rr", "rall", "rrel"])
@@ -141,41 +194,25 @@ def test_one_block_per_sm_on_an_idle_gpu_is_exact_from_one_of_the_initial_states
 # -- what it does not -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "at_least"),
-    [("cfg", 0.99), ("cfgo", 0.98), ("cfgp", 0.98), ("rcarve", 0.68)],
-)
-def test_carveouts_are_explained_in_part(name: str, at_least: float) -> None:
-    """The model sets an SM's configuration from size, occupancy and carveout by a rule of its own.
+@pytest.mark.parametrize(("name", "at_least"), [("carve", 0.998), ("long", 0.998)])
+def test_a_few_launches_go_elsewhere(name: str, at_least: float) -> None:
+    """Not understood; an improvement should raise these bounds.
 
-    Not understood yet: a carveout of 0 without shared memory (the hardware takes the kernel for
-    one that may enter 32 KB), 50 and 75 percent of a kernel with 3 KB per block (the SM is set to
-    more than was asked for), and blocks that together need exactly a configuration (the SM seems
-    to be set to the next larger one). rcarve suffers from the two SMs of a TPC being modelled as
-    one, see below. An improvement should raise these bounds.
+    carve, 3 of 2857 launches: shared memory that is not a multiple of 1 KB under a carveout seems
+    to ask for slightly another configuration than the rule says.
+
+    long, 36 of 28662, in 6 of 500 sequences of small blocks: each begins to differ with blocks of
+    9000 bytes, again no multiple of 1 KB, where SMs have room for 21 or 22. Those that the model
+    ranks as equals, the hardware does not.
     """
     found = score(name)
     assert found.occupancy >= at_least * found.launches
 
 
-@pytest.mark.parametrize("name", ["cfg", "cfgo", "cfgp"])
-def test_configurations_explain_carveouts_better_than_none(name: str) -> None:
-    assert score(name).occupancy > score(name, "h200-no-configuration").occupancy
-
-
-def test_sms_of_a_tpc_are_configured_each_for_itself() -> None:
-    """Mechanism 3 has one configuration per TPC. Here an idle SM beside a busy one takes another.
-
-    With one SM to a TPC the model explains more than nine tenths of the launches of random
-    sequences with carveouts, and no launch less of the other files.
-    """
-    h200 = device("h200")
-    one_per_tpc = dataclasses.replace(
-        h200, sms_per_tpc=1, gpcs=(), first_gpcs=(0,), first_singletons=(0,)
-    )
-    assert score_of("rcarve", one_per_tpc).occupancy > 0.94 * score("rcarve").launches
-    for name in (*EXPLAINED, "cfg", "cfgo", "cfgp"):
-        assert score_of(name, one_per_tpc).occupancy >= score(name).occupancy, name
+@pytest.mark.parametrize(("name", "at_least"), [("carve", 0.998), ("levels", 0.94)])
+def test_order_of_blocks_is_explained_in_part(name: str, at_least: float) -> None:
+    """Which index a block has, the more levels a grid fills, the less; see cpp/policy/hopper.cc."""
+    assert exact_share(name) >= at_least
 
 
 def test_clusters_are_refused_by_name_and_not_guessed() -> None:

@@ -28,7 +28,7 @@ LADDER = ("round_robin", "first_fit", "most_room", "algorithm1", "hopper")
 # Predictors that are wrong on purpose: device, policy, and what is wrong.
 WRONG = (
     ("h200-no-warp-skip", None, "no warp skip"),
-    ("h200-paper-order", None, "the paper's SM order"),
+    ("h200-paper-order", None, "SM order of Ampere"),
     ("h200", "round_robin", "round robin"),
 )
 MOST_LAUNCHES = 3
@@ -89,7 +89,7 @@ def main() -> int:
                     seed=arguments.seed,
                     shrink_seconds=30,
                     max_seconds=MOST_SECONDS / 2,
-                    corpus=out / "wrong.jsonl",
+                    corpus=out / f"wrong-{what.replace(' ', '-')}.jsonl",
                 ),
             )
             for device, policy, what in WRONG
@@ -103,7 +103,7 @@ def main() -> int:
             "h200",
             max_examples=10**9,
             max_seconds=arguments.seconds,
-            max_counterexamples=None,
+            max_counterexamples=3,
             level="exact",
             seed=arguments.seed + 1,
             corpus=out / "campaign.jsonl",

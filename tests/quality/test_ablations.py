@@ -15,6 +15,7 @@ from tbsched.spec import ablations
 
 PLAIN = SequenceOptions()
 DRIVERS_CHOICE = SequenceOptions(carveouts=(None, 100))
+CARVEOUTS = SequenceOptions(carveouts=(None, 0, 50, 100))
 LOCAL_MEMORY = SequenceOptions(local_memory=(0, 4096))
 SEED = 1
 
@@ -48,6 +49,9 @@ KNOWN = [
     Known("h200", "no-processing-blocks", 1, 1),
     Known("h200", "contiguous-registers", 3, 4),
     Known("h200", "contiguous-shared-memory", 3, 4),
+    Known("h200", "pooled-shared-memory", 4, 5),
+    Known("h200", "configuration-per-tpc", 2, 2, CARVEOUTS),
+    Known("h200", "no-configuration-headroom", 2, 2, CARVEOUTS),
     Known("h200", "no-configuration", 2, 2, DRIVERS_CHOICE),
     Known("h200", "no-local-memory", 2, 2, LOCAL_MEMORY),
     Known("h200", "paper-order", 1, 1),

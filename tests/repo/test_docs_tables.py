@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tbsched.cases import cases
+from tbsched.report import launch_words
+from tbsched.sequence import Launch
 from tbsched.spec import PROVENANCES, ablations, device, devices
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -61,9 +64,30 @@ def ablations_table() -> str:
     return table(("suffix", "what changes"), ((f"`-{k}`", text) for k, text in ablations().items()))
 
 
+def cases_table() -> str:
+    header = ("case", "mechanism", "sequence", "placed before the next event", "differs for")
+    rows = []
+    for case in cases("hopper"):
+        number = -1
+        events = []
+        for event in case.trace.sequence:
+            if isinstance(event, Launch):
+                number += 1
+                events.append(f"K{number}: {launch_words(event)}")
+            else:
+                events.append(f"K{event.launch} leaves")
+        placed = ", ".join(str(placement.placed) for placement in case.trace)
+        without = "" if case.ablation is None else "/".join(filter(None, case.ablation))
+        rows.append(
+            (case.name, case.mechanism, "; ".join(events), placed, without and f"`{without}`")
+        )
+    return table(header, rows)
+
+
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
+    "hopper.md": {"cases": cases_table},
 }
 
 

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
     "export": BASE,
+    "cases": BASE,
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }

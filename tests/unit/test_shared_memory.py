@@ -1,16 +1,19 @@
 """Shared memory: allocated in units of 128 bytes, with 1 KB of the runtime's beside every block.
 
-Mechanism 4: what a block gets must be contiguous on Ampere; on an H200 one pool explains more.
+Mechanism 4: what a block gets must be contiguous on Ampere; on an H200 it may wrap around the end.
 """
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from helpers import KB, fits, gpu, last, launch, released, room
-from tbsched.sequence import Launch
+from tbsched.sequence import Event, Launch, Release
 
 CONTIGUOUS = gpu(shared_memory_configuration=False)
+CIRCULAR = gpu(shared_memory="circular", shared_memory_configuration=False)
 POOLED = gpu(shared_memory="pooled", shared_memory_configuration=False)
 
 
@@ -95,7 +98,7 @@ def test_pooled_block_takes_pieces_from_anywhere_up_to_all_that_is_free() -> Non
     assert not fits(POOLED, *TENTHS, *scattered, block(51))
 
 
-def test_only_the_largest_gap_counts_for_how_many_blocks_an_sm_has_room_for() -> None:
+def test_where_contiguous_only_the_largest_gap_counts_for_how_many_blocks_there_is_room() -> None:
     freed = released(0, 2, 3, 4)  # gaps of 10 and 30 KB
     assert room(CONTIGUOUS, *TENTHS, *freed, block(10)) == 3
     assert room(POOLED, *TENTHS, *freed, block(10)) == 4
@@ -115,3 +118,136 @@ def test_gap_too_small_is_passed_over() -> None:
     freed = released(0, 5, 6)  # 10 KB at the bottom, 20 KB above
     assert fits(CONTIGUOUS, *TENTHS, *freed, block(20), block(10))
     assert not fits(CONTIGUOUS, *TENTHS, *freed, block(20), block(11))
+
+
+# -- where it is circular -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exits", "largest"),
+    [
+        ((0, 9), 20),  # the gaps at the beginning and at the end are one
+        ((0, 1, 8, 9), 40),
+        ((9, 0, 1), 30),  # in whatever order
+        ((0, 4, 5, 9), 20),
+        ((0, 4, 5, 6, 9), 30),
+        ((0, 8), 10),  # the last piece is between them
+        ((0, 2, 4, 6, 8), 10),  # nothing adjacent
+        (tuple(range(10)), 100),
+    ],
+)
+def test_circular_block_fits_the_largest_gap_around_the_end_too_and_not_1_kb_more(
+    exits: tuple[int, ...], largest: int
+) -> None:
+    freed = released(*exits)
+    assert fits(CIRCULAR, *TENTHS, *freed, block(largest))
+    if largest < 100:
+        assert not fits(CIRCULAR, *TENTHS, *freed, block(largest + 1))
+        assert last(CIRCULAR, *TENTHS, *freed, block(largest + 1)).limiter == "shared_memory"
+
+
+def test_where_contiguous_the_gaps_at_the_end_and_at_the_beginning_are_two() -> None:
+    assert fits(CONTIGUOUS, *TENTHS, *released(0, 9), block(10))
+    assert not fits(CONTIGUOUS, *TENTHS, *released(0, 9), block(11))
+
+
+def test_where_circular_every_gap_counts_for_how_many_blocks_there_is_room() -> None:
+    freed = released(0, 1, 2, 4, 5, 6)  # two gaps of 30 KB
+    for kilobytes, contiguous, circular, pooled in ((10, 3, 6, 6), (15, 2, 4, 4), (16, 1, 2, 3)):
+        events = (*TENTHS, *freed, block(kilobytes))
+        assert room(CONTIGUOUS, *events) == contiguous
+        assert room(CIRCULAR, *events) == circular
+        assert room(POOLED, *events) == pooled
+
+
+def test_gap_around_the_end_counts_once() -> None:
+    freed = released(0, 9, 4)  # 20 KB around the end, 10 KB
+    assert room(CIRCULAR, *TENTHS, *freed, block(20)) == 1
+    assert room(CIRCULAR, *TENTHS, *freed, block(15)) == 1
+    assert room(CIRCULAR, *TENTHS, *freed, block(10)) == 3
+    assert room(CONTIGUOUS, *TENTHS, *freed, block(10)) == 1
+
+
+def test_lower_gap_is_taken_before_the_one_around_the_end() -> None:
+    freed = released(0, 4, 5, 6, 9)  # 30 KB in the middle, 20 KB around the end
+    assert fits(CIRCULAR, *TENTHS, *freed, block(20), block(20))
+    assert fits(CIRCULAR, *TENTHS, *freed, block(10), block(20), block(20))
+    assert not fits(CIRCULAR, *TENTHS, *freed, block(10), block(30))
+
+
+def test_gap_at_the_beginning_is_the_lowest_where_a_piece_reaches_the_end() -> None:
+    freed = released(0, 5, 6)  # 10 KB at the beginning, 20 KB in the middle
+    assert fits(CIRCULAR, *TENTHS, *freed, block(10), block(20))
+    assert fits(CIRCULAR, *TENTHS, *freed, block(5), block(20))
+    # With 1 KB free at the end, both are one gap, the highest: the 10 KB come out of the middle.
+    eleven = (*TENTHS[:9], block(9), *freed)
+    assert fits(CIRCULAR, *eleven, block(10), block(11))
+    assert not fits(CIRCULAR, *eleven, block(10), block(20))
+
+
+def test_gap_around_the_end_is_filled_from_its_part_at_the_end() -> None:
+    freed = released(0, 9)
+    assert fits(CIRCULAR, *TENTHS, *freed, block(10), *released(1), block(20))  # 0 to 20 KB
+    assert not fits(CIRCULAR, *TENTHS, *freed, block(10), *released(8), block(11))
+
+
+def test_block_that_wraps_around_leaves_the_rest_of_the_gap_behind_it() -> None:
+    wrapped = (*TENTHS, *released(0, 9), block(15))  # from 90 KB to 5 KB
+    assert fits(CIRCULAR, *wrapped, block(5))
+    assert not fits(CIRCULAR, *wrapped, block(6))
+    assert fits(CIRCULAR, *wrapped, *released(1), block(15))
+    assert not fits(CIRCULAR, *wrapped, *released(1), block(16))
+
+
+def test_block_that_wraps_around_alone_leaves_one_gap_of_all_the_rest() -> None:
+    alone = (*TENTHS, *released(0, 9), block(15), *released(*range(1, 9)))
+    assert room(CIRCULAR, *alone, block(85)) == 1
+    assert room(CIRCULAR, *alone, block(86)) == 0
+
+
+def test_gap_behind_a_block_that_wraps_around_is_the_lowest() -> None:
+    freed = (*TENTHS, *released(0, 9), block(15), *released(1, 5, 6))  # 15 KB from 5 KB, 20 KB
+    assert fits(CIRCULAR, *freed, block(5), block(20))
+    assert fits(CIRCULAR, *freed, block(15), block(20))
+    assert not fits(CIRCULAR, *freed, block(16), block(16))
+
+
+def ring_gaps(cells: list[int | None]) -> list[list[int]]:
+    """The cells of each gap of a ring, by where it begins."""
+    size = len(cells)
+    if all(cell is None for cell in cells):
+        return [list(range(size))]
+    found = []
+    for begin in range(size):
+        if cells[begin] is None and cells[begin - 1] is not None:
+            end = next(end for end in range(begin, 2 * size) if cells[end % size] is not None)
+            found.append([cell % size for cell in range(begin, end)])
+    return found
+
+
+def test_circular_memory_is_a_ring_of_cells_filled_by_first_fit() -> None:
+    """Against cells of 1 KB, one by one: random blocks come and go until one does not fit."""
+    rng = random.Random(1)
+    for _ in range(300):
+        cells: list[int | None] = [None] * 100
+        events: list[Event] = []
+        resident: list[int] = []
+        launches = 0
+        while True:
+            if resident and rng.random() < 0.45:
+                number = resident.pop(rng.randrange(len(resident)))
+                cells = [None if cell == number else cell for cell in cells]
+                events.append(Release(number))
+                continue
+            kilobytes = rng.choice([rng.randint(6, 15), rng.randint(10, 50)])
+            events.append(block(kilobytes))
+            gaps = ring_gaps(cells)
+            assert room(CIRCULAR, *events) == sum(len(gap) // kilobytes for gap in gaps), events
+            large = [gap for gap in gaps if len(gap) >= kilobytes]
+            assert fits(CIRCULAR, *events) == bool(large), events
+            if not large:
+                break
+            for cell in large[0][:kilobytes]:
+                cells[cell] = launches
+            resident.append(launches)
+            launches += 1

@@ -1,14 +1,19 @@
-"""Mechanism 3: the first block on an idle TPC sets how much of it is shared memory."""
+"""Mechanism 3: the first block on an idle TPC sets how much of it is shared memory.
+
+On an H200 it is the first block on an idle SM. What a launch asks for there beyond what its blocks
+need: test_configuration_demand.py.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from helpers import KB, fits, gpu, last, launch, released
+from helpers import KB, fits, gpu, last, launch, released, run, smids
 from tbsched.sequence import Launch
 from tbsched.spec import DeviceSpec
 
 AMPERE = gpu(2)  # one TPC; 8, 16, 32, 64, 100 KB
+ALONE = gpu(2, configuration_per_tpc=False)  # the same, each SM configured for itself
 BOUNDED = gpu(2, explicit_carveout_is_upper_bound=True)
 FIXED = gpu(2, shared_memory_configuration=False)
 
@@ -75,6 +80,41 @@ def test_both_sms_of_a_tpc_have_the_configuration_that_the_first_block_set() -> 
     assert last(AMPERE, launch(), second).limiter == "configuration"
     assert last(AMPERE, launch(), second).placed == 0
     assert last(gpu(4), launch(), second).smid.tolist() == [2]
+
+
+def test_idle_sm_beside_a_busy_one_sets_its_own_where_each_sm_is_configured_for_itself() -> None:
+    second = launch(shared_memory=KB)  # 32 KB beside 16 KB
+    assert last(AMPERE, launch(), second).limiter == "configuration"
+    assert last(ALONE, launch(), second).smid.tolist() == [1]
+    # Both SMs are busy: 16 KB on SM 0 and 32 KB on SM 1 take no block that asks for 64 KB...
+    third = launch(shared_memory=3 * KB)
+    assert last(ALONE, launch(), second, third).limiter == "configuration"
+    # ...and SM 1 alone takes another one that asks for 32 KB.
+    assert last(ALONE, launch(), second, second).smid.tolist() == [1]
+
+
+@pytest.mark.parametrize(("leaves", "sm"), [(0, 0), (1, 1)])
+def test_sm_configured_for_itself_is_set_anew_as_soon_as_it_is_idle(leaves: int, sm: int) -> None:
+    busy = [launch(), launch(), launch(shared_memory=KB)]  # 16 KB on SM 0 and on SM 1; waits
+    assert last(ALONE, *busy).limiter == "configuration"
+    after = last(ALONE, *busy, *released(leaves)).final_smid
+    assert after is not None
+    assert after.tolist() == [sm]
+
+
+def test_first_block_that_left_does_not_free_an_sm_on_which_another_stayed() -> None:
+    both = [launch(2), launch(2), launch(shared_memory=KB)]  # two blocks on either SM; waits
+    still = last(ALONE, *both, *released(0)).final_smid
+    assert still is not None
+    assert still.tolist() == [-1]
+
+
+def test_blocks_of_an_sm_configured_for_itself_share_what_that_one_has() -> None:
+    alone = gpu(2, blocks_per_sm=32, configuration_per_tpc=False)
+    busy = [launch(carveout=16), launch(carveout=64)]  # 16 KB on SM 0, 64 KB on SM 1
+    assert smids(run(alone, *busy)) == [[0], [1]]
+    rest = last(alone, *busy, launch(47, carveout=8))  # 1 KB per block
+    assert rest.occupancy(2).tolist() == [15, 31]
 
 
 def test_sms_of_one_sm_per_tpc_are_configured_alone() -> None:

@@ -144,6 +144,13 @@ def test_h200_has_sixteen_initial_states_and_the_first_is_the_default() -> None:
     assert states[1] == InitialState(first_gpc=0, first_singleton=2)
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_only_the_h200_has_circular_shared_memory_and_asks_for_headroom(name: str) -> None:
+    mechanisms = device(name).mechanisms
+    assert (mechanisms.shared_memory == "circular") == (name == "h200")
+    assert mechanisms.configuration_headroom == (name == "h200")
+
+
 def test_tpc_of_no_gpc_is_a_singleton() -> None:
     gpc_of_tpc = device("h200").gpc_of_tpc
     assert gpc_of_tpc[60:] == (6, 7, -1, -1, -1, -1)
@@ -324,6 +331,8 @@ def test_source_must_be_text(write: Write) -> None:
         ("allocation.shared_memory_configurations", "8192", "a list"),
         ("allocation.shared_memory_configurations", "[8192.5]", "an integer"),
         ("mechanisms.warp_skip", "1", "true or false"),
+        ("mechanisms.configuration_per_tpc", "0", "true or false"),
+        ("mechanisms.configuration_headroom", '"no"', "true or false"),
         ("mechanisms.registers", "true", "a string"),
         ("scheduler.policy", "[]", "a string"),
         ("scheduler.first_gpcs", "0", "a list"),
@@ -364,10 +373,13 @@ def test_number_outside_its_range_is_refused_with_value_and_limits(
     assert re.search(rf"{path.split('.')[1]}: {value} is outside \d+\.\.\d+", message)
 
 
-def test_layout_is_contiguous_or_pooled(write: Write) -> None:
-    for key in ("registers", "shared_memory"):
-        message = refusal(write(variant(f"mechanisms.{key}", '"scattered"')))
-        assert f"mechanisms.{key}: 'scattered' is not one of contiguous, pooled" in message
+@pytest.mark.parametrize("key", ["registers", "shared_memory"])
+def test_layout_is_contiguous_circular_or_pooled(write: Write, key: str) -> None:
+    for layout in ("contiguous", "circular", "pooled"):
+        spec = device(write(variant(f"mechanisms.{key}", f'"{layout}"')))
+        assert getattr(spec.mechanisms, key) == layout
+    message = refusal(write(variant(f"mechanisms.{key}", '"scattered"')))
+    assert f"mechanisms.{key}: 'scattered' is not one of contiguous, circular, pooled" in message
 
 
 @pytest.mark.parametrize("key", ["warps_per_sm", "registers_per_sm"])

@@ -126,7 +126,7 @@ def record(
     *,
     predictor: Device = "h200",
     policy: str | None = None,
-    level: str = "occupancy",
+    level: str = "exact",
     seed: int | None = None,
     options: SequenceOptions | None = None,
     strategy: st.SearchStrategy[Sequence] | None = None,

@@ -96,8 +96,13 @@ class Report:
             f"{self.predictor}/{self.policy} by {self.level}: {self.examples:,} sequences in "
             f"{self.seconds:.1f} s ({rate:,.0f}/s), seed {self.seed}, ended by {self.ended}",
             f"  {self.launches:,} launches, {self.blocks:,} blocks: occupancy agrees in "
-            f"{_percent(self.occupancy, self.launches)} of launches, every block in "
-            f"{_percent(self.exact, self.launches)}",
+            f"{_percent(self.occupancy, self.launches)} of launches"
+            # At level occupancy only one latent state was tried, which says little of each block.
+            + (
+                f", every block in {_percent(self.exact, self.launches)}"
+                if self.level == "exact"
+                else ""
+            ),
             f"  {self.disagreements:,} sequences disagree, "
             f"{len(self.counterexamples)} distinct counterexamples"
             + (f" ({self.shrinking:,} sequences tried to shrink them)" if self.shrinking else ""),

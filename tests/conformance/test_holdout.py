@@ -1,0 +1,35 @@
+"""The H200 against sequences that were only scored while the model was made, never looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tbsched.trace import load_traces
+from tbsched.verify import verify
+
+HOLDOUT = Path(__file__).parents[1] / "traces" / "h200-holdout"
+
+
+@pytest.mark.parametrize("name", ["plain", "carve"])
+def test_every_block_of_every_launch_is_where_the_h200_put_it(name: str) -> None:
+    score = verify(load_traces(HOLDOUT / f"{name}.jsonl.xz"), "h200")
+    assert not score.skipped
+    assert score.occupancy == score.launches
+    assert score.exact == score.launches
+
+
+def test_campaign_of_fifty_thousand_launches_agrees_in_every_block() -> None:
+    # A tenth of it here; `tbsched verify` on the file takes a minute.
+    score = verify(load_traces(HOLDOUT / "big.jsonl.xz")[::10], "h200")
+    assert score.launches > 5000
+    assert score.exact == score.launches
+
+
+def test_long_sequences_of_small_kernels_agree_but_for_a_few() -> None:
+    # 15,436 and 15,411 of 15,636 launches: two SMs with room for 22 blocks of 9,000 bytes are not
+    # always equal to the H200, and what follows such a launch differs as well. Not understood.
+    score = verify(load_traces(HOLDOUT / "long.jsonl.xz"), "h200")
+    assert score.occupancy >= 0.985 * score.launches
+    assert score.exact >= 0.98 * score.launches

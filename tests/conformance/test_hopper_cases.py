@@ -1,0 +1,41 @@
+"""The cases of docs/hopper.md: each agrees with the H200, and differs without its mechanism."""
+
+from __future__ import annotations
+
+import pytest
+
+from tbsched.cases import Case, case_sets, cases
+from tbsched.compare import compare
+from tbsched.predict import predict
+from tbsched.spec import device
+from tbsched.verify import best_diff
+
+HOPPER = cases("hopper")
+H200 = device("h200")
+
+
+def test_hopper_is_a_set_of_cases_and_others_are_refused() -> None:
+    assert "hopper" in case_sets()
+    with pytest.raises(ValueError, match=r"cases: .volta. is unknown; there are .*hopper"):
+        cases("volta")
+
+
+@pytest.mark.parametrize("case", HOPPER, ids=lambda case: case.name)
+def test_every_block_is_where_the_h200_put_it(case: Case) -> None:
+    diff = best_diff(case.trace, H200)
+    assert diff.exact, str(diff)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in HOPPER if case.ablation], ids=lambda case: case.name
+)
+def test_without_its_mechanism_the_case_differs(case: Case) -> None:
+    assert case.ablation is not None
+    name, policy = case.ablation
+    level = "exact" if policy == "ampere" else "occupancy"
+    spec = device(name)
+    diffs = [
+        compare(predict(case.trace.sequence, spec, policy, state), case.trace)
+        for state in spec.initial_states()
+    ]
+    assert not any(diff.agrees(level) for diff in diffs)
