@@ -1,5 +1,7 @@
-// A memory whose allocations are contiguous: the lowest gap that is large enough is taken. Where it
-// is circular, the gaps at its end and at its beginning are one, and counted as the one at the end.
+// A memory whose allocations are contiguous: the lowest gap that is large enough is taken.
+//
+// A circular one has no fixed beginning. Addresses count from an origin; where a release leaves a
+// gap on both sides of it, the two become one and the origin moves back to where that gap begins.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +23,8 @@ class Arena {
 
  private:
   struct Piece {
-    int32_t begin;
-    int32_t size;
+    int32_t begin;  // from the origin
+    int32_t end;
     uint32_t owner;
   };
   template <typename Visit>

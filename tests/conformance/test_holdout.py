@@ -12,7 +12,7 @@ from tbsched.verify import verify
 HOLDOUT = Path(__file__).parents[1] / "traces" / "h200-holdout"
 
 
-@pytest.mark.parametrize("name", ["plain", "carve"])
+@pytest.mark.parametrize("name", ["plain", "carve", "long"])
 def test_every_block_of_every_launch_is_where_the_h200_put_it(name: str) -> None:
     score = verify(load_traces(HOLDOUT / f"{name}.jsonl.xz"), "h200")
     assert not score.skipped
@@ -25,11 +25,3 @@ def test_campaign_of_fifty_thousand_launches_agrees_in_every_block() -> None:
     score = verify(load_traces(HOLDOUT / "big.jsonl.xz")[::10], "h200")
     assert score.launches > 5000
     assert score.exact == score.launches
-
-
-def test_long_sequences_of_small_kernels_agree_but_for_a_few() -> None:
-    # 15,436 and 15,411 of 15,636 launches: two SMs with room for 22 blocks of 9,000 bytes are not
-    # always equal to the H200, and what follows such a launch differs as well. Not understood.
-    score = verify(load_traces(HOLDOUT / "long.jsonl.xz"), "h200")
-    assert score.occupancy >= 0.985 * score.launches
-    assert score.exact >= 0.98 * score.launches

@@ -168,21 +168,31 @@ def test_gap_around_the_end_counts_once() -> None:
     assert room(CONTIGUOUS, *TENTHS, *freed, block(10)) == 1
 
 
-def test_lower_gap_is_taken_before_the_one_around_the_end() -> None:
-    freed = released(0, 4, 5, 6, 9)  # 30 KB in the middle, 20 KB around the end
-    assert fits(CIRCULAR, *TENTHS, *freed, block(20), block(20))
-    assert fits(CIRCULAR, *TENTHS, *freed, block(10), block(20), block(20))
-    assert not fits(CIRCULAR, *TENTHS, *freed, block(10), block(30))
+def test_gap_around_the_end_is_taken_before_higher_ones() -> None:
+    freed = released(0, 4, 5, 6, 9)  # 20 KB around the end, 30 KB in the middle
+    assert fits(CIRCULAR, *TENTHS, *freed, block(20), block(30))
+    assert fits(CIRCULAR, *TENTHS, *freed, block(10), block(10), block(30))
+    assert not fits(CIRCULAR, *TENTHS, *freed, block(21), block(30))
 
 
 def test_gap_at_the_beginning_is_the_lowest_where_a_piece_reaches_the_end() -> None:
     freed = released(0, 5, 6)  # 10 KB at the beginning, 20 KB in the middle
     assert fits(CIRCULAR, *TENTHS, *freed, block(10), block(20))
     assert fits(CIRCULAR, *TENTHS, *freed, block(5), block(20))
-    # With 1 KB free at the end, both are one gap, the highest: the 10 KB come out of the middle.
+    # With 1 KB free at the end, both are one gap, still the lowest.
     eleven = (*TENTHS[:9], block(9), *freed)
-    assert fits(CIRCULAR, *eleven, block(10), block(11))
-    assert not fits(CIRCULAR, *eleven, block(10), block(20))
+    assert fits(CIRCULAR, *eleven, block(11), block(20))
+    assert not fits(CIRCULAR, *eleven, block(12), block(20))
+
+
+def test_gap_before_the_origin_stays_the_highest_until_a_release_joins_it() -> None:
+    ninety = TENTHS[:9]  # 10 KB free at the end
+    assert fits(CIRCULAR, *ninety, *released(4), block(10), block(10))
+    # Lowest first: 9 KB go to the middle, so that 10 KB still fit at the end.
+    assert fits(CIRCULAR, *ninety, *released(4), block(9), block(10))
+    # Joined with what the first piece leaves, it comes first: 9 KB of its 20 KB are taken.
+    assert not fits(CIRCULAR, *ninety, *released(4, 0), block(9), block(20))
+    assert fits(CIRCULAR, *ninety, *released(4, 0), block(9), block(11), block(10))
 
 
 def test_gap_around_the_end_is_filled_from_its_part_at_the_end() -> None:
@@ -212,8 +222,8 @@ def test_gap_behind_a_block_that_wraps_around_is_the_lowest() -> None:
     assert not fits(CIRCULAR, *freed, block(16), block(16))
 
 
-def ring_gaps(cells: list[int | None]) -> list[list[int]]:
-    """The cells of each gap of a ring, by where it begins."""
+def ring_gaps(cells: list[int | None], origin: int) -> list[list[int]]:
+    """The cells of each gap of a ring, by where it begins, seen from the origin."""
     size = len(cells)
     if all(cell is None for cell in cells):
         return [list(range(size))]
@@ -222,7 +232,7 @@ def ring_gaps(cells: list[int | None]) -> list[list[int]]:
         if cells[begin] is None and cells[begin - 1] is not None:
             end = next(end for end in range(begin, 2 * size) if cells[end % size] is not None)
             found.append([cell % size for cell in range(begin, end)])
-    return found
+    return sorted(found, key=lambda gap: (gap[0] - origin) % size)
 
 
 def test_circular_memory_is_a_ring_of_cells_filled_by_first_fit() -> None:
@@ -230,6 +240,7 @@ def test_circular_memory_is_a_ring_of_cells_filled_by_first_fit() -> None:
     rng = random.Random(1)
     for _ in range(300):
         cells: list[int | None] = [None] * 100
+        origin = 0
         events: list[Event] = []
         resident: list[int] = []
         launches = 0
@@ -237,11 +248,14 @@ def test_circular_memory_is_a_ring_of_cells_filled_by_first_fit() -> None:
             if resident and rng.random() < 0.45:
                 number = resident.pop(rng.randrange(len(resident)))
                 cells = [None if cell == number else cell for cell in cells]
+                # A gap on both sides of the origin moves it back to where that gap begins.
+                around = [gap for gap in ring_gaps(cells, origin) if origin in gap]
+                origin = around[0][0] if around and resident else origin if resident else 0
                 events.append(Release(number))
                 continue
             kilobytes = rng.choice([rng.randint(6, 15), rng.randint(10, 50)])
             events.append(block(kilobytes))
-            gaps = ring_gaps(cells)
+            gaps = ring_gaps(cells, origin)
             assert room(CIRCULAR, *events) == sum(len(gap) // kilobytes for gap in gaps), events
             large = [gap for gap in gaps if len(gap) >= kilobytes]
             assert fits(CIRCULAR, *events) == bool(large), events
