@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "sm/clusters.h"
+
 namespace tbsched {
 namespace {
 
@@ -15,7 +17,9 @@ namespace {
 
 Engine::Engine(const DeviceSpec& spec, const PolicyRow& policy, const InitialState state,
                std::vector<Listener*> listeners)
-    : gpu_(policy.sees(spec)),
+    : policy_name_(policy.name),
+      places_clusters_(policy.places_clusters),
+      gpu_(policy.sees(spec)),
       policy_(policy.make(gpu_.spec(), state)),
       listeners_(std::move(listeners)) {}
 
@@ -39,7 +43,7 @@ void Engine::launch(const Launch& launch) {
     refuse(who + "threads, registers or shared_memory are more than " + spec.name +
            " allows a block");
   }
-  if (launch.cluster != 1) refuse(who + "cluster: the model places single blocks only");
+  check_cluster(launch, who);
   const Demand demand = demand_of(launch, spec);
   if (const Room room = SmState(spec).room(demand, spec.shared_memory_configurations.back());
       room.blocks == 0) {
@@ -69,6 +73,22 @@ void Engine::launch(const Launch& launch) {
   waiting_.insert(behind, index);
   place_waiting();
   tell([&](Listener& listener) { listener.on_settled(index); });
+}
+
+void Engine::check_cluster(const Launch& launch, const std::string& who) const {
+  if (launch.cluster == 1) return;
+  const std::string got = "; got " + std::to_string(launch.cluster);
+  if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
+    refuse(who + "cluster: must be positive and divide blocks" + got);
+  }
+  if (!places_clusters_) {
+    refuse(who + "cluster: policy '" + std::string(policy_name_) + "' places single blocks only" +
+           got);
+  }
+  if (const int32_t largest = largest_cluster(gpu_.spec().topology); launch.cluster > largest) {
+    refuse(who + "cluster: an idle " + gpu_.spec().name + " takes up to " +
+           std::to_string(largest) + " blocks" + got);
+  }
 }
 
 void Engine::release(const int32_t index) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/listener.h"
@@ -38,6 +40,7 @@ class Engine {
   };
 
   void launch(const Launch& launch);
+  void check_cluster(const Launch& launch, const std::string& who) const;
   void release(int32_t index);
   void place_waiting();
   Refusal try_to_place(int32_t index);
@@ -46,6 +49,8 @@ class Engine {
   template <typename Call>
   void tell(Call call) const;
 
+  std::string_view policy_name_;
+  bool places_clusters_;
   GpuState gpu_;
   std::unique_ptr<Policy> policy_;
   std::vector<Listener*> listeners_;

@@ -7,11 +7,16 @@
 // before it as there are GPCs; if a run of an earlier level still waits then, its GPC hands out the
 // newer one first. A last level that takes only some of the SMs in question is searched for one by
 // one, which takes longer, and waits behind the others.
+//
+// Clusters go one a turn, in the same rounds but without a lost turn. There each TPC of no GPC has
+// turns of its own; a pair of them takes those of its first. A pass over the GPCs is ready as many
+// turns after the one before it as there are GPCs.
 #include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "policy/cluster_levels.h"
 #include "policy/levels.h"
 
 namespace tbsched {
@@ -66,11 +71,14 @@ class Hopper final : public Policy {
         group_of_sm_(groups(spec.topology)),
         search_turns_(search_turns(spec.topology, gpcs_)),
         gpc_round_(gpcs_, state.first_gpc),
-        singleton_round_(singleton_groups(), turn_before(state.first_singleton)) {}
+        cluster_domains_(cluster_domains(spec.topology)),
+        singleton_round_(singleton_tpcs(), turn_before(state.first_singleton)) {}
 
   std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
                              const Commit& commit) override {
-    return hand_out(fill_levels(demand, blocks, gpu, commit));
+    if (demand.cluster == 1) return hand_out(fill_levels(demand, blocks, gpu, commit));
+    const int32_t clusters = blocks / demand.cluster;
+    return hand_out(fill_cluster_levels(cluster_domains_, demand, clusters, gpu, commit));
   }
 
  private:
@@ -84,18 +92,16 @@ class Hopper final : public Policy {
       if (group[sm] >= 0) continue;
       if (topology.tpc_of_sm[sm] != last_tpc) ++singletons;
       last_tpc = topology.tpc_of_sm[sm];
-      group[sm] = gpcs + singletons / kTpcsPerSingletonGroup;
+      group[sm] = gpcs + singletons - singletons % kTpcsPerSingletonGroup;
     }
     return group;
   }
 
-  int32_t singleton_groups() const {
-    return std::max(0, std::ranges::max(group_of_sm_) + 1 - gpcs_);
-  }
+  int32_t singleton_tpcs() const { return static_cast<int32_t>(cluster_domains_.size()) - gpcs_; }
   // The first turn of the first launch is lost to the group before the one that is to be first.
   int32_t turn_before(const int32_t first_singleton) const {
-    const int32_t count = std::max(1, singleton_groups());
-    return (first_singleton / kTpcsPerSingletonGroup + count - 1) % count;
+    const int32_t count = std::max(1, singleton_tpcs());
+    return (first_singleton + count - std::min(count, kTpcsPerSingletonGroup)) % count;
   }
 
   std::vector<int32_t> hand_out(Levels levels) {
@@ -121,6 +127,35 @@ class Hopper final : public Policy {
                    levels.sms.begin() + static_cast<std::ptrdiff_t>(run.end));
     }
     return order;
+  }
+
+  // One cluster a turn, none of them lost.
+  std::vector<int32_t> hand_out(const ClusterPasses& passes) {
+    std::vector<PlacedCluster> added;
+    std::vector<int32_t> order;
+    size_t next_pass = 0;
+    for (int64_t turn = 0;; ++turn) {
+      for (; next_pass < passes.size() && ready_turn(next_pass) <= turn; ++next_pass) {
+        for (const PlacedCluster& cluster : passes[next_pass]) {
+          add_cluster(cluster_domains_[cluster.domain].gpc, cluster, added.size());
+          added.push_back(cluster);
+        }
+      }
+      Round& round = singleton_round_.empty() ? gpc_round_ : singleton_round_;
+      if (round.empty() && next_pass == passes.size()) return order;
+      if (round.empty()) continue;
+      const auto& sms = added[round.take(round.turn()).begin].sms;
+      order.insert(order.end(), sms.begin(), sms.end());
+    }
+  }
+  int64_t ready_turn(const size_t pass) const { return static_cast<int64_t>(pass) * gpcs_; }
+  void add_cluster(const int32_t gpc, const PlacedCluster& cluster, const size_t index) {
+    const Run run{index, index + 1};
+    if (gpc < 0) {
+      singleton_round_.add(static_cast<int32_t>(cluster.domain), run, false);
+    } else {
+      gpc_round_.add(gpc, run, false);
+    }
   }
 
   static bool is_whole(const Levels& levels, const size_t level) {
@@ -198,6 +233,7 @@ class Hopper final : public Policy {
   std::vector<int32_t> group_of_sm_;
   std::vector<int32_t> search_turns_;
   Round gpc_round_;
+  std::vector<ClusterDomain> cluster_domains_;
   Round singleton_round_;
 };
 

@@ -23,7 +23,8 @@ class Policy {
   virtual ~Policy() = default;
 
   // Chooses an SM for up to `blocks` blocks, committing each. Returns the SMs in the order in which
-  // the hardware numbers the blocks. Stops at the first block that fits nowhere.
+  // the hardware numbers the blocks. Stops at the first block
+  // that fits nowhere, or at the first cluster.
   virtual std::vector<int32_t> place(const Demand& demand, int32_t blocks, const GpuState& gpu,
                                      const Commit& commit) = 0;
 };
@@ -32,6 +33,7 @@ struct PolicyRow {
   std::string_view name;
   std::string_view summary;
   std::string_view source;
+  bool places_clusters;
   // The device as the policy's authors knew it: the identity, or with mechanisms left out.
   DeviceSpec (*sees)(DeviceSpec spec);
   std::unique_ptr<Policy> (*make)(const DeviceSpec& spec, InitialState state);

@@ -8,15 +8,18 @@ namespace tbsched {
 Demand demand_of(const Launch& launch, const DeviceSpec& spec) {
   const int32_t largest = spec.shared_memory_configurations.back();
   Demand demand{
+      .cluster = launch.cluster,
       .warps = ceil_div(launch.threads, kWarpThreads),
       .registers_per_warp = round_up(launch.registers * kWarpThreads, spec.register_unit),
       .shared_memory =
           round_up(launch.shared_memory, spec.shared_memory_unit) + spec.shared_memory_reserve,
       .local_memory = launch.local_memory,
+      .blocks_per_sm = 0,
       .configuration = {largest, largest, largest},
   };
-  const int32_t blocks_per_sm = SmState(spec).room(demand, largest).blocks;
-  demand.configuration = configuration_demand(launch, spec, demand.shared_memory, blocks_per_sm);
+  demand.blocks_per_sm = SmState(spec).room(demand, largest).blocks;
+  demand.configuration =
+      configuration_demand(launch, spec, demand.shared_memory, demand.blocks_per_sm);
   return demand;
 }
 

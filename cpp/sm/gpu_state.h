@@ -19,6 +19,7 @@ class GpuState {
 
   const DeviceSpec& spec() const { return spec_; }
   bool idle() const { return resident_blocks_ == 0; }
+  bool idle(const int32_t sm) const { return sms_[sm].idle(); }
 
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }

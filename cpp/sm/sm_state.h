@@ -21,8 +21,11 @@ class SmState {
   void commit(const Demand& demand, int32_t configured, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
+  bool idle() const { return processing_blocks_.idle(); }
+
  private:
   int32_t free_slots_;
+  int32_t free_cluster_slots_;
   ProcessingBlocks processing_blocks_;
   SharedMemory shared_memory_;
 };

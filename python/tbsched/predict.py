@@ -47,8 +47,9 @@ def predict(
         ``limiter``.
 
     Raises:
-        TypeError, ValueError: a sequence that cannot run on the device, an unknown device, policy
-            or state; names the field, the value and the limit.
+        TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
+            of single blocks, an unknown device, policy or state; names the field, the value and
+            the limit.
     """
     spec = _spec(device)
     _check(spec, seq)
@@ -77,10 +78,6 @@ _spec = device  # predict() has a parameter of that name
 def _check(spec: DeviceSpec, seq: Sequence) -> None:
     spec.check(seq)
     for number, launch in enumerate(seq.launches):
-        if launch.cluster != 1:
-            raise ValueError(
-                f"launch {number}: cluster: {launch.cluster}; the model places single blocks only"
-            )
         if launch.duration is not None:
             raise ValueError(
                 f"launch {number}: duration: {launch.duration}; the model holds blocks until they "

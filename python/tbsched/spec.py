@@ -33,7 +33,8 @@ class InitialState:
 
     Attributes:
         first_gpc: the GPC that takes the first blocks.
-        first_singleton: the TPC outside the GPCs that is first among those.
+        first_singleton: the TPC outside the GPCs at or after which, in turn, the pair of such TPCs
+            begins that is first among those.
     """
 
     first_gpc: int = 0

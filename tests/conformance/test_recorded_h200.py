@@ -20,6 +20,7 @@ from tbsched.predict import predict
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec, ablations, device
 from tbsched.trace import Trace, load_traces
+from tbsched.verify import verify
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {
@@ -188,7 +189,8 @@ def test_one_block_per_sm_on_an_idle_gpu_is_exact_from_one_of_the_initial_states
             for state in h200.initial_states()
             if compare(predict(trace.sequence, h200, initial_state=state), trace).exact
         ]
-        assert len(states) == 1, trace.id
+        # Two, which only clusters tell apart.
+        assert len(states) == 2, trace.id
 
 
 # -- what it does not -----------------------------------------------------------------------------
@@ -210,28 +212,36 @@ def test_order_of_blocks_is_explained_in_part(name: str, at_least: float) -> Non
     assert exact_share(name) >= at_least
 
 
-def test_clusters_are_refused_by_name_and_not_guessed() -> None:
+@pytest.mark.parametrize(
+    ("name", "occupancy", "exact"),
+    [("cl", 1, 0.99), ("clusters", 1, 0.99), ("clusters_long", 0.82, 0.79), ("basic", 1, 1)],
+)
+def test_clusters_are_explained(name: str, occupancy: float, exact: float) -> None:
+    """Of clusters and clusters_long nothing but these figures was known when the model was made.
+
+    Sequences are scored from the initial state that explains most of them. clusters_long has
+    carveouts too, and what goes wrong in half of its sequences is not known. An improvement should
+    raise these bounds.
+    """
+    found = verify(recorded(name), "h200")
+    assert found.skipped == ()
+    assert found.launches > 200
+    assert found.occupancy >= occupancy * found.launches
+    assert found.exact >= exact * found.launches
+
+
+def test_policies_of_single_blocks_refuse_clusters_by_name() -> None:
     traces = [
         trace
-        for name in ("cl", "basic")
-        for trace in recorded(name)
+        for trace in recorded("cl")
         if any(launch.cluster > 1 for launch in trace.sequence.launches)
     ]
-    assert len(traces) > 200
+    assert len(traces) == 200
     for trace in traces:
-        with pytest.raises(ValueError, match=r"launch \d+: cluster: \d+; the model places single"):
-            predict(trace.sequence, "h200")
-
-
-def test_everything_in_basic_but_the_clusters_is_explained() -> None:
-    single = [
-        trace
-        for trace in recorded("basic")
-        if all(launch.cluster == 1 for launch in trace.sequence.launches)
-    ]
-    assert len(single) == 12
-    for trace in single:
-        assert compare(predict(trace.sequence, "h200"), trace).occupancy, trace.id
+        with pytest.raises(
+            ValueError, match=r"cluster: policy 'ampere' places single blocks only; got \d+"
+        ):
+            predict(trace.sequence, "h200", "ampere")
 
 
 # -- warp slots: Mechanisms 2.1 and 2.2 read off the hardware -------------------------------------

@@ -177,7 +177,7 @@ def bad_predict(rng: random.Random, _: Path) -> Attempt:
         return lambda: predict(GOOD, "h200", name), "policy"
     if kind == 3:
         state = rng.choice(
-            [wrong_type(rng, None), InitialState(rng.choice(HUGE), 0), InitialState(0, 1)]
+            [wrong_type(rng, None), InitialState(rng.choice(HUGE), 0), InitialState(0, 4)]
         )
         return lambda: predict(GOOD, "h200", None, state), "initial_state"
     field, launch = rng.choice(

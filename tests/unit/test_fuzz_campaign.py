@@ -402,7 +402,7 @@ def test_what_the_model_cannot_predict_is_recorded_all_the_same(tmp_path: Path) 
 
     path = tmp_path / "r.jsonl"
     options = SequenceOptions(clusters=(2,), releases=False)
-    report = record(Anywhere(), path, 20, options=options, seed=1, progress=False)
+    report = record(Anywhere(), path, 20, options=options, policy="ampere", seed=1, progress=False)
     assert report.unpredicted == len(load_traces(path)) == 20
     assert "20 recorded only" in str(report)
 

@@ -114,12 +114,12 @@ def test_recorded_traces_that_are_unstable_or_cannot_be_predicted_are_left_out()
     unstable = dataclasses.replace(LARGE, extra={"unstable": True})
     with pytest.raises(ValueError, match="stable"):
         RecordedOracle([unstable])
-    clusters = run("h200", launch(2))
+    clusters = run("a100", launch(2))
     clusters = dataclasses.replace(
         clusters, sequence=Sequence([dataclasses.replace(launch(2), cluster=2)])
     )
     with pytest.raises(ValueError, match="none of the sequences"):
-        RecordedOracle([clusters]).sequences(device("h200"))
+        RecordedOracle([clusters]).sequences(device("a100"))
 
 
 # -- repeats --------------------------------------------------------------------------------------

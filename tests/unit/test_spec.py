@@ -137,9 +137,9 @@ def test_shared_memory_unit_is_128_bytes_from_compute_capability_8_and_256_befor
     assert spec.shared_memory_unit == (128 if float(spec.compute_capability) >= 8 else 256)
 
 
-def test_h200_has_sixteen_initial_states_and_the_first_is_the_default() -> None:
+def test_h200_has_32_initial_states_and_the_first_is_the_default() -> None:
     states = device("h200").initial_states()
-    assert len(states) == 8 * 2
+    assert len(states) == 8 * 4
     assert states[0] == InitialState()
     assert states[1] == InitialState(first_gpc=0, first_singleton=2)
 
