@@ -47,7 +47,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console(highlight=False, soft_wrap=True)
+# Tables that go to a file or a pipe need not fit a window.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 
 SequenceFile = Annotated[
     Path,
