@@ -45,8 +45,8 @@ void Engine::launch(const Launch& launch) {
   }
   check_cluster(launch, who);
   const Demand demand = demand_of(launch, spec);
-  if (const Room room = SmState(spec).room(demand, spec.shared_memory_configurations.back());
-      room.blocks == 0) {
+  if (demand.blocks_per_sm == 0) {
+    const Room room = SmState(spec).room(demand, spec.shared_memory_configurations.back());
     refuse(who + "one block is more than an empty SM of " + spec.name +
            " holds: " + std::string(name(room.limiter)));
   }

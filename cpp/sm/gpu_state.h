@@ -1,4 +1,4 @@
-// All SMs of a device, and what they share: configurations per TPC and local memory.
+// All SMs of a device, and what they share: shared-memory configurations and local memory.
 #pragma once
 
 #include <cstdint>
