@@ -1,78 +1,64 @@
 // The SMs of Algorithm 1, with block indices handed out in runs per GPC.
 //
 // The scheduler works in two stages. One chooses the SMs level by level, as Algorithm 1 does. The
-// other grants turns to the GPCs: a turn hands out all blocks of one level in one GPC, in the order
-// of its SMs. Turns go round. TPCs of no GPC form pairs that have a round of their own and go
-// before the GPCs. The first turn of a launch is lost. A level is ready as many turns after the one
-// before it as there are GPCs; if a run of an earlier level still waits then, its GPC hands out the
-// newer one first. A last level that takes only some of the SMs in question is searched for one by
-// one, which takes longer, and waits behind the others.
+// other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a block
+// gets one. Turns go round. TPCs of no GPC have turns of their own, by pairs, and go before the
+// GPCs. The first turn of a launch is lost. The blocks of a level are there as many turns after
+// those of the one before it as there are GPCs. A last level that takes only some of the SMs in
+// question is searched for one by one, which takes longer.
 //
-// Clusters go one a turn, in the same rounds but without a lost turn. There each TPC of no GPC has
-// turns of its own; a pair of them takes those of its first. A pass over the GPCs is ready as many
-// turns after the one before it as there are GPCs.
+// Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
 #include <algorithm>
-#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "policy/cluster_levels.h"
 #include "policy/levels.h"
+#include "policy/search.h"
+#include "policy/singleton_turns.h"
 
 namespace tbsched {
 namespace {
 
-constexpr int32_t kTpcsPerSingletonGroup = 2;
+int32_t gpcs_of(const Topology& topology) { return std::ranges::max(topology.gpc_of_sm) + 1; }
 
-// Blocks of one level in one GPC: a range of the SMs of a launch.
-struct Run {
-  size_t begin;
-  size_t end;
-};
-
-// Groups that take turns, each with its runs, the next one last.
-class Round {
- public:
-  Round(const int32_t groups, const int32_t first) : next_(first), runs_(groups) {}
-
-  bool empty() const { return waiting_ == 0; }
-  void add(const int32_t group, const Run run, const bool goes_first) {
-    auto& runs = runs_[group];
-    runs.insert(goes_first ? runs.end() : runs.begin(), run);
-    ++waiting_;
+// For each SM of no GPC, the number of its TPC among those; -1 for the others.
+std::vector<int32_t> singleton_of_sms(const Topology& topology) {
+  std::vector<int32_t> singleton(topology.sms(), -1);
+  int32_t tpcs = 0;
+  int32_t last_tpc = -1;
+  for (int32_t sm = 0; sm < topology.sms(); ++sm) {
+    if (topology.gpc_of_sm[sm] >= 0) continue;
+    tpcs += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
+    last_tpc = topology.tpc_of_sm[sm];
+    singleton[sm] = tpcs - 1;
   }
-
-  // The next group with anything to hand out has the turn.
-  int32_t turn() {
-    while (runs_[next_].empty()) next_ = (next_ + 1) % groups();
-    const int32_t group = next_;
-    next_ = (next_ + 1) % groups();
-    return group;
-  }
-  Run take(const int32_t group) {
-    const Run run = runs_[group].back();
-    runs_[group].pop_back();
-    --waiting_;
-    return run;
-  }
-
- private:
-  int32_t groups() const { return static_cast<int32_t>(runs_.size()); }
-
-  int32_t next_;
-  int32_t waiting_ = 0;
-  std::vector<std::vector<Run>> runs_;
-};
+  return singleton;
+}
 
 class Hopper final : public Policy {
  public:
   Hopper(const DeviceSpec& spec, const InitialState state)
-      : gpcs_(std::ranges::max(spec.topology.gpc_of_sm) + 1),
-        group_of_sm_(groups(spec.topology)),
-        search_turns_(search_turns(spec.topology, gpcs_)),
-        gpc_round_(gpcs_, state.first_gpc),
+      : gpcs_(gpcs_of(spec.topology)),
+        singletons_(std::ranges::max(singleton_of_sms(spec.topology)) + 1),
+        group_of_sm_(spec.topology.gpc_of_sm),
+        singleton_of_sm_(singleton_of_sms(spec.topology)),
+        search_turns_(search_turns(spec.topology)),
         cluster_domains_(cluster_domains(spec.topology)),
-        singleton_round_(singleton_tpcs(), turn_before(state.first_singleton)) {}
+        next_gpc_(state.first_gpc),
+        singleton_turns_(singletons_, first_asked(state.first_singleton)),
+        sms_of_group_(gpcs_ + singleton_turns_.pairs()),
+        blocks_of_sm_(spec.topology.sms()),
+        blocks_of_group_(sms_of_group_.size()) {
+    for (int32_t sm = 0; sm < spec.topology.sms(); ++sm) {
+      if (singleton_of_sm_[sm] >= 0) group_of_sm_[sm] = gpcs_ + singleton_of_sm_[sm] / kTpcsPerPair;
+      sms_of_group_[group_of_sm_[sm]].push_back(sm);
+    }
+  }
 
   std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
                              const Commit& commit) override {
@@ -82,91 +68,103 @@ class Hopper final : public Policy {
   }
 
  private:
-  // GPCs keep their number; TPCs of no GPC follow in pairs.
-  static std::vector<int32_t> groups(const Topology& topology) {
-    std::vector<int32_t> group = topology.gpc_of_sm;
-    const int32_t gpcs = std::ranges::max(group) + 1;
-    int32_t singletons = -1;
-    int32_t last_tpc = -1;
-    for (int32_t sm = 0; sm < topology.sms(); ++sm) {
-      if (group[sm] >= 0) continue;
-      if (topology.tpc_of_sm[sm] != last_tpc) ++singletons;
-      last_tpc = topology.tpc_of_sm[sm];
-      group[sm] = gpcs + singletons - singletons % kTpcsPerSingletonGroup;
-    }
-    return group;
-  }
-
-  int32_t singleton_tpcs() const { return static_cast<int32_t>(cluster_domains_.size()) - gpcs_; }
-  // The first turn of the first launch is lost to the group before the one that is to be first.
-  int32_t turn_before(const int32_t first_singleton) const {
-    const int32_t count = std::max(1, singleton_tpcs());
-    return (first_singleton + count - std::min(count, kTpcsPerSingletonGroup)) % count;
-  }
-
-  std::vector<int32_t> hand_out(Levels levels) {
-    const std::vector<int64_t> ready = ready_turns(levels);
+  std::vector<int32_t> hand_out(const Levels& levels) {
     std::vector<int32_t> order;
+    if (levels.sms.empty()) return order;
     order.reserve(levels.sms.size());
-    size_t next_level = 0;
-    bool first = true;
-    for (int64_t turn = 0; order.size() < levels.sms.size();) {
-      for (; next_level < ready.size() && ready[next_level] <= turn; ++next_level) {
-        add_level(levels, next_level);
-      }
-      Round& round = singleton_round_.empty() ? gpc_round_ : singleton_round_;
-      if (round.empty()) {
-        turn = ready[next_level];
+    const std::vector<int64_t> ready = ready_turns(levels);
+    size_t level = 0;
+    choose(levels, level++);
+    if (pair_turns_.empty()) next_gpc();
+    for (int64_t turn = 1; order.size() < levels.sms.size();) {
+      while (level < ready.size() && ready[level] <= turn) choose(levels, level++);
+      if (order.size() == levels.ends[level - 1]) {
+        turn = ready[level];
         continue;
       }
-      const int32_t group = round.turn();
+      take_turn(pair_turns_.empty() ? next_gpc() : next_pair(), order);
       ++turn;
-      if (std::exchange(first, false)) continue;
-      const Run run = round.take(group);
-      order.insert(order.end(), levels.sms.begin() + static_cast<std::ptrdiff_t>(run.begin),
-                   levels.sms.begin() + static_cast<std::ptrdiff_t>(run.end));
     }
     return order;
   }
 
-  // One cluster a turn, none of them lost.
+  // A pass over the GPCs at a time, one cluster a turn.
   std::vector<int32_t> hand_out(const ClusterPasses& passes) {
-    std::vector<PlacedCluster> added;
     std::vector<int32_t> order;
-    size_t next_pass = 0;
-    for (int64_t turn = 0;; ++turn) {
-      for (; next_pass < passes.size() && ready_turn(next_pass) <= turn; ++next_pass) {
-        for (const PlacedCluster& cluster : passes[next_pass]) {
-          add_cluster(cluster_domains_[cluster.domain].gpc, cluster, added.size());
-          added.push_back(cluster);
-        }
+    for (const std::vector<PlacedCluster>& pass : passes) {
+      std::vector<const PlacedCluster*> of_domain(cluster_domains_.size());
+      for (const PlacedCluster& cluster : pass) of_domain[cluster.domain] = &cluster;
+      const auto wants = [&](const int32_t domain) { return of_domain[domain] != nullptr; };
+      for (const PlacedCluster& cluster : pass) {
+        const bool single = std::cmp_less(cluster.domain, singletons_);
+        const int32_t domain = single ? singleton_turns_.ask_one(wants)
+                                      : singletons_ + next_gpc([&](const int32_t gpc) {
+                                          return wants(singletons_ + gpc);
+                                        });
+        std::ranges::copy(std::exchange(of_domain[domain], nullptr)->sms,
+                          std::back_inserter(order));
       }
-      Round& round = singleton_round_.empty() ? gpc_round_ : singleton_round_;
-      if (round.empty() && next_pass == passes.size()) return order;
-      if (round.empty()) continue;
-      const auto& sms = added[round.take(round.turn()).begin].sms;
-      order.insert(order.end(), sms.begin(), sms.end());
     }
+    return order;
   }
-  int64_t ready_turn(const size_t pass) const { return static_cast<int64_t>(pass) * gpcs_; }
-  void add_cluster(const int32_t gpc, const PlacedCluster& cluster, const size_t index) {
-    const Run run{index, index + 1};
-    if (gpc < 0) {
-      singleton_round_.add(static_cast<int32_t>(cluster.domain), run, false);
-    } else {
-      gpc_round_.add(gpc, run, false);
+
+  // The state names the TPC whose pair hands out first, the turn of the other pair being lost.
+  int32_t first_asked(const int32_t first_to_hand_out) const {
+    return singletons_ == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % singletons_;
+  }
+
+  void choose(const Levels& levels, const size_t level) {
+    const size_t begin = level == 0 ? 0 : levels.ends[level - 1];
+    std::vector<int32_t> turns(singletons_);  // that each TPC needs, a block per SM and turn
+    int32_t of_this_sm = 0;
+    for (size_t i = begin; i < levels.ends[level]; ++i) {
+      const int32_t sm = levels.sms[i];
+      of_this_sm = i > begin && levels.sms[i - 1] == sm ? of_this_sm + 1 : 1;
+      ++blocks_of_sm_[sm];
+      ++blocks_of_group_[group_of_sm_[sm]];
+      if (const int32_t tpc = singleton_of_sm_[sm]; tpc >= 0) {
+        turns[tpc] = std::max(turns[tpc], of_this_sm);
+      }
+    }
+    std::vector<bool> wants(turns.size());
+    const auto any_left = [&] { return std::ranges::any_of(turns, std::identity{}); };
+    for (bool opening = level == 0; any_left(); opening = false) {
+      std::transform(turns.begin(), turns.end(), wants.begin(),
+                     [](const int32_t left) { return left > 0; });
+      std::ranges::copy(singleton_turns_.ask_all(wants, opening), std::back_inserter(pair_turns_));
+      for (int32_t& left : turns) left = std::max(0, left - 1);
     }
   }
 
-  static bool is_whole(const Levels& levels, const size_t level) {
-    return level + 1 < levels.ends.size() || levels.last_is_whole;
+  // Each SM of the group that has been chosen hands out one block.
+  void take_turn(const int32_t group, std::vector<int32_t>& order) {
+    for (const int32_t sm : sms_of_group_[group]) {
+      if (blocks_of_sm_[sm] == 0) continue;
+      --blocks_of_sm_[sm];
+      --blocks_of_group_[group];
+      order.push_back(sm);
+    }
   }
 
-  // The turn from which each level can be handed out.
+  int32_t next_pair() {
+    const int32_t pair = pair_turns_.front();
+    pair_turns_.pop_front();
+    return gpcs_ + pair;
+  }
+  int32_t next_gpc() {
+    return next_gpc([&](const int32_t gpc) { return blocks_of_group_[gpc] > 0; });
+  }
+  template <typename Wants>
+  int32_t next_gpc(const Wants& wants) {
+    while (!wants(next_gpc_)) next_gpc_ = (next_gpc_ + 1) % gpcs_;
+    return std::exchange(next_gpc_, (next_gpc_ + 1) % gpcs_);
+  }
+
+  // The turn from which the blocks of each level are there.
   std::vector<int64_t> ready_turns(const Levels& levels) const {
     std::vector<int64_t> ready(levels.ends.size());
     for (size_t level = 1; level < ready.size(); ++level) {
-      const bool whole = is_whole(levels, level);
+      const bool whole = level + 1 < levels.ends.size() || levels.last_is_whole;
       // SMs were chosen in order of preference: the last one says how far the search went.
       const int32_t last_chosen = levels.sms[levels.ends[level] - 1];
       ready[level] = ready[level - 1] + (whole ? gpcs_ : search_turns_[last_chosen]);
@@ -174,67 +172,20 @@ class Hopper final : public Policy {
     return ready;
   }
 
-  // How long a search that ends at each SM takes. Even SMs come before odd ones, and among them SMs
-  // of no GPC before the others. Those of the GPCs are looked at row by row, a row being the n-th
-  // TPC of each GPC, three to a turn.
-  static std::vector<int32_t> search_turns(const Topology& topology, const int32_t gpcs) {
-    constexpr std::array<int32_t, 8> kSingletons = {12, 13, 14, 14, 17, 18, 19, 20};
-    constexpr int32_t kFirstOfGpcs = 21;
-    constexpr int32_t kPerTurn = 3;
-    std::vector<int32_t> rank(topology.sms());
-    std::vector<int32_t> tpcs_seen(gpcs);
-    int32_t last_tpc = -1;
-    for (int32_t sm = 0; sm < topology.sms(); ++sm) {
-      const int32_t gpc = topology.gpc_of_sm[sm];
-      if (gpc < 0) continue;
-      tpcs_seen[gpc] += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
-      last_tpc = topology.tpc_of_sm[sm];
-      rank[sm] = tpcs_seen[gpc] - 1;
-    }
-    const int32_t rows = gpcs == 0 ? 0 : std::ranges::max(tpcs_seen);
-    std::vector<int32_t> turns(topology.sms());
-    size_t singletons = 0;
-    for (const int32_t sm : topology.sm_preference) {
-      const int32_t gpc = topology.gpc_of_sm[sm];
-      if (gpc < 0) {
-        turns[sm] = kSingletons[std::min(singletons++, kSingletons.size() - 1)];
-      } else {
-        const int32_t looked_at = (sm % 2 * rows + rank[sm]) * gpcs + gpc;
-        turns[sm] = kFirstOfGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
-      }
-    }
-    return turns;
-  }
-
-  void add_level(Levels& levels, const size_t level) {
-    const size_t begin = level == 0 ? 0 : levels.ends[level - 1];
-    const size_t end = levels.ends[level];
-    const bool whole = is_whole(levels, level);
-    const auto at = [&](const size_t i) {
-      return levels.sms.begin() + static_cast<std::ptrdiff_t>(i);
-    };
-    std::sort(at(begin), at(end), [&](const int32_t a, const int32_t b) {
-      return std::pair(group_of_sm_[a], a) < std::pair(group_of_sm_[b], b);
-    });
-    for (size_t i = begin; i < end;) {
-      const int32_t group = group_of_sm_[levels.sms[i]];
-      size_t last = i;
-      while (last < end && group_of_sm_[levels.sms[last]] == group) ++last;
-      if (group < gpcs_) {
-        gpc_round_.add(group, {i, last}, whole);
-      } else {
-        singleton_round_.add(group - gpcs_, {i, last}, whole);
-      }
-      i = last;
-    }
-  }
-
   int32_t gpcs_;
-  std::vector<int32_t> group_of_sm_;
+  int32_t singletons_;
+  std::vector<int32_t> group_of_sm_;  // GPCs keep their number, pairs of singletons follow
+  std::vector<int32_t> singleton_of_sm_;
   std::vector<int32_t> search_turns_;
-  Round gpc_round_;
   std::vector<ClusterDomain> cluster_domains_;
-  Round singleton_round_;
+  int32_t next_gpc_;
+  SingletonTurns singleton_turns_;
+
+  // Within a launch: blocks that SMs have been chosen for and that are not handed out yet.
+  std::vector<std::vector<int32_t>> sms_of_group_;
+  std::vector<int32_t> blocks_of_sm_;
+  std::vector<int32_t> blocks_of_group_;
+  std::deque<int32_t> pair_turns_;
 };
 
 }  // namespace

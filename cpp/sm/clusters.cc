@@ -19,7 +19,7 @@ struct Candidate {
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
   // Where one block is all that an SM holds, an SM with room is as good as idle.
-  return {blocks > 0 && demand.blocks_per_sm > 1 && gpu.idle(sm), blocks};
+  return {blocks > 0 && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
 }
 
 std::vector<std::vector<Candidate>> candidates(const ClusterDomain& domain, const Demand& demand,
@@ -121,7 +121,7 @@ std::optional<ClusterFit> fit_cluster(const ClusterDomain& domain, const Demand&
   if (domain.sms() < demand.cluster) return std::nullopt;
   const auto tpcs = candidates(domain, demand, gpu);
   const auto wanted = static_cast<size_t>(demand.cluster);
-  return demand.blocks_per_sm == 1 ? first_free(tpcs, wanted) : whole_tpcs_first(tpcs, wanted);
+  return demand.blocks_at_target == 1 ? first_free(tpcs, wanted) : whole_tpcs_first(tpcs, wanted);
 }
 
 }  // namespace tbsched

@@ -65,17 +65,17 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
     return {all_blocks, sizes.largest(), target};
   }
 
-  // The carveout is of the memory that blocks use; the reserve of as many blocks as that holds
-  // comes on top.
+  // The carveout is of the memory that blocks use themselves; the reserve of as many blocks as that
+  // holds comes on top. The launch may enter where as many of its blocks fit as in what was asked
+  // for.
   const int64_t asked = int64_t{sizes.largest()} * *launch.carveout / 100;
-  const int64_t blocks = has_headroom && !uses_none ? asked / launch.shared_memory : 0;
-  const int32_t one_block = sizes.that_holds(shared_memory);
-  const int32_t plain = std::max(one_block, sizes.that_holds(asked));
-  const int32_t with_reserve = std::max(plain, sizes.that_holds(blocks * shared_memory));
-  const int32_t target = std::max(with_reserve, sizes.that_holds(floor));
+  const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
+  const int64_t with_reserve = has_headroom && !uses_none ? asked / own * shared_memory : 0;
+  const int32_t plain = std::max(sizes.that_holds(shared_memory), sizes.that_holds(asked));
+  const int32_t target = std::max({plain, sizes.that_holds(with_reserve), floor});
+  const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));
   const bool bounded = spec.mechanisms.explicit_carveout_is_upper_bound;
-  const int32_t least = has_headroom ? plain : with_reserve;
-  return {std::min(all_blocks, least), bounded ? target : sizes.largest(), target};
+  return {sizes.that_holds(blocks * shared_memory), bounded ? target : sizes.largest(), target};
 }
 
 }  // namespace tbsched

@@ -15,11 +15,16 @@ Demand demand_of(const Launch& launch, const DeviceSpec& spec) {
           round_up(launch.shared_memory, spec.shared_memory_unit) + spec.shared_memory_reserve,
       .local_memory = launch.local_memory,
       .blocks_per_sm = 0,
+      .blocks_at_target = 0,
       .configuration = {largest, largest, largest},
   };
-  demand.blocks_per_sm = SmState(spec).room(demand, largest).blocks;
+  Demand single = demand;
+  single.cluster = 1;
+  const SmState empty(spec);
+  demand.blocks_per_sm = empty.room(single, largest).blocks;
   demand.configuration =
       configuration_demand(launch, spec, demand.shared_memory, demand.blocks_per_sm);
+  demand.blocks_at_target = empty.room(single, demand.configuration.target).blocks;
   return demand;
 }
 

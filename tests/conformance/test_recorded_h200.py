@@ -20,7 +20,7 @@ from tbsched.predict import predict
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec, ablations, device
 from tbsched.trace import Trace, load_traces
-from tbsched.verify import verify
+from tbsched.verify import best_diff, verify
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {
@@ -39,6 +39,21 @@ LAUNCHES = {
     "levels": 746,
 }
 EXPLAINED = ("ptr", "rall", "rr", "rrel", "rs", "rw")  # random launches, carveout 100
+# Recordings of which the model places every block as recorded, and the same with clusters.
+EVERY_BLOCK = (
+    *("ptr", "rall", "rr", "rw", "cfg", "cfgo", "cfgp", "rcarve", "carve", "contiguity"),
+    *("levels", "long", "ring"),
+)
+CLUSTERS = (
+    "basic",
+    "cl",
+    "clusters",
+    "clusters_long",
+    "spointer",
+    "mixlong",
+    "mixshort",
+    "mixrandom",
+)
 CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
 
 
@@ -96,16 +111,26 @@ def test_every_launch_is_placed_as_the_model_says(name: str, launches: int) -> N
     assert score(name) == Score(launches, launches, score(name).exact)
 
 
-@pytest.mark.parametrize("name", EXPLAINED)
-def test_one_initial_state_per_sequence_explains_all_but_2_in_1000_launches_block_by_block(
-    name: str,
-) -> None:
-    assert exact_share(name) >= 0.998
-
-
-@pytest.mark.parametrize("name", ["cfg", "cfgo", "cfgp", "rcarve", "contiguity", "long", "ring"])
-def test_one_initial_state_per_sequence_explains_every_block_of_every_launch(name: str) -> None:
+@pytest.mark.parametrize("name", EVERY_BLOCK)
+def test_one_initial_state_per_sequence_explains_every_block(name: str) -> None:
     assert exact_share(name) == 1
+
+
+@pytest.mark.parametrize(("name", "first"), [("rs", "r3_0"), ("rrel", "r5_0")])
+def test_first_launch_of_a_process_can_hand_out_its_second_level_early(
+    name: str, first: str
+) -> None:
+    """Seen in these and in 2 of 11,000 other sequences; what decides it is not known."""
+    h200 = device("h200")
+    assert [trace.id for trace in recorded(name) if not best_diff(trace, h200).exact] == [first]
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_clusters_are_explained_block_by_block(name: str) -> None:
+    found = verify(recorded(name), "h200")
+    assert found.skipped == ()
+    assert found.launches > 200
+    assert found.occupancy == found.exact == found.launches
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -191,43 +216,6 @@ def test_one_block_per_sm_on_an_idle_gpu_is_exact_from_one_of_the_initial_states
         ]
         # Two, which only clusters tell apart.
         assert len(states) == 2, trace.id
-
-
-# -- what it does not -----------------------------------------------------------------------------
-
-
-def test_a_few_launches_go_elsewhere() -> None:
-    """Not understood; an improvement should raise this bound.
-
-    carve, 3 of 2857 launches: shared memory that is not a multiple of 1 KB under a carveout seems
-    to ask for slightly another configuration than the rule says.
-    """
-    found = score("carve")
-    assert found.occupancy >= 0.998 * found.launches
-
-
-@pytest.mark.parametrize(("name", "at_least"), [("carve", 0.998), ("levels", 0.94)])
-def test_order_of_blocks_is_explained_in_part(name: str, at_least: float) -> None:
-    """Which index a block has, the more levels a grid fills, the less; see cpp/policy/hopper.cc."""
-    assert exact_share(name) >= at_least
-
-
-@pytest.mark.parametrize(
-    ("name", "occupancy", "exact"),
-    [("cl", 1, 0.99), ("clusters", 1, 0.99), ("clusters_long", 0.82, 0.79), ("basic", 1, 1)],
-)
-def test_clusters_are_explained(name: str, occupancy: float, exact: float) -> None:
-    """Of clusters and clusters_long nothing but these figures was known when the model was made.
-
-    Sequences are scored from the initial state that explains most of them. clusters_long has
-    carveouts too, and what goes wrong in half of its sequences is not known. An improvement should
-    raise these bounds.
-    """
-    found = verify(recorded(name), "h200")
-    assert found.skipped == ()
-    assert found.launches > 200
-    assert found.occupancy >= occupancy * found.launches
-    assert found.exact >= exact * found.launches
 
 
 def test_policies_of_single_blocks_refuse_clusters_by_name() -> None:

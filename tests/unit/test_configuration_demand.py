@@ -162,8 +162,8 @@ def test_larger_carveout_without_shared_memory_is_what_was_asked_for() -> None:
     [
         (24 * KB, 100),  # 43 % of 228 KB hold 4 blocks; with the reserve 4 x 25 KB
         (24 * KB + 1, 132),  # 4 x 25.125 KB
-        (25098, 132),  # 4 blocks are 98.04 KB, just what was asked for
-        (25099, 100),  # 3 blocks
+        (196 * 128, 132),  # 4 blocks are 98 KB of the 98.04 KB asked for
+        (196 * 128 + 1, 100),  # 3 blocks: memory is given out in units of 128 bytes
     ],
 )
 def test_reserve_of_the_whole_blocks_that_a_carveout_holds_comes_on_top(
@@ -173,6 +173,12 @@ def test_reserve_of_the_whole_blocks_that_a_carveout_holds_comes_on_top(
     assert sets(PLAIN, block) == [100]
     assert sets(H200, block) == [size]
     assert enters(H200, block) == from_to(100, size)
+
+
+def test_launch_enters_where_as_many_blocks_fit_as_in_what_it_asked_for() -> None:
+    """60 % of 228 KB is 164 KB. Trace h200/carve, sequences dcarve2_699 and dcarve2_103."""
+    assert enters(H200, launch(shared_memory=56358, carveout=60)) == [132, 164]  # 2 blocks in both
+    assert enters(H200, launch(shared_memory=28184, carveout=60)) == [164]  # 5 blocks, 4 in 132 KB
 
 
 def test_reserve_on_top_of_a_carveout_ends_at_the_largest_configuration() -> None:

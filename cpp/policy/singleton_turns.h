@@ -1,0 +1,48 @@
+// Whose turn it is among the TPCs of no GPC ("singletons").
+//
+// They are asked one by one, round and round, from a pointer that no launch resets. A cluster of 2
+// takes one of them. Single blocks take them in pairs: a pair hands out its blocks in one turn.
+// Source: traces h200/cl, clusters, spointer.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tbsched {
+
+inline constexpr int32_t kTpcsPerPair = 2;
+
+class SingletonTurns {
+ public:
+  // `first`: the TPC that is asked first, counted among the singletons.
+  SingletonTurns(int32_t tpcs, int32_t first) : tpcs_(tpcs), next_(first) {}
+
+  int32_t pairs() const { return (tpcs_ + kTpcsPerPair - 1) / kTpcsPerPair; }
+
+  // Asks every TPC once for the blocks of a level. Returns the pairs in the order of their turns: a
+  // pair has its turn when both of its TPCs have been asked.
+  // `wants`: whether each TPC has a block. `opening`: whether the launch begins with these turns.
+  std::vector<int32_t> ask_all(const std::vector<bool>& wants, bool opening);
+
+  // Asks for a cluster. Returns the next TPC that wants it; one must.
+  template <typename Wants>
+  int32_t ask_one(const Wants& wants) {
+    while (!wants(next_)) next_ = after(next_);
+    return std::exchange(next_, after(next_));
+  }
+
+ private:
+  static int32_t pair_of(const int32_t tpc) { return tpc / kTpcsPerPair; }
+  static bool is_second(const int32_t tpc) { return tpc % kTpcsPerPair != 0; }
+  int32_t after(const int32_t tpc) const { return (tpc + 1) % tpcs_; }
+  std::vector<int32_t> open(const std::vector<bool>& wants, const std::vector<bool>& pair_wants,
+                            bool alone);
+  std::vector<int32_t> go_on(const std::vector<bool>& wants, std::vector<bool> pair_wants,
+                             bool alone);
+
+  int32_t tpcs_;
+  int32_t next_;
+};
+
+}  // namespace tbsched
