@@ -30,6 +30,11 @@ class Evenness:
     blocks_per_sm: int
     limiter: str
 
+    @property
+    def share(self) -> tuple[int, int]:
+        """The fewest and the most blocks on an SM if the spread is even."""
+        return self.blocks // self.sms, -(-self.blocks // self.sms)
+
     def __bool__(self) -> bool:
         return self.forced
 
@@ -99,10 +104,4 @@ def _verdict(launch: Launch, sms: int, each: int) -> tuple[bool, str]:
         return True, f"{blocks} blocks fill {sms} SMs x {each}" + (
             "" if blocks == holds else ", one place left"
         )
-    fair = _fair_shares(blocks, sms)
-    return False, f"an SM holds {each} blocks, a fair share is {fair}"
-
-
-def _fair_shares(blocks: int, sms: int) -> str:
-    less, more = blocks // sms, -(-blocks // sms)
-    return str(less) if less == more else f"{less} or {more}"
+    return False, f"an SM holds {each} blocks, which leaves room for an uneven spread"

@@ -160,8 +160,8 @@ def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig
         return LaunchConfig(launch, evenness, (evenness.reason,))
     rejected = []
     if not evenness.forced and not (trust_policy and _even_by_policy(spec, launch)):
-        rejected.append(f"even spread not forced: {evenness.reason}")
-    uneven = _warps_left_over(spec, launch)
+        rejected.append(evenness.reason)
+    uneven = _warps_left_over(spec, launch, evenness)
     if uneven is not None:
         rejected.append(uneven)
     return LaunchConfig(launch, evenness, tuple(rejected))
@@ -172,11 +172,10 @@ def _even_by_policy(spec: DeviceSpec, launch: Launch) -> bool:
     return int(np.ptp(occupancy)) <= 1
 
 
-def _warps_left_over(spec: DeviceSpec, launch: Launch) -> str | None:
+def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> str | None:
     """What is wrong with the number of warps of an evenly used SM, if anything."""
-    per_block = -(-launch.threads // WARP)
-    for blocks in sorted({launch.blocks // spec.sms, -(-launch.blocks // spec.sms)}):
-        warps = blocks * per_block
+    for blocks in evenness.share:
+        warps = blocks * -(-launch.threads // WARP)
         if warps % spec.processing_blocks:
             return f"{warps} warps on an SM, not a multiple of {spec.processing_blocks}"
     return None

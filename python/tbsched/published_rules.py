@@ -33,12 +33,15 @@ def joins_on_equal_sms(warps_per_sm: int, resident: int, first: int, second: int
         warps_per_sm: the most warps that an SM holds, ``mw``.
         resident: warps on the SM before the first of the two blocks came, ``z``. The definition
             does not mention the other SMs; it can only be meant for as many on each.
-        first, second: warps of the two blocks, ``x`` and ``y``.
+        first, second: warps of the two blocks, ``x`` and ``y``. Whether the second one fits is
+            another question: with no room for it on any SM, the definition has it join.
 
     Raises:
-        ValueError: a block without warps, or with more than an SM holds.
+        ValueError: a block without warps, or more warps than an SM holds.
     """
     _check(warps_per_sm, first=first, second=second)
+    if not 0 <= resident <= warps_per_sm:
+        raise ValueError(f"resident: {resident} warps are outside 0..{warps_per_sm}")
     free = warps_per_sm - resident
     return free - first >= ((free - second) // second + 1) * second
 

@@ -172,21 +172,26 @@ def _order_words(diff: Diff, found: Divergence) -> list[str]:
 
 
 def launch_configs_text(configs: LaunchConfigs) -> str:
-    """A row per block size: what an SM holds, and what speaks against it."""
-    headings = ("threads", "blocks", "fit an SM", "bound by", "verdict")
-    rows = map(_launch_config_row, configs)
+    """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
+    table = table_of(
+        ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
+        map(_launch_config_row, configs),
+    )
+    table.columns[-1].justify = "left"
     count = len(configs.accepted)
     head = f"{configs.device}: {count} of {len(configs)} block sizes are accepted"
-    table = table_of(headings, rows)
-    table.columns[-1].justify = "left"
     return f"{head}\n{render(table, width=160)}"
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
     found = row.evenness
-    fits = ("-", "-") if found is None else (str(found.blocks_per_sm), found.limiter)
+    room = ("-", "-", "-")
+    if found is not None:
+        least, most = found.share
+        share = str(most) if least == most else f"{least}-{most}"
+        room = (share, str(found.blocks_per_sm), found.limiter)
     words = "; ".join(row.rejected) or "accepted"
-    return str(row.launch.threads), str(row.launch.blocks), *fits, words
+    return str(row.launch.threads), str(row.launch.blocks), *room, words
 
 
 def render(table: Table, width: int = 100) -> str:

@@ -1,4 +1,4 @@
-"""Figure 3 of the RTAS 2020 paper: how often round robin says where the blocks of streams go.
+"""Figure 3 of the RTAS 2020 paper: how often round robin is wrong about the blocks of streams.
 
 "Dissecting the CUDA Scheduling Hierarchy: a Performance and Predictability Perspective" compares
 round robin with a Xavier on 7,000 configurations of 2 to 8 streams, each with one kernel of 1 to 4
@@ -6,7 +6,7 @@ blocks of 1 to 1024 threads, and finds it wrong ever more often, in up to 96 % o
 How the configurations were chosen is not said; here blocks and threads of each kernel are drawn
 evenly, 1,000 configurations for each number of streams. Every kernel is held until all are placed.
 
-Run as a script, this does the same on a GPU::
+Run as a script, this does the same on a GPU, and keeps what it saw::
 
     python tests/conformance/figure3.py --oracle gpu --predictor h200 --out figure3.jsonl.xz
 """
@@ -38,8 +38,8 @@ class Bar:
     Attributes:
         streams: how many kernels came one after the other.
         configurations: how many were compared.
-        round_robin: of these, how many had other numbers of blocks on the SMs than round robin has.
-        model: the same for the model.
+        round_robin: of these, how many had other numbers of blocks on some SM than round robin has.
+        model: the same for the device's own policy.
         waited: of these, in how many not all blocks found room.
     """
 
@@ -48,11 +48,6 @@ class Bar:
     round_robin: int
     model: int
     waited: int
-
-    @property
-    def misprediction(self) -> float:
-        """The share that round robin gets wrong."""
-        return self.round_robin / self.configurations
 
 
 def configurations(
@@ -68,7 +63,7 @@ def configurations(
 
 
 def bar(streams: int, traces: list[Trace], spec: DeviceSpec) -> Bar:
-    """How the real mapping of configurations compares with round robin, and with the model."""
+    """How what was seen of configurations compares with round robin and with the model."""
 
     def wrong(policy: str | None) -> int:
         return sum(
@@ -79,51 +74,49 @@ def bar(streams: int, traces: list[Trace], spec: DeviceSpec) -> Bar:
     return Bar(streams, len(traces), wrong("round_robin"), wrong(None), waited)
 
 
-def modelled(name: str) -> list[Bar]:
-    """The figure with the model in place of the GPU."""
-    spec = device(name)
-    return [
-        bar(streams, [predict(sequence, spec) for sequence in configurations(streams)], spec)
+def observed(
+    observe: Callable[[Sequence], Trace],
+    count: int = PER_NUMBER_OF_STREAMS,
+    carveout: int | None = None,
+) -> dict[int, list[Trace]]:
+    """What a GPU, or a model in its place, does with all configurations, by number of streams."""
+    return {
+        streams: [
+            replace(observe(sequence), id=f"{streams}_{number}")
+            for number, sequence in enumerate(configurations(streams, count, carveout))
+        ]
         for streams in STREAMS
-    ]
+    }
 
 
 def main() -> None:
-    """Prints the figure as a table, and writes what a GPU did to a trace file."""
+    """Prints the figure as a table, and writes what was seen to a trace file."""
     parser = argparse.ArgumentParser(description="Figure 3 of the RTAS 2020 paper")
     parser.add_argument("--oracle", default="xavier", help="'gpu', or a device to play it")
-    parser.add_argument("--predictor", default=None, help="the device that predicts")
+    parser.add_argument("--predictor", default="xavier", help="the device that predicts")
     parser.add_argument("--count", type=int, default=PER_NUMBER_OF_STREAMS, help="per bar")
     parser.add_argument("--carveout", type=int, default=None, help="of every kernel")
     parser.add_argument("--out", type=Path, default=None, help="where to write the traces")
     arguments = parser.parse_args()
-    on_gpu = arguments.oracle == "gpu"
-    spec = device(arguments.predictor or ("h200" if on_gpu else arguments.oracle))
-
-    def run_all(observe: Callable[[Sequence], Trace]) -> None:
-        rows, recorded = [], []
-        for streams in STREAMS:
-            drawn = configurations(streams, arguments.count, arguments.carveout)
-            traces = [
-                replace(observe(sequence), id=f"streams{streams}_{number}")
-                for number, sequence in enumerate(drawn)
-            ]
-            found = bar(streams, traces, spec)
-            recorded += traces
-            shares = (f"{100 * wrong / len(traces):.1f}" for wrong in (found.round_robin, found.model))
-            rows.append((str(streams), str(len(traces)), *shares, str(found.waited)))
-        headings = ("streams", "configurations", "round robin wrong %", "model wrong %", "waited")
-        print(render(table_of(headings, rows)))
-        if arguments.out is not None:
-            save_traces(arguments.out, recorded)
-
-    if on_gpu:
+    if arguments.oracle == "gpu":
         from tbsched.observe import Gpu
 
         with Gpu() as gpu:
-            run_all(gpu.observe)
+            seen = observed(gpu.observe, arguments.count, arguments.carveout)
     else:
-        run_all(lambda sequence: predict(sequence, arguments.oracle))
+        oracle = device(arguments.oracle)
+        seen = observed(lambda seq: predict(seq, oracle), arguments.count, arguments.carveout)
+    if arguments.out is not None:
+        save_traces(arguments.out, (trace for traces in seen.values() for trace in traces))
+
+    spec = device(arguments.predictor)
+    rows = []
+    for streams, traces in seen.items():
+        found = bar(streams, traces, spec)
+        wrong = (f"{100 * count / len(traces):.1f}" for count in (found.round_robin, found.model))
+        rows.append((str(streams), str(len(traces)), *wrong, str(found.waited)))
+    headings = ("streams", "configurations", "round robin wrong %", "model wrong %", "waited")
+    print(render(table_of(headings, rows)))
 
 
 if __name__ == "__main__":
