@@ -17,7 +17,9 @@ from tbsched.errors import (
     TbschedError,
     UnstableMeasurement,
 )
+from tbsched.evenness import Evenness, forced_even
 from tbsched.fuzz import fuzz
+from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
 from tbsched.observe import observe
 from tbsched.predict import policies, predict
 from tbsched.sequence import Launch, Release, Sequence
@@ -30,8 +32,12 @@ __all__ = [
     "DeviceSpec",
     "Diff",
     "Divergence",
+    "Evenness",
     "InitialState",
+    "Kernel",
     "Launch",
+    "LaunchConfig",
+    "LaunchConfigs",
     "NoGpuError",
     "Placement",
     "Release",
@@ -43,7 +49,9 @@ __all__ = [
     "compare",
     "device",
     "devices",
+    "forced_even",
     "fuzz",
+    "launch_configs",
     "load_traces",
     "observe",
     "policies",

@@ -21,6 +21,7 @@ from tbsched.cases import Case
 from tbsched.cases import cases as case_set
 from tbsched.compare import Diff
 from tbsched.compare import compare as compare_traces
+from tbsched.launch_configs import Kernel, launch_configs
 from tbsched.predict import policies
 from tbsched.predict import predict as predict_sequence
 from tbsched.sequence import Sequence
@@ -236,6 +237,39 @@ def _sequences(place: Path) -> list[Sequence]:
         return [trace.sequence for trace in load_traces(place)]
     text = sys.stdin.read() if str(place) == "-" else place.read_text("utf-8")
     return [Sequence.from_json(text)]
+
+
+@app.command()
+def configs(
+    threads: Annotated[int, typer.Argument(help="Threads in all.")],
+    registers: Annotated[int, typer.Option("--registers", "-r", help="Per thread.")] = 32,
+    shared_memory: Annotated[
+        int, typer.Option("--shared-memory", "-s", help="Bytes per block, whatever its size.")
+    ] = 0,
+    shared_memory_per_thread: Annotated[
+        int, typer.Option(help="Bytes per thread of a block, on top.")
+    ] = 0,
+    carveout: Annotated[
+        int | None, typer.Option(help="Shared memory, in per cent; the driver's choice by default.")
+    ] = None,
+    trust_policy: Annotated[
+        bool, typer.Option(help="Accept what is even by the device's policy only.")
+    ] = False,
+    device: DeviceName = "h200",
+) -> None:
+    """List block sizes for a kernel, and what speaks against each.
+
+    Accepted: on an idle GPU, certain to spread evenly over the SMs, in one wave, and with as many
+    warps on each processing block of an SM.
+    """
+    kernel = Kernel(
+        threads,
+        registers,
+        shared_memory=shared_memory,
+        shared_memory_per_thread=shared_memory_per_thread,
+        carveout=carveout,
+    )
+    _show(launch_configs(device, kernel, trust_policy))
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -12,6 +13,9 @@ from rich.table import Table
 from tbsched.compare import Diff, Divergence
 from tbsched.sequence import Launch
 from tbsched.trace import Int64Array, Trace
+
+if TYPE_CHECKING:
+    from tbsched.launch_configs import LaunchConfig, LaunchConfigs
 
 MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
 _DIGITS = ".123456789abcdefghijklmnopqrstuvwxyz"
@@ -165,6 +169,29 @@ def _order_words(diff: Diff, found: Divergence) -> list[str]:
     if len(found.blocks) > _ROWS_SHOWN:
         lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
     return lines
+
+
+def launch_configs_text(configs: LaunchConfigs) -> str:
+    """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
+    table = table_of(
+        ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
+        map(_launch_config_row, configs),
+    )
+    table.columns[-1].justify = "left"
+    count = len(configs.accepted)
+    head = f"{configs.device}: {count} of {len(configs)} block sizes are accepted"
+    return f"{head}\n{render(table, width=160)}"
+
+
+def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
+    found = row.evenness
+    room = ("-", "-", "-")
+    if found is not None:
+        least, most = found.share
+        share = str(most) if least == most else f"{least}-{most}"
+        room = (share, str(found.blocks_per_sm), found.limiter)
+    words = "; ".join(row.rejected) or "accepted"
+    return str(row.launch.threads), str(row.launch.blocks), *room, words
 
 
 def render(table: Table, width: int = 100) -> str:

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.figure3 import bar, observed
+from conformance.gf100 import spreads
 from tbsched.cases import cases
+from tbsched.launch_configs import Kernel, launch_configs
+from tbsched.predict import predict
 from tbsched.report import launch_words
 from tbsched.sequence import Launch
 from tbsched.spec import PROVENANCES, ablations, device, devices
@@ -84,10 +88,35 @@ def cases_table() -> str:
     return table(header, rows)
 
 
+def figure3_table() -> str:
+    header = ("streams", "`xavier`", "`pegasus`", "`h200`")
+    shares: dict[int, list[str]] = {}
+    for name in ("xavier", "pegasus", "h200"):
+        spec = device(name)
+        for streams, traces in observed(lambda seq, spec=spec: predict(seq, spec)).items():
+            wrong = bar(streams, traces, spec).round_robin
+            shares.setdefault(streams, []).append(f"{100 * wrong / len(traces):.1f}")
+    return table(header, ((streams, *row) for streams, row in shares.items()))
+
+
+def gf100_table() -> str:
+    rows = (
+        (f"`{row.policy}`", f"{row.t1_right} of {row.t1}", f"{row.t2_right} of {row.t2}")
+        for row in spreads()
+    )
+    return table(("policy", "T_1 right", "T_2 right"), rows)
+
+
+def configs_example() -> str:
+    rows = str(launch_configs("h200", Kernel(202752, 40))).splitlines()[:14]
+    return "\n".join(["```", "$ tbsched configs 202752 --registers 40", *rows, "...", "```", ""])
+
+
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
+    "papers.md": {"figure3": figure3_table, "gf100": gf100_table, "configs": configs_example},
 }
 
 

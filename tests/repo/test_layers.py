@@ -24,15 +24,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "predict": {*BASE, "_core"},
     "observe": {*BASE, "_launcher"},
     "compare": {*BASE, "report"},
-    "report": {*BASE, "compare"},
+    "report": {*BASE, "compare", "launch_configs"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
     "export": BASE,
+    "published_rules": set(),
+    "evenness": {*BASE, "predict"},
+    "launch_configs": {*BASE, "predict", "evenness", "report"},
     "cases": BASE,
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
-LAZILY = {("trace", "report"), ("compare", "report")}
+LAZILY = {("trace", "report"), ("compare", "report"), ("launch_configs", "report")}
 # The package itself, and the command line, see everything.
 SEE_ALL = {"__init__", "__main__", "cli"}
 

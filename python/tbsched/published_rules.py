@@ -1,0 +1,89 @@
+"""Rules about block placement that were published before a whole model was, as predicates.
+
+From two sources. "RTAS 2020" is *Dissecting the CUDA Scheduling Hierarchy: a Performance and
+Predictability Perspective*, whose Definitions III.1 to III.3 say when a block joins another on its
+SM. "GF100 thesis" is a thesis on optimising GPU programs at the level of their ELF code, which
+gives two observations on a GTX C2070, T_1 and T_2, on how a grid of two blocks per SM spreads.
+
+They are here to be compared with :func:`tbsched.predict`, which they are not part of;
+``docs/papers.md`` says how far each holds. Warps and registers are counted per SM.
+"""
+
+from __future__ import annotations
+
+
+def joins_on_idle_sms(warps_per_sm: int, first: int, second: int) -> bool:
+    """Definition III.1 (RTAS 2020, equation 2): whether two blocks share an SM of an idle GPU.
+
+    Args:
+        warps_per_sm: the most warps that an SM holds, ``mw``.
+        first: warps of the block that is on its SM, ``x``.
+        second: warps of the block that comes next, ``y``.
+
+    Raises:
+        ValueError: a block without warps, or with more than an SM holds.
+    """
+    return joins_on_equal_sms(warps_per_sm, 0, first, second)
+
+
+def joins_on_equal_sms(warps_per_sm: int, resident: int, first: int, second: int) -> bool:
+    """Definition III.2 (RTAS 2020, equation 3): the same, where each SM had ``resident`` warps.
+
+    Args:
+        warps_per_sm: the most warps that an SM holds, ``mw``.
+        resident: warps on the SM before the first of the two blocks came, ``z``. The definition
+            does not mention the other SMs; it can only be meant for as many on each.
+        first, second: warps of the two blocks, ``x`` and ``y``. Whether the second one fits is
+            another question: with no room for it on any SM, the definition has it join.
+
+    Raises:
+        ValueError: a block without warps, or more warps than an SM holds.
+    """
+    _check(warps_per_sm, first=first, second=second)
+    if not 0 <= resident <= warps_per_sm:
+        raise ValueError(f"resident: {resident} warps are outside 0..{warps_per_sm}")
+    free = warps_per_sm - resident
+    return free - first >= ((free - second) // second + 1) * second
+
+
+def joins_on_last_idle_sm(warps_per_sm: int, others: int, first: int, second: int) -> bool:
+    """Definition III.3 (RTAS 2020, equation 4): the same, where one SM had been left idle.
+
+    Args:
+        warps_per_sm: the most warps that an SM holds, ``mw``.
+        others: warps of the block that each other SM holds, ``z'``.
+        first: warps of the block on the SM that had been idle, ``x``.
+        second: warps of the block that comes next, ``y``.
+
+    Raises:
+        ValueError: a block without warps, or with more than an SM holds.
+    """
+    _check(warps_per_sm, others=others, first=first, second=second)
+    left = warps_per_sm - first
+    return warps_per_sm - others < left // second * second <= left
+
+
+def spreads_unevenly(registers: int, registers_per_sm: int) -> bool:
+    """T_1 (GF100 thesis): two blocks per SM never spread evenly if they leave half the registers.
+
+    Args:
+        registers: what the two blocks wanted on each SM take together.
+        registers_per_sm: the register file.
+    """
+    return 2 * registers <= registers_per_sm
+
+
+def spreads_evenly(registers: int, registers_per_sm: int) -> bool:
+    """T_2 (GF100 thesis): two blocks per SM always spread evenly if they take more than half.
+
+    Args:
+        registers: what the two blocks wanted on each SM take together.
+        registers_per_sm: the register file.
+    """
+    return registers <= registers_per_sm < 2 * registers
+
+
+def _check(warps_per_sm: int, **blocks: int) -> None:
+    for name, warps in blocks.items():
+        if not 1 <= warps <= warps_per_sm:
+            raise ValueError(f"{name}: {warps} warps are outside 1..{warps_per_sm}")

@@ -1,0 +1,113 @@
+"""T_1 and T_2 of the thesis on GF100 GPUs, for every policy of the table.
+
+The thesis launches 28 blocks of 1 to 24 warps, two for each of the 14 SMs of a GTX C2070. T_1: if
+two blocks take half of an SM's registers or less, they never spread evenly. T_2: if they take more,
+they always do. Which numbers of registers it tried is not said; here they are 2 to 63 per thread.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.evenness import forced_even
+from tbsched.predict import policies, predict
+from tbsched.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.sequence import Launch, Sequence
+from tbsched.spec import DeviceSpec, device
+
+SMS = 14
+REGISTERS_PER_SM = 2**15
+REGISTER_UNIT = 64  # a warp's registers come in multiples of it: CUDA C++ Programming Guide, 2.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One row: of how many launches T_1 and T_2 speak, and for how many they are right."""
+
+    policy: str
+    t1: int
+    t1_right: int
+    t2: int
+    t2_right: int
+
+
+def c2070(policy: str) -> DeviceSpec:
+    """The GPU of the thesis, with the limits of compute capability 2.0, and any policy."""
+    tx2 = device("tx2")
+    return dataclasses.replace(
+        tx2,
+        name="c2070",
+        sms=SMS,
+        gpcs=(),
+        sm_preference=tuple(range(SMS)),
+        processing_blocks=1,  # its registers are one pool
+        blocks_per_sm=8,
+        warps_per_sm=48,
+        registers_per_sm=REGISTERS_PER_SM,
+        registers_per_thread=63,
+        register_unit=REGISTER_UNIT,
+        shared_memory_configurations=(16 * 1024, 48 * 1024),
+        policy=policy,
+    )
+
+
+def registers_of_two(launch: Launch) -> int:
+    """What two blocks take of an SM's registers."""
+    warps = -(-launch.threads // 32)
+    return 2 * warps * -(-launch.registers * 32 // REGISTER_UNIT) * REGISTER_UNIT
+
+
+@functools.cache
+def launches() -> tuple[Launch, ...]:
+    """All of the thesis's launches of which two blocks fit an SM."""
+    all_of_them = (
+        Launch(2 * SMS, 32 * warps, registers)
+        for warps in range(1, 25)
+        for registers in range(2, 64)
+    )
+    return tuple(each for each in all_of_them if registers_of_two(each) <= REGISTERS_PER_SM)
+
+
+def is_even(launch: Launch, policy: str) -> bool:
+    """Whether the policy spreads it evenly."""
+    occupancy = predict(Sequence([launch]), c2070(policy))[0].occupancy(SMS)
+    return int(np.ptp(occupancy)) == 0
+
+
+def t1() -> tuple[Launch, ...]:
+    """Launches that T_1 speaks of."""
+    return tuple(x for x in launches() if spreads_unevenly(registers_of_two(x), REGISTERS_PER_SM))
+
+
+def t2() -> tuple[Launch, ...]:
+    """Launches that T_2 speaks of."""
+    return tuple(x for x in launches() if spreads_evenly(registers_of_two(x), REGISTERS_PER_SM))
+
+
+def t1_impossible() -> tuple[Launch, ...]:
+    """Those of T_1 that spread evenly under every policy, as nothing else fits."""
+    return tuple(launch for launch in t1() if forced_even(c2070("first_fit"), launch))
+
+
+def t2_not_forced() -> tuple[Launch, ...]:
+    """Those of T_2 of which three blocks fit an SM."""
+    return tuple(launch for launch in t2() if not forced_even(c2070("first_fit"), launch))
+
+
+@functools.cache
+def spreads() -> tuple[Spread, ...]:
+    """A row per policy."""
+    return tuple(
+        Spread(
+            row.name,
+            len(t1()),
+            sum(not is_even(launch, row.name) for launch in t1()),
+            len(t2()),
+            sum(is_even(launch, row.name) for launch in t2()),
+        )
+        for row in policies()
+    )

@@ -1,0 +1,94 @@
+"""Where T_1 and T_2 of the thesis on GF100 GPUs can hold, and where the H200 contradicts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.gf100 import (
+    SMS,
+    c2070,
+    is_even,
+    launches,
+    registers_of_two,
+    spreads,
+    t1,
+    t1_impossible,
+    t2,
+    t2_not_forced,
+)
+from helpers import TRACES
+from tbsched.evenness import forced_even
+from tbsched.predict import policies
+from tbsched.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.sequence import Launch
+from tbsched.trace import load_traces
+
+ALL_POLICIES = [row.name for row in policies()]
+BALANCING = [name for name in ALL_POLICIES if name != "first_fit"]
+
+
+def test_t_1_and_t_2_part_the_launches_at_half_of_the_registers() -> None:
+    assert (spreads_unevenly(2**14, 2**15), spreads_evenly(2**14, 2**15)) == (True, False)
+    assert (spreads_unevenly(2**14 + 1, 2**15), spreads_evenly(2**14 + 1, 2**15)) == (False, True)
+    assert (spreads_evenly(2**15, 2**15), spreads_evenly(2**15 + 1, 2**15)) == (True, False)
+    assert {*t1(), *t2()} == set(launches())
+    assert not {*t1()} & {*t2()}
+
+
+def test_only_first_fit_has_t_1_and_only_the_others_have_t_2() -> None:
+    for row in spreads():
+        if row.policy == "first_fit":
+            assert row.t1_right == row.t1 - len(t1_impossible())
+            assert row.t2_right == row.t2 - len(t2_not_forced())
+        else:
+            assert (row.t1_right, row.t2_right) == (0, row.t2)
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES)
+def test_t_1_cannot_hold_where_warps_leave_room_for_two_blocks_only(policy: str) -> None:
+    """From 17 warps on an SM of 48 holds two blocks, so 28 blocks fill 14 SMs."""
+    assert min(launch.threads for launch in t1_impossible()) == 17 * 32
+    assert all(launch.threads > 16 * 32 for launch in t1_impossible())
+    assert {launch for launch in t1() if launch.threads > 16 * 32} == set(t1_impossible())
+    assert all(is_even(launch, policy) for launch in t1_impossible())
+
+
+def test_t_2_is_not_forced_where_three_blocks_fit() -> None:
+    """Two blocks then take two thirds of the registers at most; first fit puts three on SM 0."""
+    for launch in t2_not_forced():
+        assert forced_even(c2070("first_fit"), launch).blocks_per_sm >= 3
+        assert 3 * registers_of_two(launch) <= 2 * 2**15
+        assert not is_even(launch, "first_fit")
+
+
+def test_smallest_launches_on_which_t_1_and_t_2_fail() -> None:
+    def size(launch: Launch) -> tuple[int, int]:
+        return launch.threads, launch.registers
+
+    assert size(min(t1_impossible(), key=size)) == (17 * 32, 2)
+    assert size(min(t2_not_forced(), key=size)) == (5 * 32, 51)
+    assert min(t2_not_forced(), key=size).blocks == 2 * SMS
+
+
+def test_forced_even_is_the_corrected_rule() -> None:
+    for launch in launches():
+        assert forced_even(c2070("first_fit"), launch).forced == is_even(launch, "first_fit")
+
+
+def test_h200_spreads_264_blocks_evenly_however_few_registers_they_take() -> None:
+    """T_1 would have none of these even: two blocks per SM that take half of the registers or less.
+
+    The smallest of them: 264 blocks of one warp of 12 registers, which take 1.6 % of the registers.
+    """
+    found = 0
+    for name in ("basic", "ptr", "rw", "rr", "rs", "rall", "rrel", "rcarve", "campaign"):
+        for trace in load_traces(TRACES / f"{name}.jsonl.xz"):
+            first = trace.sequence.launches[0]
+            if first.blocks != 264 or first.cluster > 1 or trace[0].placed < 264:
+                continue
+            warps = -(-first.threads // 32)
+            registers = 2 * warps * -(-first.registers * 32 // 256) * 256
+            if spreads_unevenly(registers, 65536) and not forced_even("h200", first):
+                found += 1
+                assert set(trace[0].occupancy(132).tolist()) == {2}
+    assert found == 7

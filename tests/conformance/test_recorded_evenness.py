@@ -1,0 +1,52 @@
+"""Forced evenness against what an H200 did with the first launch of each recorded sequence."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from helpers import TRACES
+from tbsched.evenness import forced_even
+from tbsched.trace import Trace, load_traces
+
+
+def first_launches() -> list[Trace]:
+    """Every sequence starts on an idle GPU."""
+    return load_traces(TRACES)
+
+
+def is_even(trace: Trace) -> bool:
+    return int(np.ptp(trace[0].occupancy(132))) <= 1
+
+
+def test_h200_spreads_evenly_whatever_is_forced_to_be_even() -> None:
+    reasons: Counter[str] = Counter()
+    for trace in first_launches():
+        found = forced_even("h200", trace.sequence.launches[0])
+        if found:
+            assert is_even(trace), trace.id
+            reasons[found.reason.split(" fill ")[-1]] += 1
+    assert reasons["an SM holds one block at most"] > 1000
+    assert reasons["there is one block"] > 100
+    assert reasons["the blocks of one cluster go to different SMs"] > 100
+    assert sum(count for reason, count in reasons.items() if "SMs x" in reason) >= 10
+
+
+def test_h200_holds_as_many_blocks_per_sm_as_forced_even_counts() -> None:
+    overflowing = 0
+    for trace in first_launches():
+        first = trace.sequence.launches[0]
+        found = forced_even("h200", first)
+        if first.cluster == 1 and first.blocks > found.blocks_per_sm * found.sms:
+            overflowing += 1
+            assert set(trace[0].occupancy(132).tolist()) == {found.blocks_per_sm}, trace.id
+    assert overflowing > 300
+
+
+def test_h200_spreads_single_blocks_evenly_even_where_nothing_forces_it_but_not_clusters() -> None:
+    single = [trace for trace in first_launches() if trace.sequence.launches[0].cluster == 1]
+    clusters = [trace for trace in first_launches() if trace.sequence.launches[0].cluster > 1]
+    assert len(single) > 10_000
+    assert all(map(is_even, single))
+    assert not all(map(is_even, clusters))
