@@ -26,8 +26,10 @@ Engine::Engine(const DeviceSpec& spec, const PolicyRow& policy, const InitialSta
 void Engine::step(const Event& event) {
   if (const auto* const started = std::get_if<Launch>(&event)) {
     launch(*started);
+  } else if (const auto* const released = std::get_if<Release>(&event)) {
+    release(released->launch);
   } else {
-    release(std::get<Release>(event).launch);
+    refuse("events need launches with durations");
   }
 }
 

@@ -10,6 +10,7 @@ sequences on which the two disagree.
 """
 
 from tbsched.compare import Diff, Divergence, compare
+from tbsched.duration import Drawn
 from tbsched.errors import (
     CudaError,
     DeadlineExceeded,
@@ -20,25 +21,36 @@ from tbsched.errors import (
 from tbsched.fuzz import fuzz
 from tbsched.observe import observe
 from tbsched.predict import policies, predict
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.sequence import (
+    LEGACY_STREAM,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
 from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
+    "LEGACY_STREAM",
     "CudaError",
     "DeadlineExceeded",
     "DeviceSpec",
     "Diff",
     "Divergence",
+    "Drawn",
     "InitialState",
     "Launch",
     "NoGpuError",
     "Placement",
+    "RecordEvent",
     "Release",
     "Sequence",
     "TbschedError",
     "Trace",
     "UnstableMeasurement",
+    "WaitEvent",
     "ablations",
     "compare",
     "device",

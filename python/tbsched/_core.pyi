@@ -4,6 +4,8 @@ from collections.abc import Sequence as _Sequence
 import numpy as np
 import numpy.typing as npt
 
+LEGACY_STREAM: int
+
 class DeviceSpec:
     def __init__(
         self,
@@ -56,8 +58,11 @@ class Sequence:
         cluster: int,
         stream: int | None,
         priority: int,
+        duration_ns: npt.NDArray[np.int64],
     ) -> None: ...
     def release(self, launch: int) -> None: ...
+    def record_event(self, event: int, stream: int) -> None: ...
+    def wait_event(self, event: int, stream: int) -> None: ...
 
 def capacities(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState

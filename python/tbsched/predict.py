@@ -6,8 +6,11 @@ import functools
 import os
 from dataclasses import asdict, dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tbsched import _core
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
 from tbsched.trace import Capacity, DeviceInfo, Placement, Trace
 
@@ -77,12 +80,11 @@ _spec = device  # predict() has a parameter of that name
 
 def _check(spec: DeviceSpec, seq: Sequence) -> None:
     spec.check(seq)
-    for number, launch in enumerate(seq.launches):
-        if launch.duration is not None:
-            raise ValueError(
-                f"launch {number}: duration: {launch.duration}; the model holds blocks until they "
-                "are released, so it must be None"
-            )
+    if seq.timed:
+        raise ValueError(
+            "duration, events: the model holds blocks until they are released, so every duration "
+            "must be None"
+        )
     blocks = sum(launch.blocks for launch in seq.launches)
     if blocks > MAX_PREDICTED_BLOCKS:
         raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
@@ -133,10 +135,14 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
 def _core_sequence(seq: Sequence) -> _core.Sequence:
     events = _core.Sequence()
     for event in seq.events:
-        if isinstance(event, Release):
-            events.release(event.launch)
-        else:
+        if isinstance(event, Launch):
             _append(events, event)
+        elif isinstance(event, Release):
+            events.release(event.launch)
+        elif isinstance(event, RecordEvent):
+            events.record_event(event.event, _core_stream(event.stream))
+        else:
+            events.wait_event(event.event, _core_stream(event.stream))
     return events
 
 
@@ -149,6 +155,21 @@ def _append(events: _core.Sequence, launch: Launch) -> None:
         launch.local_memory,
         launch.carveout,
         launch.cluster,
-        launch.stream,
+        None if launch.stream is None else _core_stream(launch.stream),
         launch.priority,
+        _nanoseconds(launch),
     )
+
+
+def _core_stream(stream: Stream) -> int:
+    return _core.LEGACY_STREAM if stream == LEGACY_STREAM else int(stream)
+
+
+def _nanoseconds(launch: Launch) -> npt.NDArray[np.int64]:
+    """One per block, one for all blocks, or none: held until released."""
+    if isinstance(launch.duration, float):
+        seconds = np.array([launch.duration])
+    else:
+        drawn = launch.block_durations()
+        seconds = np.empty(0) if drawn is None else drawn
+    return np.rint(seconds * 1e9).astype(np.int64)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tbsched.compare import Diff, Divergence
+from tbsched.duration import Drawn
 from tbsched.sequence import Launch
 from tbsched.trace import Int64Array, Trace
 
@@ -46,7 +47,26 @@ def launch_words(launch: Launch) -> str:
         words += f", stream {launch.stream}"
     if launch.priority:
         words += f", priority {launch.priority}"
+    if launch.duration is not None:
+        words += f", {duration_words(launch.duration)}"
     return words
+
+
+def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
+    """How long blocks run, in a few words."""
+    if isinstance(duration, Drawn):
+        return f"{duration.distribution} of mean {seconds_words(duration.mean)}"
+    if isinstance(duration, tuple):
+        return f"{seconds_words(min(duration))} to {seconds_words(max(duration))}"
+    return seconds_words(duration)
+
+
+def seconds_words(seconds: float) -> str:
+    """A time with the unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
 
 
 def size_words(size: int) -> str:

@@ -13,12 +13,14 @@ from helpers import ROOT
 PACKAGE = ROOT / "python" / "tbsched"
 CPP = ROOT / "cpp"
 
-BASE = {"errors", "sequence", "spec", "trace"}
+BASE = {"duration", "errors", "sequence", "spec", "trace"}
 # What each module, or subpackage, may import of tbsched. "report" is imported by the traces and
 # diffs that print themselves, when they do.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "sequence": set(),
+    "checks": set(),
+    "duration": {"checks"},
+    "sequence": {"checks", "duration"},
     "spec": {"errors", "sequence"},
     "trace": {"errors", "sequence", "report"},
     "predict": {*BASE, "_core"},

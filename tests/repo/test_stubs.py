@@ -37,6 +37,11 @@ def plain(annotation: str) -> str:
     """pybind11's annotation, which differs between its versions, as a user would write it."""
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
+    text = re.sub(
+        r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[numpy\.int64\]), .*\]",
+        "npt.NDArray[np.int64]",
+        text,
+    )
     text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
     return re.sub(r"\bSequence\[", "_Sequence[", text)
 
@@ -71,6 +76,9 @@ def definition(docstring: str | None, indent: str) -> str:
 def stub_of(module: ModuleType) -> str:
     text = HEADER
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    for name, value in sorted(members.items()):
+        if isinstance(value, int):
+            text += f"\n{name}: int\n"
     for name, value in sorted(members.items()):
         if isinstance(value, type):
             text += f"\nclass {name}:\n"
