@@ -31,6 +31,11 @@ def policies() -> tuple[Policy, ...]:
     return tuple(Policy(*row) for row in _core.policies())
 
 
+def launch_orders() -> tuple[Policy, ...]:
+    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``."""
+    return tuple(Policy(*row) for row in _core.launch_orders())
+
+
 def predict(
     seq: Sequence,
     device: str | os.PathLike[str] | DeviceSpec,
@@ -129,6 +134,9 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
         shared_memory_configurations=list(spec.shared_memory_configurations),
         local_memory_initial=spec.local_memory_initial,
         mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
+        launch_order=spec.launch_order,
+        hardware_queues=spec.hardware_queues,
+        resident_grids=spec.resident_grids,
     )
 
 

@@ -23,7 +23,12 @@ RETURNS = {
     "predict": "list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]",
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
+    "launch_orders": "list[tuple[str, str, str]]",
+    "predict_timeline": (
+        "tuple[npt.NDArray[np.void], npt.NDArray[np.void], npt.NDArray[np.int32]]"
+    ),
 }
+CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Sequence as _Sequence
@@ -76,9 +81,10 @@ def definition(docstring: str | None, indent: str) -> str:
 def stub_of(module: ModuleType) -> str:
     text = HEADER
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    text += "\n"
     for name, value in sorted(members.items()):
-        if isinstance(value, int):
-            text += f"\n{name}: int\n"
+        if name in CONSTANTS:
+            text += f"{name}: {CONSTANTS[name]}\n"
     for name, value in sorted(members.items()):
         if isinstance(value, type):
             text += f"\nclass {name}:\n"
