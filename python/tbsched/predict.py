@@ -10,9 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched import _core
+from tbsched.checks import seconds
 from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
-from tbsched.trace import Capacity, DeviceInfo, Placement, Trace
+from tbsched.timeline import wait_rows
+from tbsched.trace import (
+    Capacity,
+    DeviceInfo,
+    Int32Array,
+    Placement,
+    StructuredArray,
+    Trace,
+)
 
 MAX_PREDICTED_BLOCKS = 2**28
 
@@ -41,23 +50,30 @@ def predict(
     device: str | os.PathLike[str] | DeviceSpec,
     policy: str | None = None,
     initial_state: InitialState | None = None,
+    *,
+    launch_interval: float = 0.0,
 ) -> Trace:
-    """Predicts the SM of every block of a sequence on a device.
+    """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
 
     Args:
-        seq: launches and releases.
+        seq: launches and releases, or launches with durations and CUDA events.
         device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
         initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
+        launch_interval: of a timed sequence, seconds from one launch of the host to the next;
+            recording events and waiting for them takes it no time.
 
     Returns:
         A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
-        ``limiter``.
+        ``limiter``. Of a timed sequence both are the SM of each block, and there are
+        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits``, ``explain``.
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
-            of single blocks, an unknown device, policy or state; names the field, the value and
-            the limit.
+            of single blocks, an unknown device, policy or state, a launch_interval without
+            durations; names the field, the value and the limit. A launch that could never be
+            placed is refused so before anything runs, which is the only way not to finish: what
+            waits, waits for work issued before it.
     """
     spec = _spec(device)
     _check(spec, seq)
@@ -71,13 +87,43 @@ def predict(
         rows = _core.capacities(core_spec, core_sequence, name, state)
         return tuple(Capacity(blocks, limiter) for blocks, limiter in rows)
 
+    interval = seconds("predict", "launch_interval", launch_interval)
+    info = _device_info(spec, name)
+    if seq.timed:
+        interval_ns = round(interval * 1e9)
+        rows = _core.predict_timeline(core_spec, core_sequence, name, state, interval_ns)
+        return _timed_trace(seq, info, *rows)
+    if interval:
+        raise ValueError(f"launch_interval: {interval} needs launches with durations")
     placements = _core.predict(core_spec, core_sequence, name, state)
     return Trace(
         seq,
-        _device_info(spec, name),
+        info,
         tuple(Placement(smid, final_smid, limiter) for smid, final_smid, limiter in placements),
         capacities=capacities,
     )
+
+
+def _timed_trace(
+    seq: Sequence,
+    info: DeviceInfo,
+    blocks: StructuredArray,
+    waits: StructuredArray,
+    hardware_queues: Int32Array,
+) -> Trace:
+    columns = [np.ascontiguousarray(blocks[name]) for name in ("sm", "start_ns", "end_ns")]
+    bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
+    launches, first_wait = np.unique(waits["launch"], return_index=True)
+    causes = waits["cause"][first_wait].tolist()
+    limiters = dict(zip(launches.tolist(), (_core.CAUSES[k] for k in causes), strict=True))
+    placements = []
+    for number, queue in enumerate(hardware_queues.tolist()):
+        sm, start, end = (column[bounds[number] : bounds[number + 1]] for column in columns)
+        limiter = limiters.get(number)
+        placements.append(
+            Placement(sm, sm, limiter, start_ns=start, end_ns=end, hardware_queue=queue)
+        )
+    return Trace(seq, info, tuple(placements), waits=wait_rows(waits, _core.CAUSES))
 
 
 _spec = device  # predict() has a parameter of that name
@@ -85,11 +131,6 @@ _spec = device  # predict() has a parameter of that name
 
 def _check(spec: DeviceSpec, seq: Sequence) -> None:
     spec.check(seq)
-    if seq.timed:
-        raise ValueError(
-            "duration, events: the model holds blocks until they are released, so every duration "
-            "must be None"
-        )
     blocks = sum(launch.blocks for launch in seq.launches)
     if blocks > MAX_PREDICTED_BLOCKS:
         raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
@@ -176,8 +217,8 @@ def _core_stream(stream: Stream) -> int:
 def _nanoseconds(launch: Launch) -> npt.NDArray[np.int64]:
     """One per block, one for all blocks, or none: held until released."""
     if isinstance(launch.duration, float):
-        seconds = np.array([launch.duration])
+        drawn = np.array([launch.duration])
     else:
-        drawn = launch.block_durations()
-        seconds = np.empty(0) if drawn is None else drawn
-    return np.rint(seconds * 1e9).astype(np.int64)
+        found = launch.block_durations()
+        drawn = np.empty(0) if found is None else found
+    return np.rint(drawn * 1e9).astype(np.int64)

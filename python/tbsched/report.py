@@ -29,6 +29,11 @@ LIMITER_WORDS = {
     "local_memory": "the GPU must be idle to set up more local memory",
     "queue": "an earlier launch that waits holds it up",
     "stream": "the launch before it in its stream has not finished",
+    "priority": "a more urgent launch that waits holds it up",
+    "hardware_queue": "other streams' work is ahead of it in its hardware queue",
+    "event": "the event that it waits for has not happened",
+    "legacy_stream": "work of the legacy stream and other work wait for each other",
+    "grids": "the GPU takes no more grids at once",
 }
 
 
@@ -89,9 +94,8 @@ def trace_text(trace: Trace) -> str:
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
         waits = "" if placement.limiter is None else LIMITER_WORDS[placement.limiter]
         table.add_row(str(number), launch_words(launch), str(placement.placed), waits)
-    policy = trace.device.details.get("policy")
     lines = [
-        f"{trace.device.name}, {sms} SMs" + (f", policy {policy}" if policy else ", observed"),
+        trace_head(trace),
         render(table),
         "",
         f"Blocks on each SM, before the next event ({MAP_LEGEND}):",
@@ -103,6 +107,13 @@ def trace_text(trace: Trace) -> str:
             for row, text in enumerate(rows)
         ]
     return "\n".join(lines)
+
+
+def trace_head(trace: Trace) -> str:
+    """What a trace is of."""
+    policy = trace.device.details.get("policy")
+    source = f"policy {policy}" if policy else "observed"
+    return f"{trace.device.name}, {trace.device.sms} SMs, {source}"
 
 
 def diff_text(diff: Diff) -> str:

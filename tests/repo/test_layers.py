@@ -15,18 +15,19 @@ CPP = ROOT / "cpp"
 
 BASE = {"duration", "errors", "sequence", "spec", "trace"}
 # What each module, or subpackage, may import of tbsched. "report" is imported by the traces and
-# diffs that print themselves, when they do.
+# diffs that print themselves, when they do, and "timeline" by traces that are asked about time.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "checks": set(),
     "duration": {"checks"},
     "sequence": {"checks", "duration"},
     "spec": {"errors", "sequence"},
-    "trace": {"errors", "sequence", "report"},
-    "predict": {*BASE, "_core"},
+    "trace": {"errors", "sequence", "report", "timeline"},
+    "predict": {*BASE, "checks", "timeline", "_core"},
     "observe": {*BASE, "_launcher"},
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare"},
+    "timeline": {*BASE, "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
     "export": BASE,
@@ -34,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
-LAZILY = {("trace", "report"), ("compare", "report")}
+LAZILY = {("trace", "report"), ("trace", "timeline"), ("compare", "report")}
 # The package itself, and the command line, see everything.
 SEE_ALL = {"__init__", "__main__", "cli"}
 

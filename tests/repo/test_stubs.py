@@ -81,10 +81,7 @@ def definition(docstring: str | None, indent: str) -> str:
 def stub_of(module: ModuleType) -> str:
     text = HEADER
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
-    text += "\n"
-    for name, value in sorted(members.items()):
-        if name in CONSTANTS:
-            text += f"{name}: {CONSTANTS[name]}\n"
+    text += "\n" + "".join(f"{name}: {kind}\n" for name, kind in CONSTANTS.items())
     for name, value in sorted(members.items()):
         if isinstance(value, type):
             text += f"\nclass {name}:\n"
