@@ -9,6 +9,7 @@ sequences on which the two disagree.
     print(tb.predict(seq, device="h200"))
 """
 
+from tbsched.advice import best_order, what_if
 from tbsched.compare import Diff, Divergence, compare
 from tbsched.duration import Drawn
 from tbsched.errors import (
@@ -52,6 +53,7 @@ __all__ = [
     "UnstableMeasurement",
     "WaitEvent",
     "ablations",
+    "best_order",
     "compare",
     "device",
     "devices",
@@ -61,4 +63,5 @@ __all__ = [
     "policies",
     "predict",
     "save_traces",
+    "what_if",
 ]

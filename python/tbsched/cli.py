@@ -332,7 +332,10 @@ def plot(
     ] = None,
     number: Annotated[int, typer.Option("--number", "-n", help="Which sequence, from 0.")] = 0,
 ) -> None:
-    """Draw blocks per SM and launch of a recorded sequence, or of two compared."""
+    """Draw blocks per SM and launch of a recorded sequence, or of two compared.
+
+    A sequence whose launches have durations is drawn over time.
+    """
     from tbsched.plot import plot as draw
 
     def pick(place: Path) -> Trace:

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare"},
     "timeline": {*BASE, "report"},
+    "advice": {*BASE, "checks", "predict", "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
     "export": BASE,
