@@ -68,7 +68,8 @@ def _gantt(trace: Trace) -> Figure:
 
     rows = trace.timeline
     rows = rows[rows["sm"] >= 0]
-    left, right = rows["start_ns"] / 1e6, rows["end_ns"] / 1e6
+    zero = rows["start_ns"].min() if len(rows) else 0
+    left, right = (rows["start_ns"] - zero) / 1e6, (rows["end_ns"] - zero) / 1e6
     lane, lanes = _lanes(rows, trace.device.sms)
     bottom, height = rows["sm"] + lane / lanes[rows["sm"]] - 0.5, 1 / lanes[rows["sm"]]
     corners = [(left, bottom), (right, bottom), (right, bottom + height), (left, bottom + height)]
@@ -83,7 +84,7 @@ def _gantt(trace: Trace) -> Figure:
             linewidths=0.2,
         )
     )
-    axes.set_xlim(left.min(initial=0), max(right.max(initial=0), 1e-6))
+    axes.set_xlim(0, max(right.max(initial=0), 1e-6))
     axes.set_ylim(-0.5, trace.device.sms - 0.5)
     axes.set_title(f"{trace.device.name}: blocks over time", loc="left")
     axes.set_xlabel("ms")

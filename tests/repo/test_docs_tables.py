@@ -9,10 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tbsched.cases import cases
+from tbsched.predict import launch_orders
 from tbsched.report import launch_words
 from tbsched.sequence import Launch
 from tbsched.spec import PROVENANCES, ablations, device, devices
@@ -64,6 +66,11 @@ def ablations_table() -> str:
     return table(("suffix", "what changes"), ((f"`-{k}`", text) for k, text in ablations().items()))
 
 
+def orders_table() -> str:
+    rows = ((f"`{row.name}`", row.summary, row.source) for row in launch_orders())
+    return table(("launch order", "which launch is considered first", "source"), rows)
+
+
 def cases_table() -> str:
     header = ("case", "mechanism", "sequence", "placed before the next event", "differs for")
     rows = []
@@ -88,6 +95,7 @@ def cases_table() -> str:
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
+    "time.md": {"orders": orders_table},
 }
 
 
@@ -116,6 +124,16 @@ def test_tables_of_a_page_are_what_the_code_says(page: str) -> None:
 def test_generated_tables_have_a_row_for_every_device_and_ablation() -> None:
     assert devices_table().count("\n") == 2 + len(devices())
     assert ablations_table().count("\n") == 2 + len(ablations())
+
+
+def test_program_that_the_page_shows_runs() -> None:
+    text = (DOCS / "time.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    prediction = names["prediction"]
+    assert prediction.concurrent(1, 2)
+    assert prediction.waits["cause"].tolist() == ["stream", "event"]
 
 
 def test_device_file_that_the_page_shows_loads(tmp_path: Path) -> None:
