@@ -15,6 +15,7 @@ BLOCK = np.dtype(
 )  # fmt: skip
 
 _PARTS_SHOWN = 4
+_BESIDE_SHOWN = 3
 _LAUNCHES_SHOWN = 50
 
 # What a launch waited for and, in brackets, what would have let it run.
@@ -35,19 +36,28 @@ _CAUSE_WORDS = {
         "urgent priority, it would have come first)"
     ),
     "priority": "held up behind {who}, which is more urgent and waits for room itself",
-    "slots": "for thread block slots (fewer, larger blocks need fewer)",
-    "warps": "for warp slots (blocks of fewer threads would have fitted sooner)",
-    "registers": "for registers (fewer per thread, or smaller blocks, would have fitted sooner)",
-    "shared_memory": "for shared memory (less of it per block would have fitted sooner)",
+    "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
+    "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
+    "registers": (
+        "for registers, beside {who} (fewer per thread, or smaller blocks, would have fitted "
+        "sooner)"
+    ),
+    "shared_memory": (
+        "for shared memory, beside {who} (less of it per block would have fitted sooner)"
+    ),
     "configuration": (
-        "for SMs with another shared-memory configuration (launches that ask for the same can "
-        "share an SM)"
+        "for SMs with another shared-memory configuration than {who} set (launches that ask for "
+        "the same can share an SM)"
     ),
     "local_memory": (
-        "for the GPU to be idle, to set up more local memory (issued first, it would not have "
-        "waited)"
+        "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
+        "not have waited)"
     ),
 }
+
+
+# Causes that name no launch: what runs holds the resource.
+_OF_AN_SM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
 
 
 def timeline_of(trace: Trace) -> StructuredArray:
@@ -80,21 +90,36 @@ def span(trace: Trace, launch: int) -> tuple[int, int]:
     return int(placement.start_ns.min()), int(placement.end_ns.max())
 
 
-def explain(trace: Trace, launch: int) -> str:
-    """Why a launch waited (see :meth:`tbsched.Trace.explain`)."""
-    rows = _waits(trace, launch)
+def explain(trace: Trace, launch: int, blocks: StructuredArray | None = None) -> str:
+    """Why a launch waited (see :meth:`tbsched.Trace.explain`); ``blocks`` is the timeline."""
+    waits = _waits(trace, launch)
     begin, end = (seconds_words(time / 1e9) for time in span(trace, launch))
     ran = f"Its blocks ran from {begin} to {end}."
-    if not len(rows):
+    if not len(waits):
         return f"Launch {launch} did not wait. {ran}"
-    parts = [
-        f"{seconds_words(waited / 1e9)} {_cause_words(trace, launch, cause, behind)}"
-        for (cause, behind), waited in _shares(rows)
-    ]
-    if len(parts) > _PARTS_SHOWN:
-        parts[_PARTS_SHOWN:] = [f"the rest behind {len(parts) - _PARTS_SHOWN} more"]
-    total = seconds_words(int((rows["end_ns"] - rows["begin_ns"]).sum()) / 1e9)
+    shares = _shares(waits)
+    blocks = timeline_of(trace) if blocks is None else blocks
+    parts = []
+    for (cause, behind), waited in shares[:_PARTS_SHOWN]:
+        who = f"launch {behind}" if behind >= 0 else "other work"
+        if cause in _OF_AN_SM:
+            who = _beside(blocks, launch, waits[waits["cause"] == cause])
+        words = _CAUSE_WORDS[cause].format(who=who, queue=trace[launch].hardware_queue)
+        parts.append(f"{seconds_words(waited / 1e9)} {words}")
+    if len(shares) > _PARTS_SHOWN:
+        parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
+    total = seconds_words(int((waits["end_ns"] - waits["begin_ns"]).sum()) / 1e9)
     return f"Launch {launch} waited {total}: {'; '.join(parts)}. {ran}"
+
+
+def _beside(blocks: StructuredArray, launch: int, waits: StructuredArray) -> str:
+    """The launches that ran while this one waited."""
+    begin, end = waits["begin_ns"].min(), waits["end_ns"].max()
+    there = (blocks["start_ns"] < end) & (blocks["end_ns"] > begin)
+    found = np.unique(blocks["launch"][there]).tolist()
+    names = ["its own blocks" if number == launch else f"launch {number}" for number in found]
+    more = [f"{len(names) - _BESIDE_SHOWN} launches more"] if len(names) > _BESIDE_SHOWN else []
+    return " and ".join(filter(None, (", ".join(names[:_BESIDE_SHOWN]), *more)))
 
 
 def _waits(trace: Trace, launch: int) -> StructuredArray:
@@ -115,11 +140,6 @@ def _shares(rows: StructuredArray) -> list[tuple[tuple[str, int], int]]:
     return sorted(shares.items(), key=lambda item: -item[1])
 
 
-def _cause_words(trace: Trace, launch: int, cause: str, behind: int) -> str:
-    who = f"launch {behind}" if behind >= 0 else "other work"
-    return _CAUSE_WORDS[cause].format(who=who, queue=trace[launch].hardware_queue)
-
-
 def timeline_text(trace: Trace) -> str:
     """A table of the launches over time, and why they waited."""
     table_rows = []
@@ -138,7 +158,8 @@ def timeline_text(trace: Trace) -> str:
         lines.append(f"and {len(trace) - len(shown)} launches more")
     lines += ["", f"makespan {seconds_words(makespan_of(trace))}"]
     if trace.waits is not None:
-        lines += [explain(trace, k) for k in shown if len(_waits(trace, k))]
+        blocks = timeline_of(trace)
+        lines += [explain(trace, k, blocks) for k in shown if len(_waits(trace, k))]
     return "\n".join(lines)
 
 

@@ -196,7 +196,10 @@ def bad_spec(rng: random.Random, _: Path) -> Attempt:
 
 
 def bad_predict(rng: random.Random, _: Path) -> Attempt:
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
+    if kind == 5:
+        value = rng.choice([wrong_type(rng, float), -1, 1e10, float("nan"), 2**70, 1.0])
+        return lambda: predict(GOOD, "h200", launch_interval=value), "launch_interval"
     if kind == 0:
         value = wrong_type(rng, Sequence)
         return lambda: predict(value, "h200"), "sequence"

@@ -309,3 +309,11 @@ def test_clusters_start_together() -> None:
     trace = run(timed(132, warps=32), Launch(8, 1024, 32, cluster=8, duration=1e-3), spec=h200)
     assert trace[1].start_ns is not None
     assert len(np.unique(trace[1].start_ns)) == 1
+
+
+def test_large_program_keeps_its_streams_in_order() -> None:
+    events = [timed(1 + k % 7, ms=(1 + k % 5) / 10, stream=k % 128) for k in range(20_000)]
+    rows = predict(Sequence(events), device("h200")).timeline
+    first = np.unique(rows["launch"], return_index=True)[1]
+    starts, ends = rows["start_ns"][first], np.maximum.reduceat(rows["end_ns"], first)
+    assert (starts[128:] >= ends[:-128]).all()

@@ -50,7 +50,7 @@ def test_explanation_adds_up_what_a_launch_waited_for(trace: tb.Trace) -> None:
     assert trace.waits.dtype.names == ("launch", "begin_ns", "end_ns", "cause", "behind")
     text = trace.explain(3)
     assert text.startswith("Launch 3 waited 2 ms: 1 ms behind launch 1 in hardware queue 0 (false")
-    assert "900 us for thread block slots" in text
+    assert "900 us for thread block slots, beside launch 1 (" in text
     assert "100 us held up behind launch 1, which waits for room itself" in text
     assert text.endswith("Its blocks ran from 2 ms to 2.1 ms.")
     assert trace.explain(0) == "Launch 0 did not wait. Its blocks ran from 0 ns to 1 ms."
@@ -65,11 +65,19 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     assert set(LIMITER_WORDS) == set(_core.CAUSES)
 
 
+def test_explanation_names_who_had_what_was_missing() -> None:
+    first = [launch(4, duration=1e-3) for _ in range(5)]
+    many = tb.predict(tb.Sequence([*first, launch(1, duration=1e-3)]), gpu()).explain(4)
+    assert "beside launch 0, launch 1, launch 2 and 1 launches more (" in many
+    own = tb.predict(tb.Sequence([launch(17, duration=1e-3)]), gpu()).explain(0)
+    assert "beside its own blocks (" in own
+
+
 def test_explanation_of_many_causes_is_cut() -> None:
     events = [launch(16, duration=1e-3, priority=-k) for k in range(8)]
     text = tb.predict(tb.Sequence(events), gpu()).explain(0)
     assert text.startswith("Launch 0 waited 7 ms: ")
-    assert "; the rest behind 3 more." in text
+    assert "; the rest for 3 causes more." in text
 
 
 def test_timed_trace_prints_a_table_and_the_waits(trace: tb.Trace) -> None:
