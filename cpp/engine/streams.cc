@@ -7,53 +7,46 @@ namespace tbsched {
 
 void Streams::issue(const Event& event, const int64_t now) {
   if (const auto* const launch = std::get_if<Launch>(&event)) {
-    Stream own{.queue = 0};
-    Stream& stream = stream_of(launch->stream, own);
-    const auto item = static_cast<int32_t>(items_.size());
-    push({.kind = Kind::launch,
-          .launch = static_cast<int32_t>(item_of_launch_.size()),
-          .priority = launch->priority,
-          .legacy = launch->stream == kLegacyStream},
-         stream, now);
-    item_of_launch_.push_back(item);
-    stream.last_launch = item;
-    stream.last_wait = -1;
+    issue_launch(*launch, now);
   } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
-    Stream own{.queue = 0};
-    Stream& stream = stream_of(record->stream, own);
-    last_record_[record->event] = static_cast<int32_t>(items_.size());
-    const int32_t before = stream.last_launch;
-    push({.kind = Kind::record,
-          .launch = before < 0 ? -1 : items_[before].launch,
-          .legacy = record->stream == kLegacyStream},
-         stream, now);
+    Stream& stream = numbered(record->stream);
+    const int32_t last = stream.last_launch;
+    last_record_[record->event] = push({.kind = Kind::record,
+                                        .launch = last < 0 ? -1 : items_[last].launch,
+                                        .legacy = record->stream == kLegacyStream},
+                                       stream, now);
   } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
-    const auto recorded = last_record_.find(wait->event);
-    const int32_t target = recorded == last_record_.end() ? -1 : recorded->second;
-    Stream own{.queue = 0};
-    Stream& stream = stream_of(wait->stream, own);
-    const auto item = static_cast<int32_t>(items_.size());
-    push({.kind = Kind::wait,
-          .launch = target < 0 ? -1 : items_[target].launch,
-          .legacy = wait->stream == kLegacyStream,
-          .record = target},
-         stream, now);
-    stream.last_wait = item;
+    Stream& stream = numbered(wait->stream);
+    const auto known = last_record_.find(wait->event);
+    const int32_t record = known == last_record_.end() ? -1 : known->second;
+    stream.last_wait = push({.kind = Kind::wait,
+                             .launch = record < 0 ? -1 : items_[record].launch,
+                             .legacy = wait->stream == kLegacyStream,
+                             .record = record},
+                            stream, now);
   }
 }
 
-// A launch of no stream gets `own`, which nothing else will use.
-Streams::Stream& Streams::stream_of(const std::optional<int32_t> number, Stream& own) {
-  const auto next = [&] { return streams_used_++ % static_cast<int32_t>(queues_.size()); };
-  if (!number) {
-    own.queue = next();
-    return own;
-  }
-  if (const auto known = streams_.find(*number); known != streams_.end()) return known->second;
-  return streams_.emplace(*number, Stream{.queue = next()}).first->second;
+void Streams::issue_launch(const Launch& launch, const int64_t now) {
+  Stream own{.queue = launch.stream ? 0 : next_queue()};
+  Stream& stream = launch.stream ? numbered(*launch.stream) : own;
+  stream.last_launch = push({.kind = Kind::launch,
+                             .launch = static_cast<int32_t>(item_of_launch_.size()),
+                             .priority = launch.priority,
+                             .legacy = launch.stream == kLegacyStream},
+                            stream, now);
+  stream.last_wait = -1;
+  item_of_launch_.push_back(stream.last_launch);
 }
 
-void Streams::push(Item item, Stream& stream, const int64_t now) {
+Streams::Stream& Streams::numbered(const int32_t number) {
+  if (const auto known = streams_.find(number); known != streams_.end()) return known->second;
+  return streams_.emplace(number, Stream{.queue = next_queue()}).first->second;
+}
+
+int32_t Streams::next_queue() { return streams_used_++ % static_cast<int32_t>(queues_.size()); }
+
+int32_t Streams::push(Item item, Stream& stream, const int64_t now) {
   const auto index = static_cast<int32_t>(items_.size());
   Queue& queue = queues_[stream.queue];
   item.queue = stream.queue;
@@ -68,6 +61,7 @@ void Streams::push(Item item, Stream& stream, const int64_t now) {
   queue.items.push_back(index);
   stream.last = index;
   if (item.legacy) last_legacy_ = index;
+  return index;
 }
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {

@@ -70,8 +70,10 @@ class Streams {
     bool empty() const { return head == items.size(); }
   };
 
-  Stream& stream_of(std::optional<int32_t> number, Stream& own);
-  void push(Item item, Stream& stream, int64_t now);
+  void issue_launch(const Launch& launch, int64_t now);
+  Stream& numbered(int32_t number);
+  int32_t next_queue();
+  int32_t push(Item item, Stream& stream, int64_t now);  // returns its index
   void pop(Queue& queue, int64_t now);
   void pass_events(int64_t now);
   bool ready(int32_t item) const;
