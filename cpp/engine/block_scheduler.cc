@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <utility>
 
 #include "sm/clusters.h"
 
@@ -92,7 +91,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
   });
   kernel.placed += static_cast<int32_t>(placed.sms.size());
   const Refusal refusal = kernel.waiting() == 0 ? Refusal::none : what_refuses(kernel.demand);
-  if (!placed.sms.empty()) hooks.placed(std::move(placed));
+  if (!placed.sms.empty()) hooks.placed(placed);
   return refusal;
 }
 

@@ -33,7 +33,7 @@ class BlockScheduler {
   struct Hooks {
     // Why the launch may not be considered yet; none: it may.
     std::function<Refusal(int32_t launch)> gate;
-    std::function<void(Placed&& placed)> placed;
+    std::function<void(const Placed& placed)> placed;
     // Blocks of the launch are left; `behind` is the launch that holds it up, or -1.
     std::function<void(int32_t launch, Refusal refusal, int32_t behind)> refused;
   };

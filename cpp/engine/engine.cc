@@ -69,7 +69,7 @@ void Engine::place_waiting() {
             return predecessor < 0 || finished(predecessor) ? Refusal::none : Refusal::stream;
           },
       .placed =
-          [&](const BlockScheduler::Placed&& placed) {
+          [&](const BlockScheduler::Placed& placed) {
             tell([&](Listener& listener) {
               listener.on_place(placed.launch, placed.first_block, placed.sms);
             });

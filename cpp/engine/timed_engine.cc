@@ -50,7 +50,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
     admit(now);
     scheduler_.place({
         .gate = [](int32_t) { return Refusal::none; },
-        .placed = [&](const BlockScheduler::Placed&& blocks) { placed(blocks, now); },
+        .placed = [&](const BlockScheduler::Placed& blocks) { placed(blocks, now); },
         .refused = [&](const int32_t launch, const Refusal cause,
                        const int32_t behind) { waits(launch, cause, behind, now); },
     });

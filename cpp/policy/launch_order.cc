@@ -14,9 +14,9 @@ constexpr std::array kLaunchOrders = {
                 "those of the same and of less urgent priorities",
                 "ICCD 2023, section II-D; seen on an H200", true, true},
     LaunchOrder{"fifo", "first come, first served over all priorities",
-                "GPUs without stream priorities", false, true},
+                "for comparison: streams without priorities", false, true},
     LaunchOrder{"pass_by", "as leftover, but what fits passes a launch that does not",
-                "work-conserving schedulers of simulators", true, false},
+                "for comparison: a scheduler that leaves no room unused", true, false},
 };
 
 }  // namespace

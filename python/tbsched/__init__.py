@@ -21,7 +21,7 @@ from tbsched.errors import (
 )
 from tbsched.fuzz import fuzz
 from tbsched.observe import observe
-from tbsched.predict import policies, predict
+from tbsched.predict import launch_orders, policies, predict
 from tbsched.sequence import (
     LEGACY_STREAM,
     Launch,
@@ -58,6 +58,7 @@ __all__ = [
     "device",
     "devices",
     "fuzz",
+    "launch_orders",
     "load_traces",
     "observe",
     "policies",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from tbsched.checks import integer
 from tbsched.predict import predict
-from tbsched.report import render, seconds_words, table_of
 from tbsched.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.spec import DeviceSpec
 from tbsched.spec import device as find_device
@@ -41,6 +40,8 @@ class BestOrder:
     predictions: int
 
     def __str__(self) -> str:
+        from tbsched.report import seconds_words
+
         how = "the best of all orders" if self.exact else "the best found"
         return (
             f"order {', '.join(map(str, self.order))}: {seconds_words(self.makespan)}, {how} in "
@@ -225,6 +226,8 @@ class WhatIf:
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
+        from tbsched.report import render, seconds_words, table_of
+
         rows = [
             (row.what, seconds_words(row.makespan), f"{_speedup(self.given, row):.3g}")
             for row in (self.given, *self.changes)

@@ -13,7 +13,6 @@ from tbsched import _core
 from tbsched.checks import seconds
 from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
-from tbsched.timeline import wait_rows
 from tbsched.trace import (
     Capacity,
     DeviceInfo,
@@ -123,7 +122,20 @@ def _timed_trace(
         placements.append(
             Placement(sm, sm, limiter, start_ns=start, end_ns=end, hardware_queue=queue)
         )
-    return Trace(seq, info, tuple(placements), waits=wait_rows(waits, _core.CAUSES))
+    return Trace(seq, info, tuple(placements), waits=_wait_rows(waits))
+
+
+def _wait_rows(rows: StructuredArray) -> StructuredArray:
+    """The core's waits with causes as words."""
+    found = np.empty(
+        len(rows),
+        [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
+         ("behind", np.int32)],
+    )  # fmt: skip
+    for name in ("launch", "begin_ns", "end_ns", "behind"):
+        found[name] = rows[name]
+    found["cause"] = np.array(_core.CAUSES)[rows["cause"]]
+    return found
 
 
 _spec = device  # predict() has a parameter of that name

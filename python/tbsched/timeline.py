@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tbsched.report import launch_words as words_of
 from tbsched.report import render, seconds_words, table_of, trace_head
@@ -161,16 +160,3 @@ def timeline_text(trace: Trace) -> str:
         blocks = timeline_of(trace)
         lines += [explain(trace, k, blocks) for k in shown if len(_waits(trace, k))]
     return "\n".join(lines)
-
-
-def wait_rows(rows: npt.NDArray[np.void], causes: tuple[str, ...]) -> StructuredArray:
-    """The core's waits with causes as words."""
-    found = np.empty(
-        len(rows),
-        [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
-         ("behind", np.int32)],
-    )  # fmt: skip
-    for name in ("launch", "begin_ns", "end_ns", "behind"):
-        found[name] = rows[name]
-    found["cause"] = np.array(causes)[rows["cause"]]
-    return found

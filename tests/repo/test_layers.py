@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sequence": {"checks", "duration"},
     "spec": {"errors", "sequence"},
     "trace": {"errors", "sequence", "report", "timeline"},
-    "predict": {*BASE, "checks", "timeline", "_core"},
+    "predict": {*BASE, "checks", "_core"},
     "observe": {*BASE, "_launcher"},
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare"},
@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
-LAZILY = {("trace", "report"), ("trace", "timeline"), ("compare", "report")}
+LAZILY = {("advice", "report"), ("trace", "report"), ("trace", "timeline"), ("compare", "report")}
 # The package itself, and the command line, see everything.
 SEE_ALL = {"__init__", "__main__", "cli"}
 
