@@ -68,8 +68,7 @@ void TimedEngine::add(const Sequence& sequence) {
       if (durations != 1 && durations != static_cast<size_t>(launch->blocks)) {
         refuse("launch " + std::to_string(index) + ": duration: one, or one per block, is needed");
       }
-      kernels_.push_back(
-          {.launch = launch, .first_row = rows, .resident_or_waiting = launch->blocks});
+      kernels_.push_back({.launch = launch, .first_row = rows, .unfinished = launch->blocks});
       rows += static_cast<size_t>(launch->blocks);
     } else if (std::holds_alternative<Release>(event)) {
       refuse("release: launches with durations end by themselves");
@@ -96,7 +95,7 @@ void TimedEngine::leave(const int64_t now) {
     const int32_t launch = block.launch;
     scheduler_.leave(launch, block.footprint);
     resident_.pop();
-    if (--kernels_[launch].resident_or_waiting == 0) {
+    if (--kernels_[launch].unfinished == 0) {
       ++grids_left_;
       streams_.end(launch, now);
     }

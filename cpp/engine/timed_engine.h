@@ -35,8 +35,8 @@ class TimedEngine {
  private:
   struct Kernel {
     const Launch* launch;
-    size_t first_row;  // of its blocks in the timeline
-    int32_t resident_or_waiting;
+    size_t first_row;               // of its blocks in the timeline
+    int32_t unfinished;             // blocks that have not left
     Refusal cause = Refusal::none;  // what its blocks wait for, since when
     int32_t behind = -1;
     int64_t since_ns = 0;
