@@ -4,11 +4,13 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "engine/predict.h"
+#include "policy/launch_order.h"
 #include "policy/policy.h"
 
 namespace py = pybind11;
@@ -20,12 +22,13 @@ namespace tbsched {
 namespace {
 
 // The vector's memory becomes the array's, without a copy.
-py::array_t<int32_t> to_array(std::vector<int32_t>&& values) {
-  auto owned = std::make_unique<std::vector<int32_t>>(std::move(values));
+template <typename Value>
+py::array_t<Value> to_array(std::vector<Value>&& values) {
+  auto owned = std::make_unique<std::vector<Value>>(std::move(values));
   const py::capsule keeper(owned.get(),
-                           [](void* data) { delete static_cast<std::vector<int32_t>*>(data); });
-  const std::vector<int32_t>& kept = *owned.release();
-  return py::array_t<int32_t>(static_cast<py::ssize_t>(kept.size()), kept.data(), keeper);
+                           [](void* data) { delete static_cast<std::vector<Value>*>(data); });
+  const std::vector<Value>& kept = *owned.release();
+  return py::array_t<Value>(static_cast<py::ssize_t>(kept.size()), kept.data(), keeper);
 }
 
 const PolicyRow& policy_named(const std::string& name) {
@@ -67,6 +70,19 @@ py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
   return result;
 }
 
+py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
+                             const std::string& policy, const InitialState state,
+                             const int64_t launch_interval_ns) {
+  const PolicyRow& row = policy_named(policy);
+  Timeline timeline;
+  {
+    const py::gil_scoped_release unlocked;
+    timeline = predict_timeline(spec, sequence, row, state, launch_interval_ns);
+  }
+  return py::make_tuple(to_array(std::move(timeline.blocks)), to_array(std::move(timeline.waits)),
+                        to_array(std::move(timeline.hardware_queue)));
+}
+
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
                               const std::string& policy, const InitialState state) {
   py::list result;
@@ -82,11 +98,10 @@ py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
   return result;
 }
 
-py::list policies_in_python() {
+template <typename Row>
+py::list rows_in_python(const std::span<const Row> table) {
   py::list rows;
-  for (const PolicyRow& row : policy_table()) {
-    rows.append(py::make_tuple(row.name, row.summary, row.source));
-  }
+  for (const Row& row : table) rows.append(py::make_tuple(row.name, row.summary, row.source));
   return rows;
 }
 
@@ -101,7 +116,7 @@ PYBIND11_MODULE(_core, module) {
                        const bool shared_memory_configuration, const bool configuration_per_tpc,
                        const bool configuration_headroom,
                        const bool explicit_carveout_is_upper_bound,
-                       const bool local_memory_configuration, const bool head_of_line) {
+                       const bool local_memory_configuration) {
              return Mechanisms{.strict_round_robin = strict_round_robin,
                                .warp_skip = warp_skip,
                                .registers = layout_named(registers),
@@ -110,14 +125,12 @@ PYBIND11_MODULE(_core, module) {
                                .configuration_per_tpc = configuration_per_tpc,
                                .configuration_headroom = configuration_headroom,
                                .explicit_carveout_is_upper_bound = explicit_carveout_is_upper_bound,
-                               .local_memory_configuration = local_memory_configuration,
-                               .head_of_line = head_of_line};
+                               .local_memory_configuration = local_memory_configuration};
            }),
            py::kw_only(), py::arg("strict_round_robin"), py::arg("warp_skip"), py::arg("registers"),
            py::arg("shared_memory"), py::arg("shared_memory_configuration"),
            py::arg("configuration_per_tpc"), py::arg("configuration_headroom"),
-           py::arg("explicit_carveout_is_upper_bound"), py::arg("local_memory_configuration"),
-           py::arg("head_of_line"));
+           py::arg("explicit_carveout_is_upper_bound"), py::arg("local_memory_configuration"));
 
   py::class_<DeviceSpec>(module, "DeviceSpec")
       .def(py::init([](std::string name, std::vector<int32_t> tpc_of_sm,
@@ -127,7 +140,9 @@ PYBIND11_MODULE(_core, module) {
                        const int32_t register_unit, const int32_t shared_memory_unit,
                        const int32_t shared_memory_reserve,
                        std::vector<int32_t> shared_memory_configurations,
-                       const int32_t local_memory_initial, const Mechanisms& mechanisms) {
+                       const int32_t local_memory_initial, const Mechanisms& mechanisms,
+                       std::string launch_order, const int32_t hardware_queues,
+                       const int32_t resident_grids) {
              return DeviceSpec{
                  .name = std::move(name),
                  .topology = {std::move(tpc_of_sm), std::move(gpc_of_sm), std::move(sm_preference)},
@@ -140,14 +155,18 @@ PYBIND11_MODULE(_core, module) {
                  .shared_memory_reserve = shared_memory_reserve,
                  .shared_memory_configurations = std::move(shared_memory_configurations),
                  .local_memory_initial = local_memory_initial,
-                 .mechanisms = mechanisms};
+                 .mechanisms = mechanisms,
+                 .launch_order = std::move(launch_order),
+                 .hardware_queues = hardware_queues,
+                 .resident_grids = resident_grids};
            }),
            py::kw_only(), py::arg("name"), py::arg("tpc_of_sm"), py::arg("gpc_of_sm"),
            py::arg("sm_preference"), py::arg("processing_blocks"), py::arg("blocks_per_sm"),
            py::arg("warps_per_sm"), py::arg("registers_per_sm"), py::arg("register_unit"),
            py::arg("shared_memory_unit"), py::arg("shared_memory_reserve"),
            py::arg("shared_memory_configurations"), py::arg("local_memory_initial"),
-           py::arg("mechanisms"));
+           py::arg("mechanisms"), py::arg("launch_order"), py::arg("hardware_queues"),
+           py::arg("resident_grids"));
 
   py::class_<InitialState>(module, "InitialState")
       .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
@@ -159,26 +178,42 @@ PYBIND11_MODULE(_core, module) {
           [](Sequence& self, const int32_t blocks, const int32_t threads, const int32_t registers,
              const int32_t shared_memory, const int32_t local_memory,
              const std::optional<int32_t> carveout, const int32_t cluster,
-             const std::optional<int32_t> stream, const int32_t priority) {
-            self.emplace_back(Launch{.blocks = blocks,
-                                     .threads = threads,
-                                     .registers = registers,
-                                     .shared_memory = shared_memory,
-                                     .local_memory = local_memory,
-                                     .carveout = carveout,
-                                     .cluster = cluster,
-                                     .stream = stream,
-                                     .priority = priority});
+             const std::optional<int32_t> stream, const int32_t priority,
+             const py::array_t<int64_t, py::array::c_style>& duration_ns) {
+            self.emplace_back(Launch{
+                .blocks = blocks,
+                .threads = threads,
+                .registers = registers,
+                .shared_memory = shared_memory,
+                .local_memory = local_memory,
+                .carveout = carveout,
+                .cluster = cluster,
+                .stream = stream,
+                .priority = priority,
+                .duration_ns = {duration_ns.data(), duration_ns.data() + duration_ns.size()}});
           },
           py::arg("blocks"), py::arg("threads"), py::arg("registers"), py::arg("shared_memory"),
           py::arg("local_memory"), py::arg("carveout").none(true), py::arg("cluster"),
-          py::arg("stream").none(true), py::arg("priority"))
+          py::arg("stream").none(true), py::arg("priority"), py::arg("duration_ns"))
       .def(
           "release",
           [](Sequence& self, const int32_t launch) {
             self.emplace_back(Release{.launch = launch});
           },
-          py::arg("launch"));
+          py::arg("launch"))
+      .def(
+          "record_event",
+          [](Sequence& self, const int32_t event, const int32_t stream) {
+            self.emplace_back(RecordEvent{.event = event, .stream = stream});
+          },
+          py::arg("event"), py::arg("stream"))
+      .def(
+          "wait_event",
+          [](Sequence& self, const int32_t event, const int32_t stream) {
+            self.emplace_back(WaitEvent{.event = event, .stream = stream});
+          },
+          py::arg("event"), py::arg("stream"));
+  module.attr("LEGACY_STREAM") = kLegacyStream;
 
   module.def("predict", &predict_in_python, py::arg("spec"), py::arg("sequence"), py::arg("policy"),
              py::arg("state"),
@@ -186,7 +221,21 @@ PYBIND11_MODULE(_core, module) {
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");
-  module.def("policies", &policies_in_python, "The policy table: (name, summary, source) per row.");
+  PYBIND11_NUMPY_DTYPE(BlockTime, launch, block, sm, start_ns, end_ns);
+  PYBIND11_NUMPY_DTYPE(Wait, launch, behind, begin_ns, end_ns, cause);
+  module.def("predict_timeline", &timeline_in_python, py::arg("spec"), py::arg("sequence"),
+             py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
+             "The blocks, the waits and the hardware queue of each launch; two structured arrays "
+             "and one of int32.");
+  module.def(
+      "policies", [] { return rows_in_python(policy_table()); },
+      "The policy table: (name, summary, source) per row.");
+  module.def(
+      "launch_orders", [] { return rows_in_python(launch_order_table()); },
+      "The orders of launches: (name, summary, source) per row.");
+  py::list causes;
+  for (const std::string_view cause : kRefusalNames) causes.append(cause);
+  module.attr("CAUSES") = py::tuple(causes);
 }
 
 }  // namespace tbsched

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/engine.h"
+#include "engine/timed_engine.h"
 
 namespace tbsched {
 namespace {
@@ -51,6 +52,11 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
   TraceRecorder recorder;
   run(spec, sequence, policy, state, recorder);
   return std::move(recorder.traces);
+}
+
+Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
+                          const InitialState state, const int64_t launch_interval_ns) {
+  return TimedEngine(spec, policy, state, launch_interval_ns).run(sequence);
 }
 
 std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,

@@ -29,7 +29,6 @@ struct Mechanisms {
   bool explicit_carveout_is_upper_bound =
       false;  // an SM configured larger than an explicit carveout refuses
   bool local_memory_configuration = true;
-  bool head_of_line = true;  // a launch that waits holds up those behind it of the same priority
 };
 
 struct DeviceSpec {
@@ -50,6 +49,9 @@ struct DeviceSpec {
   int32_t max_cluster = 1;
   Mechanisms mechanisms;
   std::string policy;
+  std::string launch_order = "leftover";  // a row of policy/launch_order
+  int32_t hardware_queues = 8;
+  int32_t resident_grids = 128;
 };
 
 // What an idle device may still remember: where block numbering starts.

@@ -15,13 +15,19 @@ enum class Refusal : uint8_t {
   shared_memory,
   configuration,
   local_memory,
-  queue,
+  queue,  // behind another launch that waits
   stream,
+  priority,  // behind a more urgent launch that waits
+  hardware_queue,
+  event,
+  legacy_stream,
+  grids,
 };
 
-inline constexpr std::array<std::string_view, 9> kRefusalNames = {
-    "none",          "slots",        "warps", "registers", "shared_memory",
-    "configuration", "local_memory", "queue", "stream",
+inline constexpr std::array<std::string_view, 14> kRefusalNames = {
+    "none",           "slots",        "warps",         "registers", "shared_memory",
+    "configuration",  "local_memory", "queue",         "stream",    "priority",
+    "hardware_queue", "event",        "legacy_stream", "grids",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

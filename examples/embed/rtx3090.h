@@ -50,8 +50,10 @@ inline tbsched::DeviceSpec rtx3090() {
           .configuration_headroom = false,
           .explicit_carveout_is_upper_bound = false,
           .local_memory_configuration = true,
-          .head_of_line = true,
       },
       .policy = "ampere",
+      .launch_order = "leftover",
+      .hardware_queues = 8,
+      .resident_grids = 128,
   };
 }

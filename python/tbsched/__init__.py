@@ -9,7 +9,9 @@ sequences on which the two disagree.
     print(tb.predict(seq, device="h200"))
 """
 
+from tbsched.advice import best_order, what_if
 from tbsched.compare import Diff, Divergence, compare
+from tbsched.duration import Drawn
 from tbsched.errors import (
     CudaError,
     DeadlineExceeded,
@@ -21,17 +23,26 @@ from tbsched.evenness import Evenness, forced_even
 from tbsched.fuzz import fuzz
 from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
 from tbsched.observe import observe
-from tbsched.predict import policies, predict
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.predict import launch_orders, policies, predict
+from tbsched.sequence import (
+    LEGACY_STREAM,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
 from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
+    "LEGACY_STREAM",
     "CudaError",
     "DeadlineExceeded",
     "DeviceSpec",
     "Diff",
     "Divergence",
+    "Drawn",
     "Evenness",
     "InitialState",
     "Kernel",
@@ -40,21 +51,26 @@ __all__ = [
     "LaunchConfigs",
     "NoGpuError",
     "Placement",
+    "RecordEvent",
     "Release",
     "Sequence",
     "TbschedError",
     "Trace",
     "UnstableMeasurement",
+    "WaitEvent",
     "ablations",
+    "best_order",
     "compare",
     "device",
     "devices",
     "forced_even",
     "fuzz",
     "launch_configs",
+    "launch_orders",
     "load_traces",
     "observe",
     "policies",
     "predict",
     "save_traces",
+    "what_if",
 ]

@@ -4,6 +4,9 @@ from collections.abc import Sequence as _Sequence
 import numpy as np
 import numpy.typing as npt
 
+CAUSES: tuple[str, ...]
+LEGACY_STREAM: int
+
 class DeviceSpec:
     def __init__(
         self,
@@ -22,6 +25,9 @@ class DeviceSpec:
         shared_memory_configurations: _Sequence[int],
         local_memory_initial: int,
         mechanisms: Mechanisms,
+        launch_order: str,
+        hardware_queues: int,
+        resident_grids: int,
     ) -> None: ...
 
 class InitialState:
@@ -40,7 +46,6 @@ class Mechanisms:
         configuration_headroom: bool,
         explicit_carveout_is_upper_bound: bool,
         local_memory_configuration: bool,
-        head_of_line: bool,
     ) -> None: ...
 
 class Sequence:
@@ -56,13 +61,20 @@ class Sequence:
         cluster: int,
         stream: int | None,
         priority: int,
+        duration_ns: npt.NDArray[np.int64],
     ) -> None: ...
     def release(self, launch: int) -> None: ...
+    def record_event(self, event: int, stream: int) -> None: ...
+    def wait_event(self, event: int, stream: int) -> None: ...
 
 def capacities(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
+def launch_orders() -> list[tuple[str, str, str]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]: ...
+def predict_timeline(
+    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, launch_interval_ns: int
+) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void], npt.NDArray[np.int32]]: ...

@@ -22,7 +22,7 @@ from tbsched.cases import cases as case_set
 from tbsched.compare import Diff
 from tbsched.compare import compare as compare_traces
 from tbsched.launch_configs import Kernel, launch_configs
-from tbsched.predict import policies
+from tbsched.predict import launch_orders, policies
 from tbsched.predict import predict as predict_sequence
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec, ablations
@@ -137,6 +137,8 @@ def devices(
         _rows(list(ablations().items()))
         console.print("\n[bold]policies[/]:")
         _rows([(row.name, f"{row.summary} ({row.source})") for row in policies()])
+        console.print("\n[bold]orders of launches[/]:")
+        _rows([(row.name, f"{row.summary} ({row.source})") for row in launch_orders()])
         return
     spec = find_device(name)
     if cpp:
@@ -163,10 +165,18 @@ def predict(
     device: DeviceName = "h200",
     policy: PolicyName = None,
     output: Output = None,
+    launch_interval: Annotated[
+        float,
+        typer.Option(help="Seconds from one launch of the host to the next, where they end."),
+    ] = 0.0,
 ) -> None:
-    """Predict where the blocks of sequences go."""
+    """Predict where the blocks of sequences go, and when, if launches have durations."""
     spec = find_device(device)
-    _run_all(sequences, output, lambda seq: predict_sequence(seq, spec, policy))
+
+    def run(seq: Sequence) -> Trace:
+        return predict_sequence(seq, spec, policy, launch_interval=launch_interval)
+
+    _run_all(sequences, output, run)
 
 
 @app.command()
@@ -356,7 +366,10 @@ def plot(
     ] = None,
     number: Annotated[int, typer.Option("--number", "-n", help="Which sequence, from 0.")] = 0,
 ) -> None:
-    """Draw blocks per SM and launch of a recorded sequence, or of two compared."""
+    """Draw blocks per SM and launch of a recorded sequence, or of two compared.
+
+    A sequence whose launches have durations is drawn over time.
+    """
     from tbsched.plot import plot as draw
 
     def pick(place: Path) -> Trace:

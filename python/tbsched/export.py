@@ -41,7 +41,6 @@ def cpp_header(spec: DeviceSpec) -> str:
         "configuration_headroom": _flag(switches.configuration_headroom),
         "explicit_carveout_is_upper_bound": _flag(switches.explicit_carveout_is_upper_bound),
         "local_memory_configuration": _flag(switches.local_memory_configuration),
-        "head_of_line": _flag(switches.head_of_line),
     }
     members = {
         "name": _string(spec.name),
@@ -61,6 +60,9 @@ def cpp_header(spec: DeviceSpec) -> str:
         "max_cluster": str(spec.max_cluster),
         "mechanisms": _braces(mechanisms, 10),
         "policy": _string(spec.policy),
+        "launch_order": _string(spec.launch_order),
+        "hardware_queues": str(spec.hardware_queues),
+        "resident_grids": str(spec.resident_grids),
     }
     title = spec.title.encode("ascii", "replace").decode()
     return (

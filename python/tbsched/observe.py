@@ -160,6 +160,8 @@ def _check(seq: Sequence, repeats: int) -> None:
                 f"launch {number}: Launch.duration: {launch.duration} must be None: observe holds "
                 "blocks until they are released"
             )
+    if seq.timed:
+        raise ValueError("sequence: RecordEvent and WaitEvent need launches with durations")
 
 
 def _same_occupancy(first: Trace, other: Trace, run: int) -> None:

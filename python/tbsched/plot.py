@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tbsched.compare import Diff
 from tbsched.report import launch_words
-from tbsched.trace import Trace
+from tbsched.trace import Int64Array, StructuredArray, Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 def plot(what: Trace | Diff) -> Figure:
     """Draws blocks per SM for each launch; for a comparison also the difference b - a.
+
+    Of a timed sequence it draws when each block ran on which SM instead.
 
     Args:
         what: a trace, or what :func:`tbsched.compare` returned.
@@ -32,6 +35,8 @@ def plot(what: Trace | Diff) -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'tbsched[plot]'") from error
+    if isinstance(what, Trace) and what.sequence.timed:
+        return _gantt(what)
     if isinstance(what, Trace):
         panels = [(f"{what.device.name}: blocks per SM", _blocks(what), "viridis")]
         trace = what
@@ -52,6 +57,59 @@ def plot(what: Trace | Diff) -> Figure:
     ):
         _panel(axes, title, blocks, colours, trace)
     return figure
+
+
+def _gantt(trace: Trace) -> Figure:
+    """SMs from bottom to top, time from left to right, a colour per launch."""
+    from matplotlib import colormaps
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    rows = trace.timeline
+    rows = rows[rows["sm"] >= 0]
+    zero = rows["start_ns"].min() if len(rows) else 0
+    left, right = (rows["start_ns"] - zero) / 1e6, (rows["end_ns"] - zero) / 1e6
+    lane, lanes = _lanes(rows, trace.device.sms)
+    bottom, height = rows["sm"] + lane / lanes[rows["sm"]] - 0.5, 1 / lanes[rows["sm"]]
+    corners = [(left, bottom), (right, bottom), (right, bottom + height), (left, bottom + height)]
+    colours = colormaps["tab20"](np.arange(len(trace)) % 20)
+    figure = Figure(figsize=(12, 2 + min(10, 0.15 * trace.device.sms)), layout="constrained")
+    axes = figure.subplots()
+    axes.add_collection(
+        PolyCollection(
+            list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)),
+            facecolors=colours[rows["launch"]],
+            edgecolors="white",
+            linewidths=0.2,
+        )
+    )
+    axes.set_xlim(0, max(right.max(initial=0), 1e-6))
+    axes.set_ylim(-0.5, trace.device.sms - 0.5)
+    axes.set_title(f"{trace.device.name}: blocks over time", loc="left")
+    axes.set_xlabel("ms")
+    axes.set_ylabel("SM")
+    if len(trace) <= 20:
+        names = [launch.name or launch_words(launch) for launch in trace.sequence.launches]
+        keys = [Patch(color=colours[k], label=f"{k}: {name}") for k, name in enumerate(names)]
+        figure.legend(handles=keys, loc="outside lower left", ncols=2, fontsize="small")
+    return figure
+
+
+def _lanes(rows: StructuredArray, sms: int) -> tuple[Int64Array, Int64Array]:
+    """A lane per block within its SM's row, so that none hides another; and lanes per SM."""
+    lane = np.zeros(len(rows), np.int64)
+    busy: list[list[tuple[int, int]]] = [[] for _ in range(sms)]  # per SM a heap: end, lane
+    free: list[list[int]] = [[] for _ in range(sms)]
+    lanes = np.ones(sms, np.int64)
+    for k in np.argsort(rows["start_ns"], kind="stable"):
+        sm, start, end = (int(rows[name][k]) for name in ("sm", "start_ns", "end_ns"))
+        while busy[sm] and busy[sm][0][0] <= start:
+            heapq.heappush(free[sm], heapq.heappop(busy[sm])[1])
+        lane[k] = heapq.heappop(free[sm]) if free[sm] else len(busy[sm])
+        heapq.heappush(busy[sm], (end, int(lane[k])))
+        lanes[sm] = max(lanes[sm], lane[k] + 1)
+    return lane, lanes
 
 
 def _blocks(trace: Trace) -> np.typing.NDArray[np.int64]:

@@ -6,10 +6,21 @@ import functools
 import os
 from dataclasses import asdict, dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from tbsched import _core
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.checks import seconds
+from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
-from tbsched.trace import Capacity, DeviceInfo, Placement, Trace
+from tbsched.trace import (
+    Capacity,
+    DeviceInfo,
+    Int32Array,
+    Placement,
+    StructuredArray,
+    Trace,
+)
 
 MAX_PREDICTED_BLOCKS = 2**28
 
@@ -28,28 +39,40 @@ def policies() -> tuple[Policy, ...]:
     return tuple(Policy(*row) for row in _core.policies())
 
 
+def launch_orders() -> tuple[Policy, ...]:
+    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``."""
+    return tuple(Policy(*row) for row in _core.launch_orders())
+
+
 def predict(
     seq: Sequence,
     device: str | os.PathLike[str] | DeviceSpec,
     policy: str | None = None,
     initial_state: InitialState | None = None,
+    *,
+    launch_interval: float = 0.0,
 ) -> Trace:
-    """Predicts the SM of every block of a sequence on a device.
+    """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
 
     Args:
-        seq: launches and releases.
+        seq: launches and releases, or launches with durations and CUDA events.
         device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
         initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
+        launch_interval: of a timed sequence, seconds from one launch of the host to the next;
+            recording events and waiting for them takes it no time.
 
     Returns:
         A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
-        ``limiter``.
+        ``limiter``. Of a timed sequence both are the SM of each block, and there are
+        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits``, ``explain``.
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
-            of single blocks, an unknown device, policy or state; names the field, the value and
-            the limit.
+            of single blocks, an unknown device, policy or state, a launch_interval without
+            durations; names the field, the value and the limit. A launch that could never be
+            placed is refused so before anything runs, which is the only way not to finish: what
+            waits, waits for work issued before it.
     """
     spec = _spec(device)
     _check(spec, seq)
@@ -63,13 +86,56 @@ def predict(
         rows = _core.capacities(core_spec, core_sequence, name, state)
         return tuple(Capacity(blocks, limiter) for blocks, limiter in rows)
 
+    interval = seconds("predict", "launch_interval", launch_interval)
+    info = _device_info(spec, name)
+    if seq.timed:
+        interval_ns = round(interval * 1e9)
+        rows = _core.predict_timeline(core_spec, core_sequence, name, state, interval_ns)
+        return _timed_trace(seq, info, *rows)
+    if interval:
+        raise ValueError(f"launch_interval: {interval} needs launches with durations")
     placements = _core.predict(core_spec, core_sequence, name, state)
     return Trace(
         seq,
-        _device_info(spec, name),
+        info,
         tuple(Placement(smid, final_smid, limiter) for smid, final_smid, limiter in placements),
         capacities=capacities,
     )
+
+
+def _timed_trace(
+    seq: Sequence,
+    info: DeviceInfo,
+    blocks: StructuredArray,
+    waits: StructuredArray,
+    hardware_queues: Int32Array,
+) -> Trace:
+    columns = [np.ascontiguousarray(blocks[name]) for name in ("sm", "start_ns", "end_ns")]
+    bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
+    launches, first_wait = np.unique(waits["launch"], return_index=True)
+    causes = waits["cause"][first_wait].tolist()
+    limiters = dict(zip(launches.tolist(), (_core.CAUSES[k] for k in causes), strict=True))
+    placements = []
+    for number, queue in enumerate(hardware_queues.tolist()):
+        sm, start, end = (column[bounds[number] : bounds[number + 1]] for column in columns)
+        limiter = limiters.get(number)
+        placements.append(
+            Placement(sm, sm, limiter, start_ns=start, end_ns=end, hardware_queue=queue)
+        )
+    return Trace(seq, info, tuple(placements), waits=_wait_rows(waits))
+
+
+def _wait_rows(rows: StructuredArray) -> StructuredArray:
+    """The core's waits with causes as words."""
+    found = np.empty(
+        len(rows),
+        [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
+         ("behind", np.int32)],
+    )  # fmt: skip
+    for name in ("launch", "begin_ns", "end_ns", "behind"):
+        found[name] = rows[name]
+    found["cause"] = np.array(_core.CAUSES)[rows["cause"]]
+    return found
 
 
 _spec = device  # predict() has a parameter of that name
@@ -77,12 +143,6 @@ _spec = device  # predict() has a parameter of that name
 
 def _check(spec: DeviceSpec, seq: Sequence) -> None:
     spec.check(seq)
-    for number, launch in enumerate(seq.launches):
-        if launch.duration is not None:
-            raise ValueError(
-                f"launch {number}: duration: {launch.duration}; the model holds blocks until they "
-                "are released, so it must be None"
-            )
     blocks = sum(launch.blocks for launch in seq.launches)
     if blocks > MAX_PREDICTED_BLOCKS:
         raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
@@ -127,16 +187,23 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
         shared_memory_configurations=list(spec.shared_memory_configurations),
         local_memory_initial=spec.local_memory_initial,
         mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
+        launch_order=spec.launch_order,
+        hardware_queues=spec.hardware_queues,
+        resident_grids=spec.resident_grids,
     )
 
 
 def _core_sequence(seq: Sequence) -> _core.Sequence:
     events = _core.Sequence()
     for event in seq.events:
-        if isinstance(event, Release):
-            events.release(event.launch)
-        else:
+        if isinstance(event, Launch):
             _append(events, event)
+        elif isinstance(event, Release):
+            events.release(event.launch)
+        elif isinstance(event, RecordEvent):
+            events.record_event(event.event, _core_stream(event.stream))
+        else:
+            events.wait_event(event.event, _core_stream(event.stream))
     return events
 
 
@@ -149,6 +216,21 @@ def _append(events: _core.Sequence, launch: Launch) -> None:
         launch.local_memory,
         launch.carveout,
         launch.cluster,
-        launch.stream,
+        None if launch.stream is None else _core_stream(launch.stream),
         launch.priority,
+        _nanoseconds(launch),
     )
+
+
+def _core_stream(stream: Stream) -> int:
+    return _core.LEGACY_STREAM if stream == LEGACY_STREAM else int(stream)
+
+
+def _nanoseconds(launch: Launch) -> npt.NDArray[np.int64]:
+    """One per block, one for all blocks, or none: held until released."""
+    if isinstance(launch.duration, float):
+        drawn = np.array([launch.duration])
+    else:
+        found = launch.block_durations()
+        drawn = np.empty(0) if found is None else found
+    return np.rint(drawn * 1e9).astype(np.int64)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tbsched.compare import Diff, Divergence
+from tbsched.duration import Drawn
 from tbsched.sequence import Launch
 from tbsched.trace import Int64Array, Trace
 
@@ -32,6 +33,11 @@ LIMITER_WORDS = {
     "local_memory": "the GPU must be idle to set up more local memory",
     "queue": "an earlier launch that waits holds it up",
     "stream": "the launch before it in its stream has not finished",
+    "priority": "a more urgent launch that waits holds it up",
+    "hardware_queue": "other streams' work is ahead of it in its hardware queue",
+    "event": "the event that it waits for has not happened",
+    "legacy_stream": "work of the legacy stream and other work wait for each other",
+    "grids": "the GPU takes no more grids at once",
 }
 
 
@@ -50,7 +56,26 @@ def launch_words(launch: Launch) -> str:
         words += f", stream {launch.stream}"
     if launch.priority:
         words += f", priority {launch.priority}"
+    if launch.duration is not None:
+        words += f", {duration_words(launch.duration)}"
     return words
+
+
+def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
+    """How long blocks run, in a few words."""
+    if isinstance(duration, Drawn):
+        return f"{duration.distribution} of mean {seconds_words(duration.mean)}"
+    if isinstance(duration, tuple):
+        return f"{seconds_words(min(duration))} to {seconds_words(max(duration))}"
+    return seconds_words(duration)
+
+
+def seconds_words(seconds: float) -> str:
+    """A time with the unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
 
 
 def size_words(size: int) -> str:
@@ -73,9 +98,8 @@ def trace_text(trace: Trace) -> str:
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
         waits = "" if placement.limiter is None else LIMITER_WORDS[placement.limiter]
         table.add_row(str(number), launch_words(launch), str(placement.placed), waits)
-    policy = trace.device.details.get("policy")
     lines = [
-        f"{trace.device.name}, {sms} SMs" + (f", policy {policy}" if policy else ", observed"),
+        trace_head(trace),
         render(table),
         "",
         f"Blocks on each SM, before the next event ({MAP_LEGEND}):",
@@ -87,6 +111,13 @@ def trace_text(trace: Trace) -> str:
             for row, text in enumerate(rows)
         ]
     return "\n".join(lines)
+
+
+def trace_head(trace: Trace) -> str:
+    """What a trace is of."""
+    policy = trace.device.details.get("policy")
+    source = f"policy {policy}" if policy else "observed"
+    return f"{trace.device.name}, {trace.device.sms} SMs, {source}"
 
 
 def diff_text(diff: Diff) -> str:

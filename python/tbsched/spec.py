@@ -57,7 +57,6 @@ class Mechanisms:
         explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks
             for refuses the block.
         local_memory_configuration: a larger local memory waits for an idle GPU.
-        head_of_line: a launch that waits holds up those behind it of the same priority.
     """
 
     strict_round_robin: bool
@@ -69,7 +68,6 @@ class Mechanisms:
     configuration_headroom: bool
     explicit_carveout_is_upper_bound: bool
     local_memory_configuration: bool
-    head_of_line: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +91,9 @@ class DeviceSpec:
         local_memory_initial: bytes per thread that an untouched GPU is set up for.
         mechanisms: which mechanisms act.
         policy: the row of the policy table that predicts this device.
+        launch_order: which waiting launch is considered first, a row of :func:`launch_orders`.
+        hardware_queues: the queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
+        resident_grids: launches that can run or wait for room at once.
         first_gpcs, first_singletons: the latent states of an idle GPU are their product.
         provenance: the source of each value, by its key in the TOML file.
     """
@@ -119,6 +120,9 @@ class DeviceSpec:
     local_memory_initial: int
     mechanisms: Mechanisms
     policy: str
+    launch_order: str
+    hardware_queues: int
+    resident_grids: int
     first_gpcs: tuple[int, ...]
     first_singletons: tuple[int, ...]
     provenance: Mapping[str, Provenance] = field(
@@ -348,8 +352,10 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "mechanisms.configuration_headroom": _flag,
     "mechanisms.explicit_carveout_is_upper_bound": _flag,
     "mechanisms.local_memory_configuration": _flag,
-    "mechanisms.head_of_line": _flag,
     "scheduler.policy": _text,
+    "scheduler.launch_order": _text,
+    "scheduler.hardware_queues": _whole,
+    "scheduler.resident_grids": _whole,
     "scheduler.first_gpcs": _whole_list,
     "scheduler.first_singletons": _whole_list,
 }
@@ -445,6 +451,8 @@ _RANGES: dict[str, tuple[int, int]] = {
     "shared_memory_reserve": (0, 65536),
     "shared_memory_per_block": (0, 2**24),
     "local_memory_initial": (0, 2**24),
+    "hardware_queues": (1, 1024),
+    "resident_grids": (1, 2**20),
 }
 
 
@@ -458,7 +466,7 @@ def _is_whole(value: object) -> bool:
 
 def _validate_types(spec: DeviceSpec) -> None:
     """What a spec built in Python might get wrong; one read from a file has these types."""
-    for name in ("name", "title", "compute_capability", "policy"):
+    for name in ("name", "title", "compute_capability", "policy", "launch_order"):
         if not isinstance(getattr(spec, name), str):
             raise TypeError(f"{name}: a string is needed, got {getattr(spec, name)!r}")
     for name in ("sm_preference", "shared_memory_configurations", "first_gpcs", "first_singletons"):

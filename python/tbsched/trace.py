@@ -21,6 +21,7 @@ from tbsched.sequence import Sequence, events_from_data, events_to_data
 TRACE_VERSION = 1
 Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
+StructuredArray = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,12 @@ class Placement:
         final_smid: int32 (blocks,), the same after all events; None where nobody recorded it.
         limiter: what refused the blocks that are -1 (``slots``, ``warps``, ``registers``,
             ``shared_memory``, ``configuration``, ``local_memory``, ``queue``, ``stream``); None
-            where nothing did or nobody knows.
-        start_ns, end_ns: int64 (blocks,), on the GPU's global timer; None for a prediction.
+            where nothing did or nobody knows. Of a timed sequence what the launch first waited
+            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``.
+        start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
+            on; None for a prediction of blocks that are held until released.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; None unless asked for.
+        hardware_queue: that the launch went through; None where nobody knows.
     """
 
     smid: Int32Array
@@ -58,6 +62,7 @@ class Placement:
     start_ns: Int64Array | None = None
     end_ns: Int64Array | None = None
     warp_slots: Int32Array | None = None
+    hardware_queue: int | None = None
 
     @property
     def placed(self) -> int:
@@ -92,7 +97,12 @@ class Trace:
         placements: one per launch.
         id: the trace's name in its file.
         extra: further keys of the file, kept when it is written again.
-        capacities: for a prediction, a function that computes each launch's :class:`Capacity`.
+        capacities: for a prediction of blocks that are held until released, a function that
+            computes each launch's :class:`Capacity`.
+        waits: for a prediction of a timed sequence, what its launches waited for: a structured
+            array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
+            from its issue until its last block is placed. ``cause`` is one of the words of
+            :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
     """
 
     sequence: Sequence
@@ -101,6 +111,7 @@ class Trace:
     id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     capacities: Callable[[], tuple[Capacity, ...]] | None = field(default=None, repr=False)
+    waits: StructuredArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         launches = self.sequence.launches
@@ -133,7 +144,59 @@ class Trace:
     def __iter__(self) -> Iterator[Placement]:
         return iter(self.placements)
 
+    @property
+    def timeline(self) -> StructuredArray:
+        """One row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
+
+        ``sm`` is -1, and the times mean nothing, for a block that never ran. There are no warp
+        slots in it: the model knows how many warps a processing block holds, not which slots.
+
+        Raises:
+            ValueError: nobody recorded when blocks ran.
+        """
+        from tbsched.timeline import timeline_of
+
+        return timeline_of(self)
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the start of the first block to the end of the last.
+
+        Raises:
+            ValueError: nobody recorded when blocks ran.
+        """
+        from tbsched.timeline import makespan_of
+
+        return makespan_of(self)
+
+    def concurrent(self, a: int, b: int) -> bool:
+        """Whether launches a and b overlapped in time.
+
+        A launch lasts from the start of its first block to the end of its last.
+
+        Raises:
+            ValueError: nobody recorded when blocks ran.
+        """
+        from tbsched.timeline import span
+
+        (a_begin, a_end), (b_begin, b_end) = span(self, a), span(self, b)
+        return max(a_begin, b_begin) < min(a_end, b_end)
+
+    def explain(self, launch: int) -> str:
+        """Why a launch waited, for how long, and what would have let it run, in words.
+
+        Raises:
+            ValueError: no such launch, or nobody recorded what launches waited for.
+        """
+        from tbsched.timeline import explain
+
+        return explain(self, launch)
+
     def __str__(self) -> str:
+        if self.sequence.timed:
+            from tbsched.timeline import timeline_text
+
+            return timeline_text(self)
         from tbsched.report import trace_text
 
         return trace_text(self)

@@ -20,9 +20,10 @@ import numpy as np
 import pytest
 
 from tbsched.compare import compare
+from tbsched.duration import Drawn
 from tbsched.fuzz.campaign import fuzz
 from tbsched.predict import predict
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
 from tbsched.spec import DeviceSpec, InitialState, Mechanisms, device
 from tbsched.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
 
@@ -90,7 +91,9 @@ def bad_launch(rng: random.Random, _: Path) -> Attempt:
     if field == "name":
         value = wrong_type(rng, str, None)
     elif field == "duration":
-        value = rng.choice([wrong_type(rng, float, None), -1, -0.1, float("nan"), 1e10, 2**70])
+        value = rng.choice(
+            [wrong_type(rng, float, None), -1, -0.1, float("nan"), 1e10, 2**70, (1.0, 2.0), (-1.0,)]
+        )
     else:
         optional = (None,) if field in ("carveout", "stream") else ()
         value = bad_number(rng, *LIMITS[field], *optional)
@@ -103,6 +106,26 @@ def bad_release(rng: random.Random, _: Path) -> Attempt:
     return lambda: Release(value), "Release.launch"
 
 
+def bad_cuda_event(rng: random.Random, _: Path) -> Attempt:
+    kind = rng.choice([RecordEvent, WaitEvent])
+    given = {"event": 0, "stream": 0}
+    field = rng.choice(list(given))
+    given[field] = bad_number(rng, 0, 2**31 - 1)
+    return lambda: kind(**given), field
+
+
+def bad_drawn(rng: random.Random, _: Path) -> Attempt:
+    given: dict[str, Any] = {"distribution": "uniform", "mean": 1.0, "spread": 0.5, "seed": 0}
+    field = rng.choice(list(given))
+    given[field] = {
+        "distribution": lambda: rng.choice([wrong_type(rng, str), "", "Uniform", "gamma"]),
+        "mean": lambda: rng.choice([wrong_type(rng, float), -1.0, 0, 1e10, float("inf")]),
+        "spread": lambda: rng.choice([wrong_type(rng, float), -1.0, 1.1, 1e10, float("nan")]),
+        "seed": lambda: bad_number(rng, 0, 2**63 - 1),
+    }[field]()
+    return lambda: Drawn(**given), field
+
+
 def bad_sequence(rng: random.Random, _: Path) -> Attempt:
     if rng.random() < 0.2:
         value = wrong_type(rng, list, tuple, set, np.ndarray)
@@ -110,7 +133,15 @@ def bad_sequence(rng: random.Random, _: Path) -> Attempt:
     events: list[Any] = list(GOOD)
     events.insert(
         rng.randrange(len(events) + 1),
-        rng.choice([wrong_type(rng), Release(rng.randrange(2, 10**6))]),
+        rng.choice(
+            [
+                wrong_type(rng),
+                Release(rng.randrange(2, 10**6)),
+                Launch(1, 32, 16, duration=rng.random()),
+                Launch(1, 32, 16, stream="legacy"),
+                RecordEvent(0, 0),
+            ]
+        ),
     )
     return lambda: Sequence(events), "Sequence.events["
 
@@ -165,7 +196,10 @@ def bad_spec(rng: random.Random, _: Path) -> Attempt:
 
 
 def bad_predict(rng: random.Random, _: Path) -> Attempt:
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
+    if kind == 5:
+        value = rng.choice([wrong_type(rng, float), -1, 1e10, float("nan"), 2**70, 1.0])
+        return lambda: predict(GOOD, "h200", launch_interval=value), "launch_interval"
     if kind == 0:
         value = wrong_type(rng, Sequence)
         return lambda: predict(value, "h200"), "sequence"
@@ -185,7 +219,6 @@ def bad_predict(rng: random.Random, _: Path) -> Attempt:
             ("shared_memory", Launch(1, 32, 16, rng.randrange(101377, 2**24))),
             ("registers", Launch(1, 1024, rng.randrange(65, 256))),
             ("cluster", Launch(16, 32, 16, cluster=rng.choice([2, 4, 8, 16]))),
-            ("duration", Launch(1, 32, 16, duration=rng.random())),
             ("blocks", Launch(rng.randrange(2**28 + 1, 2**31), 32, 16)),
         ]
     )
@@ -279,8 +312,10 @@ def bad_fuzz(rng: random.Random, _: Path) -> Attempt:
 
 
 SHARES: dict[Entry, int] = {
-    bad_launch: 18,
-    bad_release: 5,
+    bad_launch: 15,
+    bad_release: 3,
+    bad_cuda_event: 2,
+    bad_drawn: 3,
     bad_sequence: 8,
     bad_json: 18,
     bad_device: 8,

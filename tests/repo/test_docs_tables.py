@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads
 from tbsched.cases import cases
 from tbsched.launch_configs import Kernel, launch_configs
-from tbsched.predict import predict
+from tbsched.predict import launch_orders, predict
 from tbsched.report import launch_words
 from tbsched.sequence import Launch
 from tbsched.spec import PROVENANCES, ablations, device, devices
@@ -68,6 +69,11 @@ def ablations_table() -> str:
     return table(("suffix", "what changes"), ((f"`-{k}`", text) for k, text in ablations().items()))
 
 
+def orders_table() -> str:
+    rows = ((f"`{row.name}`", row.summary, row.source) for row in launch_orders())
+    return table(("launch order", "which launch is considered first", "source"), rows)
+
+
 def cases_table() -> str:
     header = ("case", "mechanism", "sequence", "placed before the next event", "differs for")
     rows = []
@@ -117,6 +123,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
     "papers.md": {"figure3": figure3_table, "gf100": gf100_table, "configs": configs_example},
+    "time.md": {"orders": orders_table},
 }
 
 
@@ -145,6 +152,16 @@ def test_tables_of_a_page_are_what_the_code_says(page: str) -> None:
 def test_generated_tables_have_a_row_for_every_device_and_ablation() -> None:
     assert devices_table().count("\n") == 2 + len(devices())
     assert ablations_table().count("\n") == 2 + len(ablations())
+
+
+def test_program_that_the_page_shows_runs() -> None:
+    text = (DOCS / "time.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    prediction = names["prediction"]
+    assert prediction.concurrent(1, 2)
+    assert prediction.waits["cause"].tolist() == ["stream", "event"]
 
 
 def test_device_file_that_the_page_shows_loads(tmp_path: Path) -> None:

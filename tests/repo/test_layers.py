@@ -13,18 +13,22 @@ from helpers import ROOT
 PACKAGE = ROOT / "python" / "tbsched"
 CPP = ROOT / "cpp"
 
-BASE = {"errors", "sequence", "spec", "trace"}
+BASE = {"duration", "errors", "sequence", "spec", "trace"}
 # What each module, or subpackage, may import of tbsched. "report" is imported by the traces and
-# diffs that print themselves, when they do.
+# diffs that print themselves, when they do, and "timeline" by traces that are asked about time.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "sequence": set(),
+    "checks": set(),
+    "duration": {"checks"},
+    "sequence": {"checks", "duration"},
     "spec": {"errors", "sequence"},
-    "trace": {"errors", "sequence", "report"},
-    "predict": {*BASE, "_core"},
+    "trace": {"errors", "sequence", "report", "timeline"},
+    "predict": {*BASE, "checks", "_core"},
     "observe": {*BASE, "_launcher"},
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare", "launch_configs"},
+    "timeline": {*BASE, "report"},
+    "advice": {*BASE, "checks", "predict", "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
     "export": BASE,
@@ -35,7 +39,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
-LAZILY = {("trace", "report"), ("compare", "report"), ("launch_configs", "report")}
+LAZILY = {
+    *((name, "report") for name in ("advice", "trace", "compare", "launch_configs")),
+    ("trace", "timeline"),
+}
 # The package itself, and the command line, see everything.
 SEE_ALL = {"__init__", "__main__", "cli"}
 

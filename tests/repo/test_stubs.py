@@ -23,7 +23,12 @@ RETURNS = {
     "predict": "list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]",
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
+    "launch_orders": "list[tuple[str, str, str]]",
+    "predict_timeline": (
+        "tuple[npt.NDArray[np.void], npt.NDArray[np.void], npt.NDArray[np.int32]]"
+    ),
 }
+CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Sequence as _Sequence
@@ -37,6 +42,11 @@ def plain(annotation: str) -> str:
     """pybind11's annotation, which differs between its versions, as a user would write it."""
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
+    text = re.sub(
+        r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[numpy\.int64\]), .*\]",
+        "npt.NDArray[np.int64]",
+        text,
+    )
     text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
     return re.sub(r"\bSequence\[", "_Sequence[", text)
 
@@ -71,6 +81,7 @@ def definition(docstring: str | None, indent: str) -> str:
 def stub_of(module: ModuleType) -> str:
     text = HEADER
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    text += "\n" + "".join(f"{name}: {kind}\n" for name, kind in CONSTANTS.items())
     for name, value in sorted(members.items()):
         if isinstance(value, type):
             text += f"\nclass {name}:\n"

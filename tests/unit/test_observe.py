@@ -318,6 +318,18 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
 
 
 @pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (tb.Launch(1, 32, 16, duration=1.0), r"Launch\.duration: 1\.0 must be None"),
+        (tb.RecordEvent(0, 0), r"RecordEvent and WaitEvent need launches with durations"),
+    ],
+)
+def test_timed_sequence_is_refused(gpu: Gpu, item: tb.Launch, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gpu.observe(tb.Sequence([item]))
+
+
+@pytest.mark.parametrize(
     ("launch", "message"),
     [
         (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 12\.\.255"),
@@ -325,7 +337,6 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
         (tb.Launch(1, 32, 16, shared_memory=232449), r"shared_memory: 232449 .* 0\.\.232448"),
         (tb.Launch(1, 32, 16, priority=-6), r"Launch\.priority: -6 is outside -5\.\.0"),
         (tb.Launch(16, 32, 16, cluster=16), r"cluster of 16 such blocks"),
-        (tb.Launch(1, 32, 16, duration=1.0), r"Launch\.duration: 1\.0 must be None"),
         (tb.Launch(2**30, 32, 16), r"Launch\.blocks: 1073741825 in the whole sequence"),
     ],
 )

@@ -8,7 +8,7 @@ from helpers import final, gpu, launch, released, run, smids
 from tbsched.sequence import Event
 
 ONE = gpu()  # 16 slots
-FREE = gpu(head_of_line=False)
+FREE = gpu(launch_order="pass_by")
 
 
 def test_launch_that_does_not_fit_is_placed_as_far_as_there_is_room() -> None:

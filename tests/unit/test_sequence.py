@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbsched.sequence import MAX_BLOCKS, Launch, Release, Sequence
+from tbsched.duration import Drawn
+from tbsched.sequence import (
+    LEGACY_STREAM,
+    MAX_BLOCKS,
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 
 FULL = Launch(
     blocks=12,
@@ -21,10 +31,18 @@ FULL = Launch(
     cluster=4,
     stream=3,
     priority=-2,
-    duration=0.5,
     name="k",
 )
 SEQUENCE = Sequence([Launch(66, 512, 32), FULL, Release(0), Launch(1, 1, 1)])
+TIMED = Sequence(
+    [
+        Launch(1, 32, 16, stream=1, duration=0.5),
+        RecordEvent(3, 1),
+        WaitEvent(3, LEGACY_STREAM),
+        Launch(2, 32, 16, stream=LEGACY_STREAM, duration=(0.0, 1e9)),
+        Launch(5, 32, 16, duration=Drawn("lognormal", 1e-3, spread=1e-4, seed=7)),
+    ]
+)
 
 LIMITS = {
     "blocks": (1, MAX_BLOCKS),
@@ -141,10 +159,11 @@ def test_slice_that_leaves_a_release_without_its_launch_is_refused() -> None:
         SEQUENCE[2:]
 
 
-def test_sequence_can_be_read_back_from_json_repr_and_pickle() -> None:
-    assert Sequence.from_json(SEQUENCE.to_json()) == SEQUENCE
-    assert eval(repr(SEQUENCE)) == SEQUENCE
-    assert pickle.loads(pickle.dumps(SEQUENCE)) == SEQUENCE
+@pytest.mark.parametrize("sequence", [SEQUENCE, TIMED], ids=["held", "timed"])
+def test_sequence_can_be_read_back_from_json_repr_and_pickle(sequence: Sequence) -> None:
+    assert Sequence.from_json(sequence.to_json()) == sequence
+    assert eval(repr(sequence)) == sequence
+    assert pickle.loads(pickle.dumps(sequence)) == sequence
 
 
 def test_json_spells_out_the_usual_fields_and_leaves_out_other_defaults() -> None:
@@ -181,6 +200,12 @@ def test_json_keys_that_nobody_knows_are_ignored() -> None:
         ('[{"launch":{"blocks":"1","threads":1,"registers":1}}]', r"blocks: an integer"),
         ('[{"release":0}]', "only 0 launches"),
         ('[{"release":null}]', r"Release\.launch"),
+        ('[{"record_event":1}]', r"events\[0\]\.record_event: an object"),
+        ('[{"wait_event":{"event":0}}]', r"events\[0\]\.wait_event: stream is missing"),
+        (
+            '[{"launch":{"blocks":1,"threads":1,"registers":1,"duration":{"mean":1}}}]',
+            r"events\[0\]\.launch\.duration: distribution is missing",
+        ),
     ],
 )
 def test_json_that_is_no_sequence_is_refused_with_the_field(text: str, message: str) -> None:
@@ -197,3 +222,41 @@ def test_repr_shows_what_is_not_the_default() -> None:
     assert repr(Launch(1, 2, 3)) == "Launch(blocks=1, threads=2, registers=3)"
     assert repr(Launch(1, 2, 3, priority=-1)).endswith("registers=3, priority=-1)")
     assert repr(Sequence()) == "Sequence([])"
+
+
+@pytest.mark.parametrize("item", [RecordEvent(0, 0), WaitEvent(0, 0), TIMED[0]])
+def test_sequence_with_a_duration_or_a_cuda_event_is_timed(item: Event) -> None:
+    assert not SEQUENCE.timed
+    assert not Sequence().timed
+    assert Sequence([item]).timed
+
+
+@pytest.mark.parametrize("timed", [RecordEvent(0, 0), WaitEvent(0, 0), TIMED[0]])
+@pytest.mark.parametrize("held", [Launch(1, 1, 1), Release(0)])
+def test_launches_that_end_by_themselves_and_such_that_are_held_do_not_mix(
+    timed: Event, held: Event
+) -> None:
+    with pytest.raises(ValueError, match=r"Sequence\.events\[1\]: .*durations"):
+        Sequence([timed, held])
+    with pytest.raises(ValueError, match=r"Sequence\.events\[0\]: .*durations"):
+        Sequence([held, timed])
+
+
+def test_legacy_stream_needs_durations() -> None:
+    legacy = Launch(1, 32, 16, stream="legacy", duration=1.0)
+    assert Sequence([legacy]).launches[0].stream == LEGACY_STREAM
+    with pytest.raises(ValueError, match=r"Sequence\.events\[0\]: Launch\.stream: 'legacy' needs"):
+        Sequence([Launch(1, 32, 16, stream="legacy")])
+
+
+@pytest.mark.parametrize("kind", [RecordEvent, WaitEvent])
+@pytest.mark.parametrize("field", ["event", "stream"])
+def test_cuda_event_at_its_limit_passes_and_one_beyond_is_refused(
+    kind: type[RecordEvent | WaitEvent], field: str
+) -> None:
+    given: dict[str, Any] = {"event": 1, "stream": 1}
+    for value in (0, 2**31 - 1):
+        assert getattr(kind(**{**given, field: value}), field) == value
+    for value in (-1, 2**31):
+        with pytest.raises(ValueError, match=rf"{kind.__name__}\.{field}: {value} is outside"):
+            kind(**{**given, field: value})

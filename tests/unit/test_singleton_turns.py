@@ -1,7 +1,7 @@
 """Which TPC of no GPC a cluster of 2 begins at, after launches of single blocks.
 
-Each row was seen on an H200 (traces h200/spointer, mixlong, mixshort, clusters_long): where a cluster
-of 2 would have begun, a launch of single blocks, and where a cluster of 2 began after it.
+Each row was seen on an H200 (traces h200/spointer, mixlong, mixshort, clusters_long): where a
+cluster of 2 would have begun, a launch of single blocks, and where a cluster of 2 began after it.
 """
 
 from __future__ import annotations

@@ -95,6 +95,8 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
             seen += 1
             if seen != launch:
                 events.append(event)
+        elif not isinstance(event, Release):
+            events.append(event)
         elif event.launch != launch:
             events.append(Release(event.launch - (event.launch > launch)))
     return Sequence(events)

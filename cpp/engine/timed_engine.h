@@ -1,0 +1,77 @@
+// Runs a program whose blocks end by themselves: from one instant at which something happens to the
+// next.
+//
+// At each instant, in this order:
+//   1. Blocks that end then leave, in the order in which they were placed.
+//   2. The host issues what is due.
+//   3. Hardware queues pass events on, and launches while there is room for another grid.
+//   4. Blocks of the launches that wait for room are placed, in the device's order of launches.
+// Blocks that run for no time at all then leave, at the same instant, and all begins anew.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "engine/block_scheduler.h"
+#include "engine/streams.h"
+#include "model/device_spec.h"
+#include "model/sequence.h"
+#include "model/timeline.h"
+#include "policy/policy.h"
+
+namespace tbsched {
+
+class TimedEngine {
+ public:
+  // The host issues a launch every `launch_interval_ns`, the first at once; events take no time.
+  TimedEngine(const DeviceSpec& spec, const PolicyRow& policy, InitialState state,
+              int64_t launch_interval_ns);
+
+  // Throws std::invalid_argument for a launch that can never fit or has no duration, for a release,
+  // and where time overflows.
+  Timeline run(const Sequence& sequence) &&;
+
+ private:
+  struct Kernel {
+    const Launch* launch;
+    size_t first_row;               // of its blocks in the timeline
+    int32_t unfinished;             // blocks that have not left
+    Refusal cause = Refusal::none;  // what its blocks wait for, since when
+    int32_t behind = -1;
+    int64_t since_ns = 0;
+  };
+  struct Resident {
+    int64_t end_ns;
+    int64_t serial;  // in the order of placing
+    int32_t launch;
+    Footprint footprint;
+
+    // The first to end is at the top of a heap.
+    bool operator<(const Resident& other) const {
+      return end_ns != other.end_ns ? end_ns > other.end_ns : serial > other.serial;
+    }
+  };
+
+  void add(const Sequence& sequence);
+  int64_t next_instant(const Sequence& sequence) const;
+  int64_t due_ns() const;
+  void leave(int64_t now);
+  void issue(const Sequence& sequence, int64_t now);
+  void admit(int64_t now);
+  void placed(const BlockScheduler::Placed& placed, int64_t now);
+  void waits(int32_t launch, Refusal cause, int32_t behind, int64_t now);
+
+  BlockScheduler scheduler_;
+  Streams streams_;
+  int32_t grids_left_;
+  int64_t launch_interval_ns_;
+  size_t next_event_ = 0;
+  int64_t launches_issued_ = 0;
+  int64_t serial_ = 0;
+  std::vector<Kernel> kernels_;
+  std::priority_queue<Resident> resident_;
+  Timeline timeline_;
+};
+
+}  // namespace tbsched

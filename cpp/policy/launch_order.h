@@ -1,0 +1,22 @@
+// Which of the launches that wait for room is considered first, and whether one that does not fit
+// holds up those behind it. Launches of equal rank keep the order in which they came.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tbsched {
+
+struct LaunchOrder {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  bool by_priority;   // the more urgent launch first
+  bool head_of_line;  // a launch that does not fit whole holds up all behind it
+};
+
+std::span<const LaunchOrder> launch_order_table();
+// Throws std::invalid_argument where there is no such row.
+const LaunchOrder& launch_order_named(std::string_view name);
+
+}  // namespace tbsched

@@ -1,0 +1,38 @@
+"""Values that users give, checked; the messages name the field, the value and the limit."""
+
+from __future__ import annotations
+
+import operator
+from typing import SupportsIndex, cast
+
+MAX_SECONDS = 1e9
+
+
+def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
+    """A whole number within ``low..high`` as a plain int.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.field``.
+    """
+    if isinstance(value, bool):
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}")
+    try:
+        number = operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{owner}.{field}: {number} is outside {low}..{high}")
+    return number
+
+
+def seconds(owner: str, field: str, value: object) -> float:
+    """Seconds within ``0..MAX_SECONDS`` as a plain float.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.field``.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{owner}.{field}: seconds are needed, got {value!r}")
+    if not 0 <= value <= MAX_SECONDS:
+        raise ValueError(f"{owner}.{field}: {value!r} is outside 0..1e9 seconds")
+    return float(value)
