@@ -116,7 +116,8 @@ PYBIND11_MODULE(_core, module) {
                        const bool shared_memory_configuration, const bool configuration_per_tpc,
                        const bool configuration_headroom,
                        const bool explicit_carveout_is_upper_bound,
-                       const bool local_memory_configuration) {
+                       const bool local_memory_configuration, const bool clusters_seek_idle_sms,
+                       const bool clusters_take_whole_tpcs) {
              return Mechanisms{.strict_round_robin = strict_round_robin,
                                .warp_skip = warp_skip,
                                .registers = layout_named(registers),
@@ -125,20 +126,23 @@ PYBIND11_MODULE(_core, module) {
                                .configuration_per_tpc = configuration_per_tpc,
                                .configuration_headroom = configuration_headroom,
                                .explicit_carveout_is_upper_bound = explicit_carveout_is_upper_bound,
-                               .local_memory_configuration = local_memory_configuration};
+                               .local_memory_configuration = local_memory_configuration,
+                               .clusters_seek_idle_sms = clusters_seek_idle_sms,
+                               .clusters_take_whole_tpcs = clusters_take_whole_tpcs};
            }),
            py::kw_only(), py::arg("strict_round_robin"), py::arg("warp_skip"), py::arg("registers"),
            py::arg("shared_memory"), py::arg("shared_memory_configuration"),
            py::arg("configuration_per_tpc"), py::arg("configuration_headroom"),
-           py::arg("explicit_carveout_is_upper_bound"), py::arg("local_memory_configuration"));
+           py::arg("explicit_carveout_is_upper_bound"), py::arg("local_memory_configuration"),
+           py::arg("clusters_seek_idle_sms"), py::arg("clusters_take_whole_tpcs"));
 
   py::class_<DeviceSpec>(module, "DeviceSpec")
       .def(py::init([](std::string name, std::vector<int32_t> tpc_of_sm,
                        std::vector<int32_t> gpc_of_sm, std::vector<int32_t> sm_preference,
                        const int32_t processing_blocks, const int32_t blocks_per_sm,
-                       const int32_t warps_per_sm, const int32_t registers_per_sm,
-                       const int32_t register_unit, const int32_t shared_memory_unit,
-                       const int32_t shared_memory_reserve,
+                       const int32_t cluster_blocks_per_sm, const int32_t warps_per_sm,
+                       const int32_t registers_per_sm, const int32_t register_unit,
+                       const int32_t shared_memory_unit, const int32_t shared_memory_reserve,
                        std::vector<int32_t> shared_memory_configurations,
                        const int32_t local_memory_initial, const Mechanisms& mechanisms,
                        std::string launch_order, const int32_t hardware_queues,
@@ -148,6 +152,7 @@ PYBIND11_MODULE(_core, module) {
                  .topology = {std::move(tpc_of_sm), std::move(gpc_of_sm), std::move(sm_preference)},
                  .processing_blocks = processing_blocks,
                  .blocks_per_sm = blocks_per_sm,
+                 .cluster_blocks_per_sm = cluster_blocks_per_sm,
                  .warps_per_sm = warps_per_sm,
                  .registers_per_sm = registers_per_sm,
                  .register_unit = register_unit,
@@ -162,11 +167,11 @@ PYBIND11_MODULE(_core, module) {
            }),
            py::kw_only(), py::arg("name"), py::arg("tpc_of_sm"), py::arg("gpc_of_sm"),
            py::arg("sm_preference"), py::arg("processing_blocks"), py::arg("blocks_per_sm"),
-           py::arg("warps_per_sm"), py::arg("registers_per_sm"), py::arg("register_unit"),
-           py::arg("shared_memory_unit"), py::arg("shared_memory_reserve"),
-           py::arg("shared_memory_configurations"), py::arg("local_memory_initial"),
-           py::arg("mechanisms"), py::arg("launch_order"), py::arg("hardware_queues"),
-           py::arg("resident_grids"));
+           py::arg("cluster_blocks_per_sm"), py::arg("warps_per_sm"), py::arg("registers_per_sm"),
+           py::arg("register_unit"), py::arg("shared_memory_unit"),
+           py::arg("shared_memory_reserve"), py::arg("shared_memory_configurations"),
+           py::arg("local_memory_initial"), py::arg("mechanisms"), py::arg("launch_order"),
+           py::arg("hardware_queues"), py::arg("resident_grids"));
 
   py::class_<InitialState>(module, "InitialState")
       .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));

@@ -40,7 +40,12 @@ int32_t BlockScheduler::add(const Launch& launch) {
     refuse(who + "one block is more than an empty SM of " + spec.name +
            " holds: " + std::string(name(room.limiter)));
   }
-  launches_.push_back({.demand = demand, .blocks = launch.blocks, .priority = launch.priority});
+  launches_.push_back({
+      .demand = demand,
+      .blocks = launch.blocks,
+      .priority = launch.priority,
+      .in_gpcs_only = launch.cluster > 1 && !fits_a_singleton(spec.topology, launch.cluster),
+  });
   return index;
 }
 
@@ -65,8 +70,11 @@ void BlockScheduler::enqueue(const int32_t launch) {
   waiting_.insert(std::ranges::upper_bound(waiting_, rank(launch), {}, rank), launch);
 }
 
+// A launch that does not fit holds up those behind it: all of them, or, where it is one of clusters
+// that no singleton TPC can take, only in the GPCs.
 void BlockScheduler::place(const Hooks& hooks) {
   int32_t in_the_way = -1;
+  int32_t holds_gpcs = -1;
   for (const int32_t launch : waiting_) {
     Refusal refusal = hooks.gate(launch);
     int32_t behind = -1;
@@ -75,10 +83,15 @@ void BlockScheduler::place(const Hooks& hooks) {
       behind = in_the_way;
     } else if (refusal == Refusal::none) {
       refusal = try_to_place(launch, hooks);
-      if (refusal != Refusal::none && order_.head_of_line) in_the_way = launch;
+      if (refusal == Refusal::queue) behind = holds_gpcs;
+      if (refusal != Refusal::none && order_.head_of_line) {
+        (launches_[launch].in_gpcs_only ? holds_gpcs : in_the_way) = launch;
+        gpu_.hold_gpcs(holds_gpcs >= 0);
+      }
     }
     if (refusal != Refusal::none) hooks.refused(launch, refusal, behind);
   }
+  gpu_.hold_gpcs(false);
   std::erase_if(waiting_, [&](const int32_t launch) { return placed_whole(launch); });
 }
 

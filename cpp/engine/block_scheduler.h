@@ -59,6 +59,7 @@ class BlockScheduler {
     Demand demand;
     int32_t blocks;
     int32_t priority;
+    bool in_gpcs_only;  // clusters that no singleton TPC takes
     int32_t placed = 0;
 
     int32_t waiting() const { return blocks - placed; }

@@ -29,13 +29,16 @@ struct Mechanisms {
   bool explicit_carveout_is_upper_bound =
       false;  // an SM configured larger than an explicit carveout refuses
   bool local_memory_configuration = true;
+  bool clusters_seek_idle_sms = true;    // an idle SM comes before one with as much room
+  bool clusters_take_whole_tpcs = true;  // as far as the size of the cluster allows
 };
 
 struct DeviceSpec {
   std::string name;
   Topology topology;
-  int32_t processing_blocks = 4;  // per SM
-  int32_t blocks_per_sm = 32;     // slots
+  int32_t processing_blocks = 4;       // per SM
+  int32_t blocks_per_sm = 32;          // slots
+  int32_t cluster_blocks_per_sm = 32;  // how many of the slots blocks of clusters may have
   int32_t warps_per_sm = 64;
   int32_t registers_per_sm = 65536;  // 32-bit
   int32_t register_unit = 256;       // registers, allocated per warp

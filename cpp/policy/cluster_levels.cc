@@ -16,7 +16,7 @@ ClusterPasses fill_cluster_levels(const std::vector<ClusterDomain>& domains, con
   };
 
   ClusterPasses passes;
-  ClusterRoom level{true, kClusterBlocksPerSm};
+  ClusterRoom level{true, gpu.spec().cluster_blocks_per_sm};
   for (int32_t left = clusters; left > 0;) {
     level = std::min(level, room(*std::ranges::max_element(fits, {}, room)));
     if (level.blocks == 0) break;

@@ -19,7 +19,8 @@ struct Candidate {
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
   // Where one block is all that an SM holds, an SM with room is as good as idle.
-  return {blocks > 0 && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
+  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms;
+  return {blocks > 0 && seeks_idle && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
 }
 
 std::vector<std::vector<Candidate>> candidates(const ClusterDomain& domain, const Demand& demand,
@@ -116,12 +117,20 @@ int32_t largest_cluster(const Topology& topology) {
   return std::ranges::max_element(domains, {}, &ClusterDomain::sms)->sms();
 }
 
+bool fits_a_singleton(const Topology& topology, const int32_t cluster) {
+  return std::ranges::any_of(cluster_domains(topology), [&](const ClusterDomain& domain) {
+    return domain.gpc < 0 && domain.sms() >= cluster;
+  });
+}
+
 std::optional<ClusterFit> fit_cluster(const ClusterDomain& domain, const Demand& demand,
                                       const GpuState& gpu) {
   if (domain.sms() < demand.cluster) return std::nullopt;
   const auto tpcs = candidates(domain, demand, gpu);
   const auto wanted = static_cast<size_t>(demand.cluster);
-  return demand.blocks_at_target == 1 ? first_free(tpcs, wanted) : whole_tpcs_first(tpcs, wanted);
+  const bool whole_tpcs =
+      gpu.spec().mechanisms.clusters_take_whole_tpcs && demand.blocks_at_target > 1;
+  return whole_tpcs ? whole_tpcs_first(tpcs, wanted) : first_free(tpcs, wanted);
 }
 
 }  // namespace tbsched

@@ -15,10 +15,6 @@
 
 namespace tbsched {
 
-// How many blocks of clusters an SM holds at most, of all launches together. Measured:
-// traces h200/clusters, where the ninth waits beside room for more.
-inline constexpr int32_t kClusterBlocksPerSm = 8;
-
 // SMs that a cluster can spread over, by TPC.
 struct ClusterDomain {
   int32_t gpc;  // -1: a TPC of no GPC
@@ -32,6 +28,9 @@ std::vector<ClusterDomain> cluster_domains(const Topology& topology);
 
 // The blocks of the largest cluster that an idle GPU takes.
 int32_t largest_cluster(const Topology& topology);
+
+// Whether a TPC of no GPC takes a cluster of this size.
+bool fits_a_singleton(const Topology& topology, int32_t cluster);
 
 // How good an SM is for a block of a cluster. An idle SM comes before any other.
 struct ClusterRoom {
@@ -50,7 +49,7 @@ struct ClusterFit {
 //
 // Whole TPCs, those with the most room on their worse SM first, and for what is left over of an odd
 // cluster the single SM with the most room, rather one whose neighbour has less. Launches of which
-// an SM holds a single block at most take the first free SMs, whatever their TPCs.
+// an idle SM holds a single block take the first free SMs, whatever their TPCs.
 std::optional<ClusterFit> fit_cluster(const ClusterDomain& domain, const Demand& demand,
                                       const GpuState& gpu);
 

@@ -11,6 +11,7 @@ GpuState::GpuState(const DeviceSpec& spec)
       local_memory_(spec) {}
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
+  if (gpcs_held_ && spec_.topology.gpc_of_sm[sm] >= 0) return {0, Refusal::queue};
   if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
   return sms_[sm].room(demand, configuration_.configured(sm, demand));
 }

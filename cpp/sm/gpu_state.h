@@ -24,6 +24,9 @@ class GpuState {
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
+  // While the GPCs are held for a launch that waits for them, their SMs have no room for others.
+  void hold_gpcs(const bool held) { gpcs_held_ = held; }
+
   // How many blocks of this demand the SM has room for, and what binds that number.
   Room room(int32_t sm, const Demand& demand) const;
 
@@ -36,6 +39,7 @@ class GpuState {
   std::vector<SmState> sms_;
   SharedMemoryConfiguration configuration_;
   LocalMemoryConfiguration local_memory_;
+  bool gpcs_held_ = false;
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
 };

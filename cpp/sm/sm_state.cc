@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "sm/clusters.h"
-
 namespace tbsched {
 
 SmState::SmState(const DeviceSpec& spec)
     : free_slots_(spec.blocks_per_sm),
-      free_cluster_slots_(kClusterBlocksPerSm),
+      free_cluster_slots_(spec.cluster_blocks_per_sm),
       processing_blocks_(spec),
       shared_memory_(spec.mechanisms.shared_memory) {}
 

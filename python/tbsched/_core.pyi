@@ -17,6 +17,7 @@ class DeviceSpec:
         sm_preference: _Sequence[int],
         processing_blocks: int,
         blocks_per_sm: int,
+        cluster_blocks_per_sm: int,
         warps_per_sm: int,
         registers_per_sm: int,
         register_unit: int,
@@ -46,6 +47,8 @@ class Mechanisms:
         configuration_headroom: bool,
         explicit_carveout_is_upper_bound: bool,
         local_memory_configuration: bool,
+        clusters_seek_idle_sms: bool,
+        clusters_take_whole_tpcs: bool,
     ) -> None: ...
 
 class Sequence:

@@ -41,12 +41,15 @@ def cpp_header(spec: DeviceSpec) -> str:
         "configuration_headroom": _flag(switches.configuration_headroom),
         "explicit_carveout_is_upper_bound": _flag(switches.explicit_carveout_is_upper_bound),
         "local_memory_configuration": _flag(switches.local_memory_configuration),
+        "clusters_seek_idle_sms": _flag(switches.clusters_seek_idle_sms),
+        "clusters_take_whole_tpcs": _flag(switches.clusters_take_whole_tpcs),
     }
     members = {
         "name": _string(spec.name),
         "topology": _braces(topology, 10),
         "processing_blocks": str(spec.processing_blocks),
         "blocks_per_sm": str(spec.blocks_per_sm),
+        "cluster_blocks_per_sm": str(spec.cluster_blocks_per_sm),
         "warps_per_sm": str(spec.warps_per_sm),
         "registers_per_sm": str(spec.registers_per_sm),
         "register_unit": str(spec.register_unit),

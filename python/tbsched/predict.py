@@ -179,6 +179,7 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
         sm_preference=list(spec.sm_preference),
         processing_blocks=spec.processing_blocks,
         blocks_per_sm=spec.blocks_per_sm,
+        cluster_blocks_per_sm=spec.cluster_blocks_per_sm,
         warps_per_sm=spec.warps_per_sm,
         registers_per_sm=spec.registers_per_sm,
         register_unit=spec.register_unit,

@@ -57,6 +57,8 @@ class Mechanisms:
         explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks
             for refuses the block.
         local_memory_configuration: a larger local memory waits for an idle GPU.
+        clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
+        clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
     """
 
     strict_round_robin: bool
@@ -68,6 +70,8 @@ class Mechanisms:
     configuration_headroom: bool
     explicit_carveout_is_upper_bound: bool
     local_memory_configuration: bool
+    clusters_seek_idle_sms: bool
+    clusters_take_whole_tpcs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class DeviceSpec:
         gpcs: the TPCs of each GPC; TPCs of no GPC ("singletons") are in none; empty if unknown.
         sm_preference: all SMs, the preferred first among equally suitable ones.
         processing_blocks, blocks_per_sm, warps_per_sm, registers_per_sm: per SM.
+        cluster_blocks_per_sm: how many blocks of clusters an SM holds at most.
         threads_per_block, registers_per_thread, max_cluster: the runtime's limits.
         register_unit: registers, allocated per warp.
         shared_memory_unit, shared_memory_reserve: allocation unit, and the runtime's own per block.
@@ -107,6 +112,7 @@ class DeviceSpec:
     sm_preference: tuple[int, ...]
     processing_blocks: int
     blocks_per_sm: int
+    cluster_blocks_per_sm: int
     warps_per_sm: int
     registers_per_sm: int
     threads_per_block: int
@@ -332,6 +338,7 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "topology.sm_preference": _ranges,
     "limits.processing_blocks": _whole,
     "limits.blocks_per_sm": _whole,
+    "limits.cluster_blocks_per_sm": _whole,
     "limits.warps_per_sm": _whole,
     "limits.registers_per_sm": _whole,
     "limits.threads_per_block": _whole,
@@ -352,6 +359,8 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "mechanisms.configuration_headroom": _flag,
     "mechanisms.explicit_carveout_is_upper_bound": _flag,
     "mechanisms.local_memory_configuration": _flag,
+    "mechanisms.clusters_seek_idle_sms": _flag,
+    "mechanisms.clusters_take_whole_tpcs": _flag,
     "scheduler.policy": _text,
     "scheduler.launch_order": _text,
     "scheduler.hardware_queues": _whole,
@@ -441,6 +450,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "sms_per_tpc": (1, 64),
     "processing_blocks": (1, 4),
     "blocks_per_sm": (1, 1024),
+    "cluster_blocks_per_sm": (1, 1024),
     "warps_per_sm": (1, 1024),
     "registers_per_sm": (1, 2**24),
     "threads_per_block": (1, 1024),

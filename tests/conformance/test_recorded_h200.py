@@ -163,18 +163,21 @@ def test_order_of_the_paper_s_gpu_explains_next_to_nothing(name: str) -> None:
 RANDOM = {"rw", "rr", "rs", "rall", "rrel", "rcarve", "carve"}
 # Each ablation of the h200, and the traces of which it explains less.
 COSTS = {
-    "no-warp-skip": RANDOM,
-    "free-warps": RANDOM,
-    "no-processing-blocks": RANDOM,
-    "contiguous-registers": {"rrel", "carve"},
-    "contiguous-shared-memory": {"rrel", "contiguity"},
+    "no-warp-skip": {*RANDOM, "cl", "clusters"},
+    "free-warps": {*RANDOM, "cl", "clusters"},
+    "no-processing-blocks": {*RANDOM, "cl", "clusters"},
+    "contiguous-registers": {"rrel", "carve", "clusters"},
+    "contiguous-shared-memory": {"rrel", "contiguity", "clusters"},
     "pooled-shared-memory": {"contiguity"},
     "configuration-per-tpc": {"rcarve", "carve"},
     "no-configuration-headroom": set(CARVEOUTS),
     "no-configuration": set(CARVEOUTS),
-    "paper-order": {*RANDOM, *CARVEOUTS, "ptr"},  # contiguity fills all SMs alike
+    "paper-order": {*RANDOM, *CARVEOUTS, "ptr", "cl", "clusters"},  # contiguity fills all SMs alike
     "no-local-memory": set(),  # none is used
-    "no-head-of-line": set(),  # each sequence ends with the first launch that waits
+    "no-head-of-line": set(),  # each of these sequences ends with the first launch that waits
+    "no-cluster-slots": {"cl", "clusters"},
+    "clusters-anywhere": {"cl", "clusters"},
+    "clusters-in-halves": {"cl", "clusters"},
 }
 
 
@@ -186,10 +189,28 @@ def test_costs_of_every_ablation_are_known() -> None:
 def test_removing_a_mechanism_costs_launches_where_it_matters_and_none_elsewhere(
     ablation: str, names: set[str]
 ) -> None:
-    known = (*EXPLAINED, *CARVEOUTS, "contiguity")
+    known = (*EXPLAINED, *CARVEOUTS, "contiguity", "cl", "clusters")
     found = {name: score(name, f"h200-{ablation}").occupancy for name in known}
     assert {name for name in known if found[name] < score(name).occupancy} == names
     assert all(found[name] <= score(name).occupancy for name in known)
+
+
+def agrees_past_refusals(trace: Trace, spec: str) -> bool:
+    diff = compare(predict(trace.sequence, spec), trace)
+    return all(launch.occupancy for launch in diff.launches)
+
+
+def test_what_follows_a_launch_that_waits_is_explained_where_it_repeats() -> None:
+    """284 sequences, run three times each; 24 did not put the same blocks on the same SMs.
+
+    Four of the others differ: after a release, launches find room while blocks leave one by one.
+    """
+    repeat = [trace for trace in recorded("waits") if not trace.extra.get("unstable")]
+    assert len(repeat) == 264
+    misses = [trace.id for trace in repeat if not agrees_past_refusals(trace, "h200")]
+    assert misses == ["waits_34", "waits_86", "waits_239", "waits_256"]
+    passed = [trace for trace in repeat if agrees_past_refusals(trace, "h200-no-head-of-line")]
+    assert len(passed) < len(repeat) - 4
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "pooled"])

@@ -179,3 +179,30 @@ def test_tpcs_of_no_gpc_take_turns_of_their_own_for_clusters_of_two() -> None:
     # Two of them have had their turn, so the other two are first.
     later = placed(clusters(2, 2), clusters(4, 2))
     assert later[:2] == [[128, 129], [130, 131]]
+
+
+def test_waiting_clusters_that_need_a_gpc_hold_up_the_gpcs_alone() -> None:
+    """Trace h200/waits: 49 launches behind such clusters went to the TPCs of no GPC, none elsewhere."""
+    half = launch(132, warps=32, carveout=100)
+    quarters = clusters(30, 4, warps=17)  # no room for a second
+    *_, waits, behind = run(H200, half, quarters, quarters, launch(264))
+    assert waits.placed == 0
+    assert waits.limiter == "warps"
+    assert set(behind.smid[behind.smid >= 0].tolist()) == set(range(124, 132))
+    assert behind.limiter == "queue"
+
+
+def test_waiting_clusters_of_two_hold_up_everything() -> None:
+    pairs = clusters(66, 2, warps=17)
+    *_, waits, behind = run(H200, launch(132, warps=32), pairs, pairs, launch(1))
+    assert waits.placed == behind.placed == 0
+
+
+def test_where_one_block_fills_the_configuration_that_it_sets_the_first_free_sms_are_taken() -> (
+    None
+):
+    """Trace h200/mixrandom, s77_475: two blocks of 114 KB fit 228 KB, but only one the 132 KB asked for."""
+    held = launch(9)  # on the SMs of no GPC, and on SM 0
+    one = clusters(1, 4, shared_memory=115712, carveout=25)
+    two = clusters(1, 4, shared_memory=115712, carveout=100)
+    assert placed(held, one) != placed(held, two)
