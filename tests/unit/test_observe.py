@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tbsched as tb
+from helpers import Fake
 from tbsched.observe import Gpu
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
-ROOT = Path(__file__).resolve().parents[2]
 SMS = 4
 
 
@@ -42,62 +39,9 @@ def run_python(code: str, fake: Path, **environment: str) -> subprocess.Complete
     )
 
 
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fake driver, compiled."""
-    compiler = shutil.which("c++")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if compiler is None or nvcc is None:
-        pytest.skip("no C++ compiler or no CUDA toolkit")
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    include = Path(nvcc).resolve().parents[1] / "include"
-    source = ROOT / "tests" / "fake_driver" / "fake_driver.cc"
-    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread"]
-    includes = [f"-I{ROOT / 'cpp'}", f"-I{include}"]
-    subprocess.run([compiler, *flags, *includes, "-o", library, source], check=True)
-    return library
-
-
-class Fake:
-    """The running fake driver's settings and counters."""
-
-    def __init__(self, library: Path) -> None:
-        self._library = ctypes.CDLL(str(library))
-        self._library.fake_get.restype = ctypes.c_int64
-
-    def __getitem__(self, key: str) -> int:
-        return int(self._library.fake_get(key.encode()))
-
-    def __setitem__(self, key: str, value: int) -> None:
-        self._library.fake_set(key.encode(), ctypes.c_int64(value))
-
-
-@pytest.fixture(scope="module")
-def opened(fake: Path) -> Iterator[tuple[Gpu, Fake]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TBSCHED_LIBCUDA", str(fake))
-        patch.setenv("TBSCHED_LIBNVML", str(fake))
-        try:
-            gpu = Gpu(0)
-        except tb.NoGpuError as error:
-            pytest.skip(f"another driver is loaded already: {error}")
-        if gpu.info.name != "Fake GPU":
-            gpu.close()
-            pytest.skip("a real driver is loaded already")
-        with gpu:
-            yield gpu, Fake(fake)
-
-
 @pytest.fixture
-def gpu(opened: tuple[Gpu, Fake]) -> Gpu:
-    return opened[0]
-
-
-@pytest.fixture
-def knobs(opened: tuple[Gpu, Fake]) -> Iterator[Fake]:
-    yield opened[1]
-    for key in ("mute", "doubtful", "moved", "seen_late_us", "blocking_local", "fail_launch"):
-        opened[1][key] = 0
+def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
+    return fake_gpu[0]
 
 
 def counts(smid: np.ndarray) -> list[int]:
