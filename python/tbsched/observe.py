@@ -136,9 +136,10 @@ def observe(
     numbered stream is a CUDA stream that blocks on the legacy stream, made in the order of first
     use; so is one for every launch without a number.
 
-    In any other sequence, whether a block was placed before the next event is decided by the blocks' own time stamps: it
-    was, if it started before any block left that a later release (or the end of the sequence) let
-    go. Blocks that start and leave with no room made in between cannot have waited for room.
+    In any other sequence, whether a block was placed before the next event is decided by the
+    blocks' own time stamps: it was, if it started before any block left that a later release (or
+    the end of the sequence) let go. Blocks that start and leave with no room made in between cannot
+    have waited for room.
 
     Args:
         seq: what to run.

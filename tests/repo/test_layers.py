@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare"},
     "timeline": {*BASE, "report"},
+    "timing": {*BASE, "checks", "report"},
     "advice": {*BASE, "checks", "predict", "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
@@ -36,7 +37,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
-LAZILY = {("advice", "report"), ("trace", "report"), ("trace", "timeline"), ("compare", "report")}
+LAZILY = {
+    ("advice", "report"),
+    ("trace", "report"),
+    ("trace", "timeline"),
+    ("compare", "report"),
+    ("timing", "report"),
+}
 # The package itself, and the command line, see everything.
 SEE_ALL = {"__init__", "__main__", "cli"}
 
