@@ -139,16 +139,17 @@ def orders(seed: int, spec: tb.DeviceSpec) -> dict[str, tb.Sequence]:
     """A kernel set in the given, the advised, the predicted-worst and a few random orders."""
     kernels = kernel_set(seed)
     rng = random.Random(seed)
-    shuffled = [rng.sample(kernels, len(kernels)) for _ in range(ORDERS_SEARCHED)]
+    given = tb.Sequence(kernels)
+    shuffled = [tb.Sequence(rng.sample(kernels, len(kernels))) for _ in range(ORDERS_SEARCHED)]
 
-    def makespan(order: Iterable[tb.Launch]) -> float:
-        return tb.predict(tb.Sequence(order), spec, launch_interval=LAUNCH_INTERVAL).makespan
+    def makespan(seq: tb.Sequence) -> float:
+        return tb.predict(seq, spec, launch_interval=LAUNCH_INTERVAL).makespan
 
     return {
-        "given": tb.Sequence(kernels),
+        "given": given,
         "advised": tb.best_order(kernels, spec, launch_interval=LAUNCH_INTERVAL).sequence,
-        "worst": tb.Sequence(max((kernels, *shuffled), key=makespan)),
-        **{f"random{k}": tb.Sequence(order) for k, order in enumerate(shuffled[:RANDOM_ORDERS])},
+        "worst": max((given, *shuffled), key=makespan),
+        **{f"random{k}": order for k, order in enumerate(shuffled[:RANDOM_ORDERS])},
     }
 
 
@@ -284,32 +285,33 @@ def directed_text(traces: list[tb.Trace], device: str) -> str:
         prediction = predicted(runs[0], device)
         diffs = [compare_times(prediction, run) for run in runs]
         alike = ", ".join(f"{diff.pairs_agreeing}/{diff.pairs}" for diff in diffs)
-        seen = Counter(start_groups(run) for run in runs)
-        at_once = {start_groups(run): most_at_once(run) for run in runs}
-        lines = [
-            question,
-            f"  model, {most_at_once(prediction)} at once: {start_groups(prediction)}",
-        ]
-        lines += [
-            f"  {n} of {len(runs)} runs, {at_once[text]} at once: {text}"
-            for text, n in seen.items()
-        ]
+        # Runs are alike if the same launches start together, some microseconds sooner or later.
+        seen: dict[tuple[str, ...], list[tb.Trace]] = defaultdict(list)
+        for run in runs:
+            seen[tuple(start_groups(run).values())].append(run)
+        lines = [question, _starts_text("model", prediction)]
+        lines += [_starts_text(f"{len(x)} of {len(runs)} runs", x[0]) for x in seen.values()]
         parts.append("\n".join([*lines, f"  pairs of launches alike: {alike}"]))
     return "when launches start, in ms\n\n" + "\n\n".join(parts)
 
 
-def start_groups(trace: tb.Trace) -> str:
-    """Launches in order of their starts; those that start close together are one group."""
+def _starts_text(who: str, trace: tb.Trace) -> str:
+    groups = "; ".join(f"{when:.1f}: {names}" for when, names in start_groups(trace).items())
+    return f"  {who}, {most_at_once(trace)} at once: {groups}"
+
+
+def start_groups(trace: tb.Trace) -> dict[float, str]:
+    """By milliseconds, the launches that start then; those that start close together are one."""
     starts = np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
     starts -= starts.min()
     order = np.argsort(starts, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(starts[order]) > GROUP_GAP_NS) + 1)
     launches = trace.sequence.launches
-    names = [[launches[k].name or str(k) for k in part.tolist()] for part in parts]
-    return "; ".join(
-        f"{starts[part[0]] / 1e6:.1f}: {' '.join(sorted(who, key=_natural))}"
+    names = ([launches[k].name or str(k) for k in part.tolist()] for part in parts)
+    return {
+        float(starts[part[0]]) / 1e6: " ".join(sorted(who, key=_natural))
         for part, who in zip(parts, names, strict=True)
-    )
+    }
 
 
 def _natural(name: str) -> tuple[str, int]:

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from tbsched.duration import Drawn
-from tbsched.sequence import Event, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.sequence import Event, Launch, RecordEvent, Sequence, Stream, WaitEvent
 from tbsched.spec import DeviceSpec
 
 THREADS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -29,7 +29,7 @@ def random_program(seed: int) -> Sequence:
     for number in range(rng.randint(2, 40)):
         stream = rng.randrange(streams)
         legacy = rng.random() < legacy_share
-        kernel = random_kernel(rng, drawn_seed=1000 * seed + number)
+        kernel = random_kernel(rng, seed=1000 * seed + number, drawn=1 / 3)
         program.append(
             replace(
                 kernel,
@@ -46,16 +46,15 @@ def random_program(seed: int) -> Sequence:
     return Sequence(program)
 
 
-def random_kernel(rng: random.Random, drawn_seed: int | None = None) -> Launch:
-    """A kernel of 1 to 600 blocks that run 0.2 to 5 ms, a third of them of drawn durations."""
+def random_kernel(rng: random.Random, seed: int = 0, drawn: float = 0.0) -> Launch:
+    """A kernel of 1 to 600 blocks that run 0.2 to 5 ms, with a share of drawn durations."""
     mean = rng.uniform(0.2, 5.0) * MS
-    drawn = drawn_seed is not None and rng.random() < 1 / 3
     return Launch(
         blocks=rng.choice((rng.randint(1, 40), rng.randint(1, 200), rng.randint(1, 600))),
         threads=rng.choice(THREADS),
         registers=rng.choice(REGISTERS),
         shared_memory=rng.choice((0, 0, 0, rng.randrange(0, 48 * 1024, 256))),
-        duration=Drawn("uniform", mean, mean / 4, drawn_seed) if drawn else mean,
+        duration=Drawn("uniform", mean, mean / 4, seed) if rng.random() < drawn else mean,
     )
 
 
@@ -82,7 +81,7 @@ def directed(spec: DeviceSpec) -> dict[str, Sequence]:
     sms, queues = spec.sms, spec.hardware_queues
     others = range(1, min(2 * queues, 64) + 1)
 
-    def one(name: str, stream: int | str, ms: float = 0.5, priority: int = 0) -> Launch:
+    def one(name: str, stream: Stream, ms: float = 0.5, priority: int = 0) -> Launch:
         return Launch(
             1,
             32,
@@ -90,7 +89,7 @@ def directed(spec: DeviceSpec) -> dict[str, Sequence]:
             stream=stream,
             priority=priority,
             duration=ms * MS,
-            name=name,  # type: ignore[arg-type]
+            name=name,
         )
 
     def full(name: str, stream: int, ms: float = 1.0, priority: int = 0) -> Launch:
@@ -99,8 +98,8 @@ def directed(spec: DeviceSpec) -> dict[str, Sequence]:
             2 * sms, 1024, 32, stream=stream, priority=priority, duration=ms * MS, name=name
         )
 
-    behind = [one("a", 0, 5.0), one("b", 0)]
-    waits = [full("a", 0), RecordEvent(0, 0)]
+    behind: list[Event] = [one("a", 0, 5.0), one("b", 0)]
+    waits: list[Event] = [full("a", 0), RecordEvent(0, 0)]
     return {
         "which streams share the queue of stream 0, whose second launch waits": Sequence(
             [*behind, *(one(f"s{k}", k) for k in others)]
