@@ -107,13 +107,6 @@ class StreamPool {
     return *streams[index];
   }
 
-  template <typename Visitor>
-  void for_each(const Visitor& visit) const {
-    for (const auto& [priority, streams] : streams_) {
-      for (const auto& stream : streams) visit(*stream);
-    }
-  }
-
  private:
   std::map<int32_t, std::vector<std::unique_ptr<Stream>>> streams_;
 };
