@@ -1,18 +1,17 @@
 // The one kernel that the launcher runs: each block says where and when it is and stays until told
-// to leave. What it needs of registers and local memory is patched into the compiled image, so it
-// must itself need as little as possible.
+// to leave or until its time is over. What it needs of registers and local memory is patched into
+// the compiled image, so it must itself need as little as possible.
 #include "cuda/probe_abi.h"
 
 namespace {
 
 using tbsched::cuda::BlockRecord;
 using tbsched::cuda::BlockState;
-using tbsched::cuda::kHoldTickBits;
-using tbsched::cuda::kLingerNs;
+using tbsched::cuda::kTimed;
 using tbsched::cuda::ProbeArguments;
+using tbsched::cuda::Waiting;
 
 constexpr unsigned kWarpThreads = 32;
-constexpr unsigned kSleepNs = 2000;  // thousands of blocks poll over one bus
 
 __device__ unsigned smid() {
   unsigned value;
@@ -32,38 +31,50 @@ __device__ uint64_t global_ns() {
   return value;
 }
 
-// The state is what the host polls: all that was written before it must be there first.
-__device__ void publish(BlockRecord& record, const BlockState state) {
-  __threadfence_system();
+// Where the host reads it while blocks run, all that was written before must be there first.
+__device__ void publish(BlockRecord& record, const BlockState state, const Waiting& waiting) {
+  if (waiting.linger_ns != 0) __threadfence_system();
   *reinterpret_cast<volatile BlockState*>(&record.state) = state;
 }
 
-__device__ bool told_to_leave(const uint32_t* const release) {
-  return *reinterpret_cast<const volatile uint32_t*>(release) != 0;
+// As the host wrote it a moment ago.
+__device__ uint32_t fresh(const uint32_t& value) {
+  return *reinterpret_cast<const volatile uint32_t*>(&value);
 }
 
-// Coarse time in 32 bits: one register less than nanoseconds.
-__device__ uint32_t hold_ticks() { return static_cast<uint32_t>(global_ns() >> kHoldTickBits); }
+__device__ uint32_t ticks(const Waiting& waiting) {
+  return static_cast<uint32_t>(global_ns() >> waiting.tick_bits);
+}
 
-__device__ void hold(BlockRecord& record, const ProbeArguments& arguments) {
+__device__ void wait(const uint32_t end, const ProbeArguments& arguments) {
+  const Waiting& waiting = arguments.waiting;
+  for (;;) {
+    const uint32_t left = end - ticks(waiting);
+    if (static_cast<int32_t>(left) <= 0) return;
+    if (left > waiting.asks_until) {
+      if (fresh(*arguments.release) != 0) return;
+      __nanosleep(waiting.sleep_ns);
+    } else {
+      // Half of what is left, in nanoseconds: it may sleep twice as long as it is asked to.
+      __nanosleep(left << (kTimed.tick_bits - 1));
+    }
+  }
+}
+
+__device__ void stay(BlockRecord& record, const ProbeArguments& arguments) {
   record.start_ns = global_ns();
   record.smid = smid();
-  publish(record, BlockState::started);
+  const uint32_t start = ticks(arguments.waiting);
+  const uint32_t end = start + fresh(record.ticks);
+  publish(record, BlockState::started, arguments.waiting);
 
-  const uint32_t start = hold_ticks();
-  while (!told_to_leave(arguments.release)) {
-    if (hold_ticks() - start >= arguments.hold_ticks) {
-      record.expired = 1;
-      break;
-    }
-    __nanosleep(kSleepNs);
-  }
+  wait(end, arguments);
 
-  const uint64_t end = global_ns();
-  record.end_ns = end;
+  record.end_ns = global_ns();
   record.end_smid = smid();
-  publish(record, BlockState::ended);
-  while (static_cast<uint32_t>(global_ns()) - static_cast<uint32_t>(end) < kLingerNs) {
+  publish(record, BlockState::ended, arguments.waiting);
+  const auto published = static_cast<uint32_t>(global_ns());
+  while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {
   }
 }
 
@@ -76,6 +87,6 @@ extern "C" __global__ void __launch_bounds__(1024)
     const uint64_t index = uint64_t{blockIdx.x} * warps + threadIdx.x / kWarpThreads;
     arguments.warp_slots[index] = static_cast<int32_t>(warpid());
   }
-  if (threadIdx.x == 0) hold(arguments.records[blockIdx.x], arguments);
+  if (threadIdx.x == 0) stay(arguments.records[blockIdx.x], arguments);
   __syncthreads();
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,17 @@ def final(trace: Trace) -> list[list[int]]:
 
 def released(*launches: int) -> list[Event]:
     return [Release(number) for number in launches]
+
+
+class Fake:
+    """The settings and counters of a running fake driver (``tests/fake_driver``)."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._library.fake_get.restype = ctypes.c_int64
+
+    def __getitem__(self, key: str) -> int:
+        return int(self._library.fake_get(key.encode()))
+
+    def __setitem__(self, key: str, value: int) -> None:
+        self._library.fake_set(key.encode(), ctypes.c_int64(value))

@@ -21,6 +21,11 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+std::optional<int32_t> to_stream(const py::handle stream) {
+  if (py::isinstance<py::str>(stream)) return kLegacyStream;
+  return stream.cast<std::optional<int32_t>>();
+}
+
 Launch to_launch(const py::handle launch) {
   return {
       .blocks = launch.attr("blocks").cast<int32_t>(),
@@ -30,18 +35,28 @@ Launch to_launch(const py::handle launch) {
       .local_memory = launch.attr("local_memory").cast<int32_t>(),
       .carveout = launch.attr("carveout").cast<std::optional<int32_t>>(),
       .cluster = launch.attr("cluster").cast<int32_t>(),
-      .stream = launch.attr("stream").cast<std::optional<int32_t>>(),
+      .stream = to_stream(launch.attr("stream")),
       .priority = launch.attr("priority").cast<int32_t>(),
+      .duration_ns = launch.attr("duration_ns")().cast<std::vector<int64_t>>(),
   };
 }
 
 Sequence to_sequence(const py::iterable& events) {
   Sequence sequence;
   for (const py::handle event : events) {
-    if (py::hasattr(event, "blocks")) {
+    const auto kind = py::type::of(event).attr("__name__").cast<std::string>();
+    if (kind == "Launch") {
       sequence.emplace_back(to_launch(event));
-    } else {
+    } else if (kind == "Release") {
       sequence.emplace_back(Release{event.attr("launch").cast<int32_t>()});
+    } else {
+      const auto number = event.attr("event").cast<int32_t>();
+      const int32_t stream = to_stream(event.attr("stream")).value();
+      if (kind == "RecordEvent") {
+        sequence.emplace_back(RecordEvent{number, stream});
+      } else {
+        sequence.emplace_back(WaitEvent{number, stream});
+      }
     }
   }
   return sequence;
@@ -69,6 +84,7 @@ py::dict to_dict(const MeasuredLaunch& measured) {
   dict["final_smid"] = to_array<int32_t>(measured.placement.final_smid);
   dict["start_ns"] = to_array<int64_t>(measured.start_ns);
   dict["end_ns"] = to_array<int64_t>(measured.end_ns);
+  dict["issued_ns"] = measured.issued_ns;
   if (!measured.warp_slots.empty()) {
     const auto blocks = static_cast<py::ssize_t>(measured.start_ns.size());
     dict["warp_slots"] = to_array<int32_t>(measured.warp_slots).reshape({blocks, py::ssize_t{-1}});
@@ -129,6 +145,7 @@ class LauncherGpu {
     dict["driver"] = get().context().surroundings().driver_version;
     dict["cuda"] = version(properties.driver_api / 1000, properties.driver_api % 1000 / 10);
     dict["uuid"] = properties.uuid;
+    dict["max_connections"] = get().context().surroundings().max_connections;
     return dict;
   }
 

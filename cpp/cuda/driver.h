@@ -84,6 +84,10 @@ struct Driver {
                                                                "cuStreamCreateWithPriority"};
   Entry<decltype(&::cuStreamDestroy)> stream_destroy{library, "cuStreamDestroy_v2"};
   Entry<decltype(&::cuStreamQuery)> stream_query{library, "cuStreamQuery"};
+  Entry<decltype(&::cuStreamWaitEvent)> stream_wait_event{library, "cuStreamWaitEvent"};
+  Entry<decltype(&::cuEventCreate)> event_create{library, "cuEventCreate"};
+  Entry<decltype(&::cuEventRecord)> event_record{library, "cuEventRecord"};
+  Entry<decltype(&::cuEventDestroy)> event_destroy{library, "cuEventDestroy_v2"};
   Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,

@@ -18,7 +18,9 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   std::vector<Evidence> evidence;
   evidence.reserve(launches.size());
   for (const PlannedLaunch& planned : launches) {
-    evidence.push_back({.records = planned.records, .warp_slots = planned.warp_slots});
+    evidence.push_back({.records = planned.records,
+                        .warp_slots = planned.warp_slots,
+                        .issued = planned.issued - launches.front().issued});
   }
   return evidence;
 }
@@ -31,6 +33,7 @@ struct Gpu::Resources {
 
   Probe probe;
   StreamPool streams;
+  Plan plan;  // the last one: what it holds may be given back when the GPU is idle
   Arena arena;
   LaunchWorker worker;
 };
@@ -65,16 +68,18 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   }
   const CurrentContext current(context_);
   resources_->probe.trim();
-  std::vector<PlannedLaunch> launches =
-      plan_launches(sequence, context_, resources_->probe, resources_->streams);
+  Plan& plan = resources_->plan;
+  plan = plan_sequence(sequence, context_, resources_->probe, resources_->streams);
   std::string doubt;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    resources_->arena.lay_out(launches, options.warp_slots, hold_ticks(options.deadline));
+    resources_->arena.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     drained_in_order_ = false;
-    Run run(context_, resources_->worker, launches, options, idle_);
+    Run run(context_, resources_->worker, plan, options, idle_);
     run.perform(sequence);
     drained_in_order_ = run.in_order();
-    Verdict verdict = judge(sequence, evidence_of(launches), context_.properties().sms);
+    const std::vector<Evidence> evidence = evidence_of(plan.launches);
+    const int32_t sms = context_.properties().sms;
+    Verdict verdict = plan.timed ? judge_timed(evidence, sms) : judge(sequence, evidence, sms);
     if (verdict.doubt.empty()) return std::move(verdict.launches);
     doubt = std::move(verdict.doubt);
   }

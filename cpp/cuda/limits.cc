@@ -1,5 +1,6 @@
 #include "cuda/limits.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kMostBlocks = int64_t{1} << 24;
 constexpr int32_t kRegisterUnit = 8;  // per thread
 constexpr int32_t kMostCluster = 16;
+constexpr int64_t kLongestNs = 60'000'000'000;
+constexpr size_t kMostTimedStreams = 1024;
 
 class LaunchCheck {
  public:
@@ -31,6 +34,10 @@ class LaunchCheck {
     within("local_memory", launch_.local_memory, 0, 512 * 1024);
     within("cluster", launch_.cluster, 1, device.clusters ? kMostCluster : 1);
     within("priority", launch_.priority, context_.most_urgent(), context_.least_urgent());
+    if (launch_.stream == kLegacyStream) within("priority", launch_.priority, 0, 0);
+    for (const int64_t duration : launch_.duration_ns) {
+      within("duration", duration, 0, kLongestNs, " ns");
+    }
     if (launch_.carveout) within("carveout", *launch_.carveout, 0, 100);
     if (launch_.blocks % launch_.cluster != 0) {
       throw std::invalid_argument(
@@ -42,11 +49,11 @@ class LaunchCheck {
 
  private:
   void within(const std::string_view field, const int64_t value, const int64_t low,
-              const int64_t high) const {
+              const int64_t high, const std::string_view unit = "") const {
     if (value >= low && value <= high) return;
     throw std::invalid_argument(name_ + std::string(field) + ": " + std::to_string(value) +
                                 " is outside " + std::to_string(low) + ".." + std::to_string(high) +
-                                " of this GPU");
+                                std::string(unit) + " of this GPU");
   }
 
   void check_register_file(const int32_t registers_per_block) const {
@@ -68,11 +75,20 @@ class LaunchCheck {
 
 }  // namespace
 
+bool is_timed(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    const auto* const launch = std::get_if<Launch>(&event);
+    return launch != nullptr ? !launch->duration_ns.empty()
+                             : !std::holds_alternative<Release>(event);
+  });
+}
+
 void check_limits(const Sequence& sequence, const Context& context) {
   size_t number = 0;
   int64_t blocks = 0;
   std::set<int32_t> released;
   std::map<int32_t, int32_t> priority_of_stream;
+  size_t own_streams = 0;
   for (const Event& event : sequence) {
     if (const auto* const launch = std::get_if<Launch>(&event)) {
       LaunchCheck(number, *launch, context).check();
@@ -85,14 +101,23 @@ void check_limits(const Sequence& sequence, const Context& context) {
                                     " differs from that of an earlier launch in stream " +
                                     std::to_string(*launch->stream));
       }
+      if (!launch->stream) ++own_streams;
       ++number;
       continue;
     }
-    const int32_t target = std::get<Release>(event).launch;
+    const auto* const release = std::get_if<Release>(&event);
+    if (release == nullptr) continue;
+    const int32_t target = release->launch;
     if (target < 0 || static_cast<size_t>(target) >= number || !released.insert(target).second) {
       throw std::invalid_argument("Release.launch: " + std::to_string(target) +
                                   " is no earlier launch that is still held");
     }
+  }
+  const size_t streams = own_streams + priority_of_stream.size();
+  if (is_timed(sequence) && streams > kMostTimedStreams) {
+    throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
+                                " streams in the whole sequence, at most " +
+                                std::to_string(kMostTimedStreams));
   }
   if (blocks > kMostBlocks) {
     throw std::invalid_argument("Launch.blocks: " + std::to_string(blocks) +

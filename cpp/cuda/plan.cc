@@ -60,34 +60,100 @@ class StreamChoice {
   std::map<int32_t, size_t> numbered_;
 };
 
+// The streams and events of a timed sequence, made when first used.
+class TimedStreams {
+ public:
+  TimedStreams(const Sequence& sequence, const Driver& driver, Plan& plan)
+      : driver_(driver), plan_(plan) {
+    for (const Event& event : sequence) {
+      const auto* const launch = std::get_if<Launch>(&event);
+      if (launch != nullptr && launch->stream) priorities_[*launch->stream] = launch->priority;
+    }
+  }
+
+  CUstream of(const Launch& launch) {
+    return launch.stream ? numbered(*launch.stream) : make(launch.priority);
+  }
+
+  // Of RecordEvent and WaitEvent.
+  template <typename Mark>
+  PlannedMark mark(const Mark& mark) {
+    auto& event = plan_.events[mark.event];
+    if (!event) event = std::make_unique<StreamEvent>(driver_);
+    return {.event = event->handle(), .stream = numbered(mark.stream)};
+  }
+
+ private:
+  CUstream numbered(const int32_t number) {
+    if (number == kLegacyStream) return nullptr;
+    const auto known = numbered_.find(number);
+    if (known != numbered_.end()) return known->second;
+    return numbered_[number] = make(priorities_[number]);
+  }
+
+  CUstream make(const int32_t priority) {
+    return plan_.streams
+        .emplace_back(std::make_unique<Stream>(driver_, CU_STREAM_DEFAULT, priority))
+        ->handle();
+  }
+
+  const Driver& driver_;
+  Plan& plan_;
+  std::map<int32_t, int32_t> priorities_;
+  std::map<int32_t, CUstream> numbered_;
+};
+
+uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
+  const int64_t unit = int64_t{1} << waiting.tick_bits;
+  return static_cast<uint32_t>((time.count() + unit / 2) / unit);
+}
+
+void set_times(PlannedLaunch& planned, const Waiting& waiting,
+               const std::chrono::nanoseconds hold) {
+  const std::vector<int64_t>& durations = planned.launch.duration_ns;
+  for (size_t block = 0; block < planned.records.size(); ++block) {
+    const std::chrono::nanoseconds time(
+        durations.empty() ? hold.count() : durations[durations.size() == 1 ? 0 : block]);
+    planned.records[block].ticks = ticks(std::min(time, hold), waiting);
+  }
+}
+
 }  // namespace
 
-std::vector<PlannedLaunch> plan_launches(const Sequence& sequence, const Context& context,
-                                         Probe& probe, StreamPool& streams) {
+Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
+                   StreamPool& streams) {
   check_limits(sequence, context);
-  std::vector<PlannedLaunch> planned;
+  Plan plan{.timed = is_timed(sequence)};
   StreamChoice choice;
+  TimedStreams timed(sequence, context.driver(), plan);
   for (const Event& event : sequence) {
     if (const auto* const release = std::get_if<Release>(&event)) {
       choice.release(static_cast<size_t>(release->launch));
-      continue;
+    } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
+      plan.marks.push_back(timed.mark(*record));
+    } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
+      plan.marks.push_back(timed.mark(*wait));
+    } else {
+      const auto& launch = std::get<Launch>(event);
+      const size_t number = plan.launches.size();
+      ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
+      check_resident(number, launch, resident(context, function, launch));
+      PlannedLaunch& next = plan.launches.emplace_back();
+      next.launch = launch;
+      next.function = &function;
+      next.stream =
+          plan.timed
+              ? timed.of(launch)
+              : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
+                    .handle();
     }
-    const auto& launch = std::get<Launch>(event);
-    const size_t number = planned.size();
-    ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
-    check_resident(number, launch, resident(context, function, launch));
-    const Stream& stream =
-        streams.at(context.driver(), launch.priority, choice.index_for(number, launch));
-    PlannedLaunch& next = planned.emplace_back();
-    next.launch = launch;
-    next.function = &function;
-    next.stream = stream.handle();
   }
-  return planned;
+  return plan;
 }
 
-void Arena::lay_out(const std::span<PlannedLaunch> launches, const bool warp_slots,
-                    const uint32_t hold_ticks) {
+void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
+  const Waiting& waiting = plan.timed ? kTimed : kHeld;
+  const std::span<PlannedLaunch> launches = plan.launches;
   size_t size = launches.size() * kLineBytes;
   for (const PlannedLaunch& planned : launches) {
     size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
@@ -116,8 +182,9 @@ void Arena::lay_out(const std::span<PlannedLaunch> launches, const bool warp_slo
         .records = memory_->on_device(planned.records.data()),
         .warp_slots = memory_->on_device(planned.warp_slots.data()),
         .release = memory_->on_device(planned.release),
-        .hold_ticks = hold_ticks,
+        .waiting = waiting,
     };
+    set_times(planned, waiting, hold);
   }
 }
 

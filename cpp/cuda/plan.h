@@ -2,8 +2,10 @@
 // driver call might block.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,7 +24,23 @@ struct PlannedLaunch {
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   uint32_t* release = nullptr;
-  ProbeArguments arguments{};  // the same places, as the GPU sees them
+  ProbeArguments arguments{};                    // the same places, as the GPU sees them
+  std::chrono::steady_clock::time_point issued;  // the launch call
+};
+
+// An event that is recorded or waited for.
+struct PlannedMark {
+  CUevent event = nullptr;
+  CUstream stream = nullptr;
+};
+
+struct Plan {
+  bool timed = false;  // launches end by themselves
+  std::vector<PlannedLaunch> launches;
+  std::vector<PlannedMark> marks;
+  // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
 // Kept from run to run; nothing in it shrinks.
@@ -30,8 +48,9 @@ class Arena {
  public:
   explicit Arena(const Driver& driver) : driver_(driver) {}
 
-  // Points the launches at zeroed memory of their own.
-  void lay_out(std::span<PlannedLaunch> launches, bool warp_slots, uint32_t hold_ticks);
+  // Points the launches at memory of their own, as it is before a launch. No block stays longer
+  // than `hold`.
+  void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
 
  private:
   const Driver& driver_;
@@ -39,7 +58,7 @@ class Arena {
 };
 
 // Throws std::invalid_argument for what this GPU refuses. The context is current.
-std::vector<PlannedLaunch> plan_launches(const Sequence& sequence, const Context& context,
-                                         Probe& probe, StreamPool& streams);
+Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
+                   StreamPool& streams);
 
 }  // namespace tbsched::cuda

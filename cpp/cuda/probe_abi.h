@@ -11,27 +11,42 @@ inline constexpr char kProbeName[] = "tbsched_probe";
 // visibly later than its end_ns, however coarse the global timer (32 ns to about 1 us) is.
 inline constexpr uint32_t kLingerNs = 4096;
 
-// A block's own deadline is counted in units of 2^20 ns, about a millisecond.
-inline constexpr int kHoldTickBits = 20;
-
 enum class BlockState : uint32_t { absent, started, ended };
 
-// In mapped host memory, all zero before the launch. `state` is written last, after a fence.
+// In mapped host memory, all zero before the launch but for `ticks`. `state` is written last; where
+// the host reads it before the grid is done, after a fence.
 struct BlockRecord {
   uint64_t start_ns;
-  uint64_t end_ns;  // when the block was told to leave
+  uint64_t end_ns;  // when the block was told to leave, or its time was over
   uint32_t smid;
   uint32_t end_smid;
   BlockState state;
-  uint32_t expired;  // not zero: the block left by itself, its hold time being over
+  uint32_t ticks;  // the block leaves by itself so long after its start, at most 2^31
 };
 static_assert(sizeof(BlockRecord) == 32);
+
+// How the blocks of a launch wait. Time is counted in ticks of 2^tick_bits ns: in 32 bits it takes
+// a register less.
+struct Waiting {
+  int32_t tick_bits;
+  uint32_t asks_until;  // ticks before its time is over a block asks no more whether to leave
+  uint32_t sleep_ns;    // between questions
+  uint32_t linger_ns;   // not zero: the host reads the records while blocks run
+};
+
+// Until told to leave. Thousands of blocks ask over one bus.
+inline constexpr Waiting kHeld{
+    .tick_bits = 20, .asks_until = 0, .sleep_ns = 2000, .linger_ns = kLingerNs};
+
+// For a duration. A question takes a microsecond or more, too long near the end.
+inline constexpr Waiting kTimed{
+    .tick_bits = 5, .asks_until = 1024, .sleep_ns = 16384, .linger_ns = 0};
 
 struct ProbeArguments {
   BlockRecord* records;     // per block
   int32_t* warp_slots;      // per block and warp, row-major; null: not wanted
   const uint32_t* release;  // not zero: every block leaves
-  uint32_t hold_ticks;      // a block leaves by itself this long after its start
+  Waiting waiting;
 };
 
 }  // namespace tbsched::cuda

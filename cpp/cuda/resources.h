@@ -63,8 +63,10 @@ class MappedMemory {
 
 class Stream {
  public:
-  Stream(const Driver& driver, const int32_t priority) : driver_(driver) {
-    driver_.stream_create(&handle_, CU_STREAM_NON_BLOCKING, priority);
+  // `flags`: CU_STREAM_DEFAULT and the legacy stream wait for each other's work.
+  Stream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
+      : driver_(driver) {
+    driver_.stream_create(&handle_, flags, priority);
   }
   ~Stream() { driver_.stream_destroy.code(handle_); }
   Stream(const Stream&) = delete;
@@ -77,20 +79,32 @@ class Stream {
   CUstream handle_ = nullptr;
 };
 
+// A point in a stream that other streams wait for.
+class StreamEvent {
+ public:
+  explicit StreamEvent(const Driver& driver) : driver_(driver) {
+    driver_.event_create(&handle_, CU_EVENT_DISABLE_TIMING);
+  }
+  ~StreamEvent() { driver_.event_destroy.code(handle_); }
+  StreamEvent(const StreamEvent&) = delete;
+  StreamEvent& operator=(const StreamEvent&) = delete;
+
+  CUevent handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  CUevent handle_ = nullptr;
+};
+
 // Streams of one priority, made when first needed and kept.
 class StreamPool {
  public:
   const Stream& at(const Driver& driver, const int32_t priority, const size_t index) {
     auto& streams = streams_[priority];
-    while (streams.size() <= index) streams.push_back(std::make_unique<Stream>(driver, priority));
-    return *streams[index];
-  }
-
-  template <typename Visitor>
-  void for_each(const Visitor& visit) const {
-    for (const auto& [priority, streams] : streams_) {
-      for (const auto& stream : streams) visit(*stream);
+    while (streams.size() <= index) {
+      streams.push_back(std::make_unique<Stream>(driver, CU_STREAM_NON_BLOCKING, priority));
     }
+    return *streams[index];
   }
 
  private:

@@ -48,26 +48,28 @@ void launch_probe(const Context& context, PlannedLaunch& planned) {
   planned.function->prepare(planned.launch);
   const LaunchConfiguration configuration(planned.launch, planned.stream);
   std::array<void*, 1> arguments{&planned.arguments};
+  planned.issued = std::chrono::steady_clock::now();
   context.driver().launch_kernel(&configuration.config, planned.function->handle(),
                                  arguments.data(), nullptr);
 }
 
 }  // namespace
 
-uint32_t hold_ticks(const std::chrono::nanoseconds deadline) {
-  const std::chrono::nanoseconds hold = deadline + kHoldBeyondDeadline;
-  return static_cast<uint32_t>((hold.count() >> kHoldTickBits) + 1);
+std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
+  return deadline + kHoldBeyondDeadline;
 }
 
-Run::Run(const Context& context, LaunchWorker& worker, const std::span<PlannedLaunch> launches,
-         const RunOptions& options, bool& idle)
+Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+         bool& idle)
     : context_(context),
       worker_(worker),
-      launches_(launches),
+      timed_(plan.timed),
+      launches_(plan.launches),
+      marks_(plan.marks),
       options_(options),
       idle_(idle),
       deadline_(Clock::now() + options.deadline),
-      progress_(launches.size()) {}
+      progress_(plan.launches.size()) {}
 
 Run::~Run() {
   if (!idle_ && !abandoned_) abandon();
@@ -75,15 +77,8 @@ Run::~Run() {
 
 void Run::perform(const Sequence& sequence) {
   try {
-    size_t number = 0;
-    for (const Event& event : sequence) {
-      if (const auto* const target = std::get_if<Release>(&event)) {
-        release(static_cast<size_t>(target->launch));
-      } else {
-        launch(number++);
-      }
-    }
-    clean_up();
+    play(sequence);
+    if (!timed_) clean_up();
     synchronise();
   } catch (const DeadlineExceeded&) {
     abandon();
@@ -96,11 +91,45 @@ void Run::perform(const Sequence& sequence) {
   }
 }
 
-void Run::launch(const size_t number) {
+void Run::play(const Sequence& sequence) {
+  size_t number = 0;
+  size_t mark = 0;
+  for (const Event& event : sequence) {
+    if (const auto* const target = std::get_if<Release>(&event)) {
+      release(static_cast<size_t>(target->launch));
+    } else if (!std::holds_alternative<Launch>(event)) {
+      submit(event, marks_[mark++]);
+    } else if (timed_) {
+      progress_[number].released = true;
+      submit(number++);
+    } else {
+      launch(number++);
+    }
+  }
+  if (timed_) wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+}
+
+void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
   worker_.submit(
       [&context = context_, &planned = launches_[number]] { launch_probe(context, planned); });
+}
+
+void Run::submit(const Event& event, const PlannedMark& mark) {
+  idle_ = false;
+  worker_.submit([&context = context_, mark, record = std::holds_alternative<RecordEvent>(event)] {
+    const CurrentContext current(context);
+    if (record) {
+      context.driver().event_record(mark.event, mark.stream);
+    } else {
+      context.driver().stream_wait_event(mark.stream, mark.event, CU_EVENT_WAIT_DEFAULT);
+    }
+  });
+}
+
+void Run::launch(const size_t number) {
+  submit(number);
   wait([](const Count& count) { return count.waiting == 0; });
 }
 
@@ -191,6 +220,7 @@ void Run::synchronise() {
     if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
     std::this_thread::yield();
   }
+  worker_.rethrow();
   if (result != CUDA_SUCCESS) {
     const Driver& driver = context_.driver();
     throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
@@ -204,8 +234,7 @@ void Run::abandon() noexcept {
   abandoned_ = true;
   worker_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
-  const auto hold = options_.deadline + kHoldBeyondDeadline;
-  const auto limit = Clock::now() + hold + kDrainBeyondHold;
+  const auto limit = Clock::now() + longest_hold(options_.deadline) + kDrainBeyondHold;
   while (Clock::now() < limit) {
     if (!worker_.busy() && query_streams() != CUDA_ERROR_NOT_READY) {
       worker_.cancel();  // and with it an error of the call that was under way

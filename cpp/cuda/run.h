@@ -25,13 +25,13 @@ struct RunOptions {
 };
 
 // How long a block stays at most, whatever happens to this process: longer than any deadline.
-uint32_t hold_ticks(std::chrono::nanoseconds deadline);
+std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
 
 class Run {
  public:
   // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
-  Run(const Context& context, LaunchWorker& worker, std::span<PlannedLaunch> launches,
-      const RunOptions& options, bool& idle);
+  Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+      bool& idle);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -39,7 +39,7 @@ class Run {
   // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
   void perform(const Sequence& sequence);
   // Whether every block had been placed before the clean-up, which was orderly then.
-  bool in_order() const { return !waited_for_room_; }
+  bool in_order() const { return !timed_ && !waited_for_room_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,7 +51,7 @@ class Run {
     size_t ended = 0;
     size_t ended_prefix = 0;
     bool submitted = false;
-    bool released = false;
+    bool released = false;  // or ends by itself
   };
 
   // The same for all together.
@@ -63,6 +63,9 @@ class Run {
     bool operator==(const Count&) const = default;
   };
 
+  void play(const Sequence& sequence);
+  void submit(size_t number);
+  void submit(const Event& event, const PlannedMark& mark);
   void launch(size_t number);
   void release(size_t number);
   void clean_up();
@@ -79,7 +82,9 @@ class Run {
 
   const Context& context_;
   LaunchWorker& worker_;
+  const bool timed_;
   const std::span<PlannedLaunch> launches_;
+  const std::span<const PlannedMark> marks_;
   const RunOptions& options_;
   bool& idle_;
   const Clock::time_point deadline_;

@@ -104,6 +104,8 @@ Surroundings look_around(const DeviceProperties& properties, const bool ours) {
   Surroundings found;
   found.driver_version = nvml.driver_version().value_or(
       driver_version_of_kernel_module().value_or(driver_api_version(properties.driver_api)));
+  const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  found.max_connections = connections != nullptr ? std::atoi(connections) : 0;
   if (nvml.mig_enabled() || properties.name.find(" MIG ") != std::string::npos) {
     found.warnings.push_back(
         "MIG is enabled on this GPU: the SM numbers are those of a slice, not physical ones");

@@ -1,6 +1,7 @@
 // What else is at work on a GPU and would disturb a measurement, as far as NVML knows.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,8 @@
 namespace tbsched::cuda {
 
 struct Surroundings {
-  std::string driver_version;  // such as 580.159.04
+  std::string driver_version;   // such as 580.159.04
+  int32_t max_connections = 0;  // CUDA_DEVICE_MAX_CONNECTIONS, which a context is made with
   std::vector<std::string> warnings;
 };
 

@@ -47,6 +47,10 @@ RoomMade room_made(const Sequence& sequence, const std::span<const Evidence> evi
   return made;
 }
 
+uint64_t stayed(const BlockRecord& record, const Waiting& waiting) {
+  return (record.end_ns >> waiting.tick_bits) - (record.start_ns >> waiting.tick_bits);
+}
+
 enum class Order : uint8_t { before, after, doubtful };
 
 Order compare(const uint64_t start, const uint64_t limit) {
@@ -63,6 +67,7 @@ class Judge {
                        std::string& doubt) const {
     const size_t blocks = evidence_.records.size();
     MeasuredLaunch measured;
+    measured.issued_ns = evidence_.issued.count();
     measured.placement.smid.assign(blocks, kNotPlaced);
     measured.placement.final_smid.assign(blocks, kNotPlaced);
     measured.start_ns.assign(blocks, 0);
@@ -72,6 +77,9 @@ class Judge {
     for (size_t block = 0; block < blocks; ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);
+      if (stayed(record, kHeld) >= record.ticks) {
+        say(doubt, block, "left by itself before it was released");
+      }
       const Order at_launch = order(block, record.start_ns, room_after_launch, doubt);
       const Order at_end = order(block, record.start_ns, room_after_all, doubt);
       const auto sm = static_cast<int32_t>(record.smid);
@@ -88,6 +96,24 @@ class Judge {
     return measured;
   }
 
+  MeasuredLaunch judge_timed(const uint64_t first_start, std::string& doubt) const {
+    MeasuredLaunch measured;
+    measured.issued_ns = evidence_.issued.count();
+    measured.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
+    for (size_t block = 0; block < evidence_.records.size(); ++block) {
+      const BlockRecord& record = evidence_.records[block];
+      contradictions(block, record, doubt);
+      if (stayed(record, kTimed) < record.ticks) {
+        say(doubt, block, "left before its duration was over");
+      }
+      measured.placement.smid.push_back(static_cast<int32_t>(record.smid));
+      measured.start_ns.push_back(record.start_ns - first_start);
+      measured.end_ns.push_back(record.end_ns - first_start);
+    }
+    measured.placement.final_smid = measured.placement.smid;
+    return measured;
+  }
+
  private:
   void contradictions(const size_t block, const BlockRecord& record, std::string& doubt) const {
     if (record.smid != record.end_smid) {
@@ -98,8 +124,6 @@ class Judge {
       say(doubt, block,
           "is on SM " + std::to_string(record.smid) + " of a GPU of " + std::to_string(sms_) +
               " SMs (MIG or MPS?)");
-    } else if (record.expired != 0) {
-      say(doubt, block, "left by itself before it was released");
     }
   }
 
@@ -136,6 +160,21 @@ Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence
     verdict.launches.push_back(
         Judge(launch, evidence[launch], sms)
             .judge(made.after_launch[launch], made.after_all, verdict.doubt));
+  }
+  return verdict;
+}
+
+Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms) {
+  uint64_t first_start = kNever;
+  for (const Evidence& launch : evidence) {
+    for (const BlockRecord& record : launch.records) {
+      first_start = std::min(first_start, record.start_ns);
+    }
+  }
+  Verdict verdict;
+  for (size_t launch = 0; launch < evidence.size(); ++launch) {
+    verdict.launches.push_back(
+        Judge(launch, evidence[launch], sms).judge_timed(first_start, verdict.doubt));
   }
   return verdict;
 }

@@ -12,6 +12,7 @@
 // fits neither case and makes the run doubtful.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@ namespace tbsched::cuda {
 struct Evidence {
   std::span<const BlockRecord> records;  // one per block, all of them ended
   std::span<const int32_t> warp_slots;   // empty unless asked for
+  std::chrono::nanoseconds issued{};     // the host's launch call, from the first one on
 };
 
 struct Verdict {
@@ -35,5 +37,8 @@ struct Verdict {
 
 // `evidence`: one per launch of the sequence.
 Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms);
+
+// Of a timed sequence: all blocks ran. Times are from the start of the first block on.
+Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms);
 
 }  // namespace tbsched::cuda

@@ -24,6 +24,7 @@ struct MeasuredLaunch {
   std::vector<uint64_t> start_ns;  // per block, 0: never started
   std::vector<uint64_t> end_ns;
   std::vector<int32_t> warp_slots;  // per block and warp, row-major; empty unless asked for
+  int64_t issued_ns = 0;            // the host's launch call, from the first one on
 };
 
 }  // namespace tbsched

@@ -33,6 +33,7 @@ from tbsched.sequence import (
     WaitEvent,
 )
 from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+from tbsched.timing import TimeDiff, compare_times
 from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
@@ -55,12 +56,14 @@ __all__ = [
     "Release",
     "Sequence",
     "TbschedError",
+    "TimeDiff",
     "Trace",
     "UnstableMeasurement",
     "WaitEvent",
     "ablations",
     "best_order",
     "compare",
+    "compare_times",
     "device",
     "devices",
     "forced_even",

@@ -13,12 +13,14 @@ class Info(TypedDict):
     driver: str
     cuda: str
     uuid: str
+    max_connections: int
 
 class Measured(TypedDict):
     smid: npt.NDArray[np.int32]
     final_smid: npt.NDArray[np.int32]
     start_ns: npt.NDArray[np.int64]
     end_ns: npt.NDArray[np.int64]
+    issued_ns: int
     warp_slots: npt.NDArray[np.int32] | None
 
 class Gpu:

@@ -18,6 +18,7 @@ from tbsched.trace import DeviceInfo, Placement, Trace
 if TYPE_CHECKING:
     from tbsched import _launcher
 
+SHORTEST_DEADLINE = 10.0  # seconds
 # Two sequences at once on one GPU would measure each other.
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 # A GPU cannot be used in a process forked after it was opened, hence the process in the key.
@@ -33,7 +34,8 @@ class Gpu:
         index: number of the GPU as CUDA counts them.
 
     Attributes:
-        info: name, number of SMs, compute capability, driver, CUDA version and UUID.
+        info: name, number of SMs, compute capability, driver, CUDA version, UUID and
+            ``max_connections``: CUDA_DEVICE_MAX_CONNECTIONS.
         warnings: what may disturb observations (MIG, MPS, other processes), in words; each is
             also issued as a ``UserWarning`` when the GPU is opened.
 
@@ -44,7 +46,9 @@ class Gpu:
     The environment variable ``TBSCHED_LIBCUDA`` names a CUDA driver library at an unusual place,
     ``TBSCHED_LIBNVML`` an NVML library. ``CUDA_MODULE_LOADING`` and
     ``CUDA_DEVICE_MAX_CONNECTIONS`` are set to ``EAGER`` and ``32`` unless they are set already;
-    that has no effect if something else in the process used CUDA before.
+    that has no effect if something else in the process used CUDA before. The latter is the number
+    of hardware queues, read when the process makes its first CUDA context: other numbers need
+    other processes.
     """
 
     def __init__(self, index: int = 0) -> None:
@@ -68,11 +72,13 @@ class Gpu:
         *,
         repeats: int = 1,
         warp_slots: bool = False,
-        deadline: float = 10.0,
+        deadline: float | None = None,
         settle: float = 0.003,
     ) -> Trace:
         """See :func:`observe`."""
         _check(seq, repeats)
+        if deadline is None:
+            deadline = SHORTEST_DEADLINE + _longest(seq, self.info.sms)
         with self._lock:
             traces = [self._run(seq, warp_slots, deadline, settle) for _ in range(repeats)]
         for number, trace in enumerate(traces[1:], 1):
@@ -83,7 +89,19 @@ class Gpu:
         measured = self._gpu.run(
             seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle
         )
-        return Trace(seq, self.info, tuple(Placement(**launch) for launch in measured))
+        issued = [launch["issued_ns"] for launch in measured]
+        placements = tuple(
+            Placement(
+                smid=launch["smid"],
+                final_smid=launch["final_smid"],
+                start_ns=launch["start_ns"],
+                end_ns=launch["end_ns"],
+                warp_slots=launch["warp_slots"],
+            )
+            for launch in measured
+        )
+        extra = {"issued_ns": issued} if seq.timed else {}
+        return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:
         """Gives everything back. A closed Gpu cannot observe any more."""
@@ -108,27 +126,38 @@ def observe(
     *,
     repeats: int = 1,
     warp_slots: bool = False,
-    deadline: float = 10.0,
+    deadline: float | None = None,
     settle: float = 0.003,
 ) -> Trace:
     """Runs a sequence on a GPU and records where and when its blocks were.
 
-    Whether a block was placed before the next event is decided by the blocks' own time stamps: it
-    was, if it started before any block left that a later release (or the end of the sequence) let
-    go. Blocks that start and leave with no room made in between cannot have waited for room.
+    The blocks of a timed sequence leave by themselves, up to about 2 us after their durations.
+    The host issues launches, events and waits as fast as it can, without waiting in between. Each
+    numbered stream is a CUDA stream that blocks on the legacy stream, made in the order of first
+    use; so is one for every launch without a number.
+
+    In any other sequence, whether a block was placed before the next event is decided by the
+    blocks' own time stamps: it was, if it started before any block left that a later release (or
+    the end of the sequence) let go. Blocks that start and leave with no room made in between cannot
+    have waited for room.
 
     Args:
-        seq: what to run. A launch with a ``duration`` is refused: blocks are held until released.
+        seq: what to run.
         gpu: number of the GPU as CUDA counts them; it stays open for the next call.
         repeats: runs the sequence so many times and compares the numbers of blocks per SM. Which
-            block is where may depend on what ran before, so it is not compared.
+            block is where may depend on what ran before, so it is not compared. 1 for a timed
+            sequence, whose blocks race.
         warp_slots: also records ``%warpid`` of each warp.
-        deadline: seconds after which a run is given up and its blocks released.
+        deadline: seconds after which a run is given up and its blocks released; None is 10 s, and
+            in a timed sequence as long again as its launches could take one after the other.
         settle: seconds without anything new after which blocks that have not started are taken to
-            wait for room.
+            wait for room. Has no meaning in a timed sequence.
 
     Returns:
-        A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end.
+        A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end. Of a timed
+        sequence they count from the first start on, ``timeline`` and ``makespan`` are those of a
+        prediction, and ``extra["issued_ns"]`` is when the host made each launch call, from the
+        first one on.
 
     Raises:
         ValueError: something this GPU refuses or could never run; nothing has been launched.
@@ -154,14 +183,16 @@ def _check(seq: Sequence, repeats: int) -> None:
         raise TypeError(f"repeats: an integer is needed, got {repeats!r}")
     if repeats < 1:
         raise ValueError(f"repeats: {repeats} is less than 1")
-    for number, launch in enumerate(seq.launches):
-        if launch.duration is not None:
-            raise ValueError(
-                f"launch {number}: Launch.duration: {launch.duration} must be None: observe holds "
-                "blocks until they are released"
-            )
-    if seq.timed:
-        raise ValueError("sequence: RecordEvent and WaitEvent need launches with durations")
+    if seq.timed and repeats > 1:
+        raise ValueError(f"repeats: {repeats} must be 1 for launches with durations")
+
+
+def _longest(seq: Sequence, sms: int) -> float:
+    """Seconds that the launches take one after the other, one block per SM."""
+    return sum(
+        float(launch.duration_ns().max(initial=0)) / 1e9 * -(-launch.blocks // sms)
+        for launch in seq.launches
+    )
 
 
 def _same_occupancy(first: Trace, other: Trace, run: int) -> None:

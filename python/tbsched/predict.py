@@ -7,7 +7,6 @@ import os
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tbsched import _core
 from tbsched.checks import seconds
@@ -219,19 +218,9 @@ def _append(events: _core.Sequence, launch: Launch) -> None:
         launch.cluster,
         None if launch.stream is None else _core_stream(launch.stream),
         launch.priority,
-        _nanoseconds(launch),
+        launch.duration_ns(),
     )
 
 
 def _core_stream(stream: Stream) -> int:
     return _core.LEGACY_STREAM if stream == LEGACY_STREAM else int(stream)
-
-
-def _nanoseconds(launch: Launch) -> npt.NDArray[np.int64]:
-    """One per block, one for all blocks, or none: held until released."""
-    if isinstance(launch.duration, float):
-        drawn = np.array([launch.duration])
-    else:
-        found = launch.block_durations()
-        drawn = np.empty(0) if found is None else found
-    return np.rint(drawn * 1e9).astype(np.int64)

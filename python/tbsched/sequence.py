@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched.checks import integer, seconds
 from tbsched.duration import Drawn, Float64Array
@@ -108,6 +109,13 @@ class Launch:
         if isinstance(self.duration, Drawn):
             return self.duration.draw(self.blocks)
         return np.broadcast_to(np.array(self.duration, np.float64), self.blocks).copy()
+
+    def duration_ns(self) -> npt.NDArray[np.int64]:
+        """Whole nanoseconds, int64: one per block, one for all, or none if held until released."""
+        if isinstance(self.duration, float):
+            return np.rint(np.array([self.duration]) * 1e9).astype(np.int64)
+        drawn = self.block_durations()
+        return np.rint((np.empty(0) if drawn is None else drawn) * 1e9).astype(np.int64)
 
     def __repr__(self) -> str:
         shown = [

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,9 +29,8 @@ namespace {
 
 using tbsched::cuda::BlockRecord;
 using tbsched::cuda::BlockState;
-using tbsched::cuda::kHoldTickBits;
-using tbsched::cuda::kLingerNs;
 using tbsched::cuda::ProbeArguments;
+using tbsched::cuda::Waiting;
 
 constexpr int kBlocksPerSm = 32;
 constexpr int kWarpsPerSm = 64;
@@ -66,8 +66,17 @@ struct Function {
   std::map<CUfunction_attribute, int> attributes;
 };
 
+// Numbers of grids.
+using Grids = std::set<uint64_t>;
+
 struct FakeStream {
   int priority = 0;
+  bool blocking = false;
+  Grids waits_for;  // whatever is launched next in it
+};
+
+struct FakeEvent {
+  Grids recorded;
 };
 
 struct Grid {
@@ -78,6 +87,8 @@ struct Grid {
   size_t gone = 0;
   int warps = 0;
   const FakeStream* stream = nullptr;
+  uint64_t number = 0;
+  Grids after;
 };
 
 struct Block {
@@ -122,22 +133,65 @@ class FakeGpu {
     if (most_local != 0 && function.local >= most_local) {
       idle_.wait(lock, [this] { return grids_.empty(); });
     }
+    const FakeStream& stream = at(config.hStream);
+    Grids after = before(stream);
     Grid& grid = grids_.emplace_back();
     grid.arguments = arguments;
     grid.blocks = config.gridDimX;
     grid.warps = static_cast<int>((config.blockDimX + 31) / 32);
     grid.block = {1, grid.warps, grid.warps * 32 * ((function.registers + 7) / 8 * 8),
                   static_cast<int>(config.sharedMemBytes) + 1024};
-    grid.stream = reinterpret_cast<const FakeStream*>(config.hStream);
+    grid.stream = &stream;
+    grid.number = ++grids_launched_;
+    grid.after = std::move(after);
     return CUDA_SUCCESS;
   }
 
-  bool busy(const FakeStream* const stream) {
+  bool busy(const CUstream stream) {
     const std::scoped_lock lock(mutex_);
-    return std::ranges::any_of(grids_, [&](const Grid& grid) { return grid.stream == stream; });
+    return std::ranges::any_of(grids_,
+                               [&](const Grid& grid) { return grid.stream == &at(stream); });
+  }
+
+  CUresult record(FakeEvent& event, const CUstream stream) {
+    const std::scoped_lock lock(mutex_);
+    event.recorded = before(at(stream));
+    return static_cast<CUresult>(std::exchange(settings_["fail_record"], 0));
+  }
+
+  CUresult wait(const CUstream stream, const FakeEvent& event) {
+    const std::scoped_lock lock(mutex_);
+    at(stream).waits_for.insert(event.recorded.begin(), event.recorded.end());
+    return static_cast<CUresult>(std::exchange(settings_["fail_wait"], 0));
+  }
+
+  CUresult make_event() {
+    const std::scoped_lock lock(mutex_);
+    ++settings_["events"];
+    return static_cast<CUresult>(std::exchange(settings_["fail_event"], 0));
   }
 
  private:
+  FakeStream& at(const CUstream stream) {
+    return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
+  }
+
+  // What must end before whatever comes next in the stream.
+  Grids before(const FakeStream& stream) const {
+    Grids found = stream.waits_for;
+    for (const Grid& grid : grids_) {
+      const bool through_legacy = (&stream == &legacy_ && grid.stream->blocking) ||
+                                  (grid.stream == &legacy_ && stream.blocking);
+      if (grid.stream == &stream || through_legacy) found.insert(grid.number);
+    }
+    return found;
+  }
+
+  bool ready(const Grid& grid) const {
+    return std::ranges::none_of(
+        grids_, [&](const Grid& other) { return grid.after.contains(other.number); });
+  }
+
   FakeGpu() : sms_(4) {
     engine_ = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
@@ -166,17 +220,16 @@ class FakeGpu {
       block.publish = 0;
     }
     const ProbeArguments& arguments = block.grid->arguments;
+    const Waiting& waiting = arguments.waiting;
     const bool told = __atomic_load_n(arguments.release, __ATOMIC_ACQUIRE) != 0;
-    const bool expired =
-        (now >> kHoldTickBits) - (block.start >> kHoldTickBits) >= uint64_t{arguments.hold_ticks};
-    if (block.end == 0 && block.publish == 0 && (told || expired)) {
+    const uint64_t stayed = (now >> waiting.tick_bits) - (block.start >> waiting.tick_bits);
+    if (block.end == 0 && block.publish == 0 && (told || stayed >= uint64_t{record.ticks})) {
       block.end = last_end_ = now;
       record.end_ns = now;
       record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-      record.expired = !told;
       publish(record, BlockState::ended);
     }
-    if (block.end == 0 || now - block.end < kLingerNs) return true;
+    if (block.end == 0 || now - block.end < waiting.linger_ns) return true;
     sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
     ++block.grid->gone;
     return false;
@@ -188,10 +241,7 @@ class FakeGpu {
     for (Grid& grid : grids_) order.push_back(&grid);
     std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->stream->priority; });
     for (Grid* const grid : order) {
-      const bool first_of_stream = std::ranges::find_if(grids_, [&](const Grid& other) {
-                                     return other.stream == grid->stream;
-                                   })->arguments.records == grid->arguments.records;
-      if (!first_of_stream) continue;
+      if (!ready(*grid)) continue;
       while (grid->next < grid->blocks) {
         if (!place_next(*grid)) return;
       }
@@ -210,7 +260,8 @@ class FakeGpu {
     const size_t index = grid.next++;
     Block& block = blocks_.emplace_back();
     block = {&grid, &grid.arguments.records[index], best, now_ns(), 0, 0};
-    if (settings_["doubtful"] != 0 && last_end_ != 0) block.start = last_end_ + kLingerNs / 8 * 5;
+    if (settings_["doubtful"] != 0 && last_end_ != 0)
+      block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
     block.publish = now_ns() + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
     block.record->start_ns = block.start;
     block.record->smid = static_cast<uint32_t>(best);
@@ -231,6 +282,8 @@ class FakeGpu {
   std::condition_variable idle_;
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
+  FakeStream legacy_{.priority = 0, .blocking = true, .waits_for = {}};
+  uint64_t grids_launched_ = 0;
   std::list<Grid> grids_;
   std::list<Block> blocks_;
   uint64_t last_end_ = 0;
@@ -409,20 +462,36 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void*
   return FakeGpu::get().launch(*reinterpret_cast<Function*>(handle), *config,
                                *static_cast<const ProbeArguments*>(arguments[0]));
 }
-CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned, int priority) {
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   auto fake = std::make_unique<FakeStream>();
   fake->priority = priority;
+  fake->blocking = flags == CU_STREAM_DEFAULT;
   FakeGpu::get().count("streams");
   *stream = reinterpret_cast<CUstream>(fake.release());
   return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy_v2(CUstream stream) {
   const std::unique_ptr<FakeStream> owned(reinterpret_cast<FakeStream*>(stream));
+  FakeGpu::get().count("streams_destroyed");
   return CUDA_SUCCESS;
 }
 CUresult cuStreamQuery(CUstream stream) {
-  const bool busy = FakeGpu::get().busy(reinterpret_cast<FakeStream*>(stream));
-  return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  return FakeGpu::get().busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return FakeGpu::get().wait(stream, *reinterpret_cast<const FakeEvent*>(event));
+}
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  *event = reinterpret_cast<CUevent>(std::make_unique<FakeEvent>().release());
+  return FakeGpu::get().make_event();
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  return FakeGpu::get().record(*reinterpret_cast<FakeEvent*>(event), stream);
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+  const std::unique_ptr<FakeEvent> owned(reinterpret_cast<FakeEvent*>(event));
+  FakeGpu::get().count("events_destroyed");
+  return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned) {
   FakeGpu::get().count("host_allocations");

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compare": {*BASE, "report"},
     "report": {*BASE, "compare", "launch_configs"},
     "timeline": {*BASE, "report"},
+    "timing": {*BASE, "checks", "report"},
     "advice": {*BASE, "checks", "predict", "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
 LAZILY = {
-    *((name, "report") for name in ("advice", "trace", "compare", "launch_configs")),
+    *((name, "report") for name in ("advice", "trace", "compare", "launch_configs", "timing")),
     ("trace", "timeline"),
 }
 # The package itself, and the command line, see everything.

@@ -182,7 +182,7 @@ def test_tpcs_of_no_gpc_take_turns_of_their_own_for_clusters_of_two() -> None:
 
 
 def test_waiting_clusters_that_need_a_gpc_hold_up_the_gpcs_alone() -> None:
-    """Trace h200/waits: 49 launches behind such clusters went to the TPCs of no GPC, none elsewhere."""
+    """Trace h200/waits: 49 launches behind such clusters went to the TPCs of no GPC alone."""
     half = launch(132, warps=32, carveout=100)
     quarters = clusters(30, 4, warps=17)  # no room for a second
     *_, waits, behind = run(H200, half, quarters, quarters, launch(264))
@@ -198,10 +198,8 @@ def test_waiting_clusters_of_two_hold_up_everything() -> None:
     assert waits.placed == behind.placed == 0
 
 
-def test_where_one_block_fills_the_configuration_that_it_sets_the_first_free_sms_are_taken() -> (
-    None
-):
-    """Trace h200/mixrandom, s77_475: two blocks of 114 KB fit 228 KB, but only one the 132 KB asked for."""
+def test_where_one_block_fills_what_it_asked_for_the_first_free_sms_are_taken() -> None:
+    """Trace h200/mixrandom, s77_475: 228 KB hold two blocks of 114 KB, the 132 KB asked for one."""
     held = launch(9)  # on the SMs of no GPC, and on SM 0
     one = clusters(1, 4, shared_memory=115712, carveout=25)
     two = clusters(1, 4, shared_memory=115712, carveout=100)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tbsched as tb
+from helpers import Fake
 from tbsched.observe import Gpu
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
-ROOT = Path(__file__).resolve().parents[2]
 SMS = 4
 
 
@@ -42,62 +39,9 @@ def run_python(code: str, fake: Path, **environment: str) -> subprocess.Complete
     )
 
 
-@pytest.fixture(scope="module")
-def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fake driver, compiled."""
-    compiler = shutil.which("c++")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if compiler is None or nvcc is None:
-        pytest.skip("no C++ compiler or no CUDA toolkit")
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    include = Path(nvcc).resolve().parents[1] / "include"
-    source = ROOT / "tests" / "fake_driver" / "fake_driver.cc"
-    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread"]
-    includes = [f"-I{ROOT / 'cpp'}", f"-I{include}"]
-    subprocess.run([compiler, *flags, *includes, "-o", library, source], check=True)
-    return library
-
-
-class Fake:
-    """The running fake driver's settings and counters."""
-
-    def __init__(self, library: Path) -> None:
-        self._library = ctypes.CDLL(str(library))
-        self._library.fake_get.restype = ctypes.c_int64
-
-    def __getitem__(self, key: str) -> int:
-        return int(self._library.fake_get(key.encode()))
-
-    def __setitem__(self, key: str, value: int) -> None:
-        self._library.fake_set(key.encode(), ctypes.c_int64(value))
-
-
-@pytest.fixture(scope="module")
-def opened(fake: Path) -> Iterator[tuple[Gpu, Fake]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TBSCHED_LIBCUDA", str(fake))
-        patch.setenv("TBSCHED_LIBNVML", str(fake))
-        try:
-            gpu = Gpu(0)
-        except tb.NoGpuError as error:
-            pytest.skip(f"another driver is loaded already: {error}")
-        if gpu.info.name != "Fake GPU":
-            gpu.close()
-            pytest.skip("a real driver is loaded already")
-        with gpu:
-            yield gpu, Fake(fake)
-
-
 @pytest.fixture
-def gpu(opened: tuple[Gpu, Fake]) -> Gpu:
-    return opened[0]
-
-
-@pytest.fixture
-def knobs(opened: tuple[Gpu, Fake]) -> Iterator[Fake]:
-    yield opened[1]
-    for key in ("mute", "doubtful", "moved", "seen_late_us", "blocking_local", "fail_launch"):
-        opened[1][key] = 0
+def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
+    return fake_gpu[0]
 
 
 def counts(smid: np.ndarray) -> list[int]:
@@ -115,6 +59,7 @@ def test_info_says_what_the_trace_header_needs(gpu: Gpu) -> None:
         "driver": "999.88.07",
         "cuda": "13.0",
         "uuid": "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a",
+        "max_connections": 32,
     }
 
 
@@ -315,18 +260,6 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
     assert knobs["last_attribute_8"] == 5000
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 77, shared_memory=5000)]))
     assert knobs["last_attribute_9"] == -1
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (tb.Launch(1, 32, 16, duration=1.0), r"Launch\.duration: 1\.0 must be None"),
-        (tb.RecordEvent(0, 0), r"RecordEvent and WaitEvent need launches with durations"),
-    ],
-)
-def test_timed_sequence_is_refused(gpu: Gpu, item: tb.Launch, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        gpu.observe(tb.Sequence([item]))
 
 
 @pytest.mark.parametrize(
