@@ -88,6 +88,7 @@ void check_limits(const Sequence& sequence, const Context& context) {
   int64_t blocks = 0;
   std::set<int32_t> released;
   std::map<int32_t, int32_t> priority_of_stream;
+  std::set<int32_t> streams_of_events;
   size_t own_streams = 0;
   for (const Event& event : sequence) {
     if (const auto* const launch = std::get_if<Launch>(&event)) {
@@ -105,15 +106,22 @@ void check_limits(const Sequence& sequence, const Context& context) {
       ++number;
       continue;
     }
-    const auto* const release = std::get_if<Release>(&event);
-    if (release == nullptr) continue;
-    const int32_t target = release->launch;
+    if (const auto* const record = std::get_if<RecordEvent>(&event)) {
+      streams_of_events.insert(record->stream);
+      continue;
+    }
+    if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
+      streams_of_events.insert(wait->stream);
+      continue;
+    }
+    const int32_t target = std::get<Release>(event).launch;
     if (target < 0 || static_cast<size_t>(target) >= number || !released.insert(target).second) {
       throw std::invalid_argument("Release.launch: " + std::to_string(target) +
                                   " is no earlier launch that is still held");
     }
   }
-  const size_t streams = own_streams + priority_of_stream.size();
+  for (const auto& [stream, priority] : priority_of_stream) streams_of_events.erase(stream);
+  const size_t streams = own_streams + priority_of_stream.size() + streams_of_events.size();
   if (is_timed(sequence) && streams > kMostTimedStreams) {
     throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
                                 " streams in the whole sequence, at most " +

@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--programs", type=int, default=300, help="random programs")
     parser.add_argument("--sets", type=int, default=40, help="kernel sets to order")
-    parser.add_argument("--seconds", type=float, default=360, help="records no longer than this")
+    parser.add_argument("--seconds", type=float, default=300, help="records no longer than this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rehearse", action="store_true", help="the model plays the GPU")
     parser.add_argument("--variants", action="store_true", help="also score variants of the model")

@@ -216,6 +216,8 @@ def test_what_cannot_be_timed_is_refused(gpu: Gpu, launch: tb.Launch, message: s
 def test_too_many_streams_are_refused(gpu: Gpu) -> None:
     with pytest.raises(ValueError, match=r"Launch\.stream: 1025 streams .* at most 1024"):
         gpu.observe(tb.Sequence([run()] * 1025))
+    with pytest.raises(ValueError, match=r"Launch\.stream: 1025 streams .* at most 1024"):
+        gpu.observe(tb.Sequence([run(), *(tb.RecordEvent(0, k) for k in range(1024))]))
 
 
 def test_timed_sequences_are_not_repeated(gpu: Gpu) -> None:
