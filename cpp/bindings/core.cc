@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <sstream>
@@ -29,6 +30,14 @@ py::array_t<Value> to_array(std::vector<Value>&& values) {
                            [](void* data) { delete static_cast<std::vector<Value>*>(data); });
   const std::vector<Value>& kept = *owned.release();
   return py::array_t<Value>(static_cast<py::ssize_t>(kept.size()), kept.data(), keeper);
+}
+
+// One member of each row as an array.
+template <typename Row, typename Value>
+py::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
+  std::vector<Value> values(rows.size());
+  std::ranges::transform(rows, values.begin(), member);
+  return to_array(std::move(values));
 }
 
 const PolicyRow& policy_named(const std::string& name) {
@@ -79,8 +88,17 @@ py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
     const py::gil_scoped_release unlocked;
     timeline = predict_timeline(spec, sequence, row, state, launch_interval_ns);
   }
-  return py::make_tuple(to_array(std::move(timeline.blocks)), to_array(std::move(timeline.waits)),
-                        to_array(std::move(timeline.hardware_queue)));
+  const std::vector<BlockTime>& blocks = timeline.blocks;
+  const std::vector<Wait>& waits = timeline.waits;
+  std::vector<int32_t> causes;
+  for (const Wait& wait : waits) causes.push_back(static_cast<int32_t>(wait.cause));
+  return py::make_tuple(
+      py::make_tuple(column(blocks, &BlockTime::sm), column(blocks, &BlockTime::start_ns),
+                     column(blocks, &BlockTime::end_ns)),
+      py::make_tuple(column(waits, &Wait::launch), column(waits, &Wait::behind),
+                     column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
+                     to_array(std::move(causes))),
+      to_array(std::move(timeline.hardware_queue)));
 }
 
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
@@ -226,12 +244,11 @@ PYBIND11_MODULE(_core, module) {
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");
-  PYBIND11_NUMPY_DTYPE(BlockTime, launch, block, sm, start_ns, end_ns);
-  PYBIND11_NUMPY_DTYPE(Wait, launch, behind, begin_ns, end_ns, cause);
-  module.def("predict_timeline", &timeline_in_python, py::arg("spec"), py::arg("sequence"),
-             py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
-             "The blocks, the waits and the hardware queue of each launch; two structured arrays "
-             "and one of int32.");
+  module.def(
+      "predict_timeline", &timeline_in_python, py::arg("spec"), py::arg("sequence"),
+      py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
+      "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "behind, begin, end and cause; and the hardware queue of each launch.");
   module.def(
       "policies", [] { return rows_in_python(policy_table()); },
       "The policy table: (name, summary, source) per row.");

@@ -13,8 +13,7 @@ namespace headroom {
 
 // Without a carveout it asks for room for twice as many blocks as fit, within these limits.
 constexpr int32_t kFactor = 2;
-constexpr int32_t kMostBlocks = 28;
-constexpr int32_t kMostWarpsPerBlock = 28;
+constexpr int32_t kBlocksAndWarps = 32;  // the blocks, and the warps of one
 constexpr int64_t kMostBytes = 132 * 1024;
 
 // For blocks without shared memory it asks for one of these.
@@ -25,8 +24,8 @@ int32_t without_shared_memory(const int32_t warps, const int32_t blocks_per_sm) 
 
 int64_t bytes(const int32_t shared_memory, const int32_t warps, const int32_t blocks_per_sm) {
   const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
-  if (blocks_per_sm == 1 || warps > kMostWarpsPerBlock) return needed;
-  const int32_t blocks = std::min(kFactor * blocks_per_sm, kMostBlocks);
+  if (blocks_per_sm == 1) return needed;
+  const int32_t blocks = std::min(kFactor * blocks_per_sm, kBlocksAndWarps - warps);
   return std::max(needed, std::min(int64_t{shared_memory} * blocks, kMostBytes));
 }
 

@@ -16,6 +16,7 @@ from tbsched.trace import (
     Capacity,
     DeviceInfo,
     Int32Array,
+    Int64Array,
     Placement,
     StructuredArray,
     Trace,
@@ -105,35 +106,47 @@ def predict(
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,
-    blocks: StructuredArray,
-    waits: StructuredArray,
+    blocks: tuple[Int32Array, Int64Array, Int64Array],
+    wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
 ) -> Trace:
-    columns = [np.ascontiguousarray(blocks[name]) for name in ("sm", "start_ns", "end_ns")]
+    sm, start_ns, end_ns = blocks
+    waits = _wait_rows(*wait_columns)
     bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
     launches, first_wait = np.unique(waits["launch"], return_index=True)
-    causes = waits["cause"][first_wait].tolist()
-    limiters = dict(zip(launches.tolist(), (_core.CAUSES[k] for k in causes), strict=True))
+    limiters = dict(zip(launches.tolist(), waits["cause"][first_wait].tolist(), strict=True))
     placements = []
     for number, queue in enumerate(hardware_queues.tolist()):
-        sm, start, end = (column[bounds[number] : bounds[number + 1]] for column in columns)
-        limiter = limiters.get(number)
+        own = slice(bounds[number], bounds[number + 1])
         placements.append(
-            Placement(sm, sm, limiter, start_ns=start, end_ns=end, hardware_queue=queue)
+            Placement(
+                sm[own],
+                sm[own],
+                limiters.get(number),
+                start_ns=start_ns[own],
+                end_ns=end_ns[own],
+                hardware_queue=queue,
+            )
         )
-    return Trace(seq, info, tuple(placements), waits=_wait_rows(waits))
+    return Trace(seq, info, tuple(placements), waits=waits)
 
 
-def _wait_rows(rows: StructuredArray) -> StructuredArray:
+def _wait_rows(
+    launch: Int32Array,
+    behind: Int32Array,
+    begin_ns: Int64Array,
+    end_ns: Int64Array,
+    cause: Int32Array,
+) -> StructuredArray:
     """The core's waits with causes as words."""
     found = np.empty(
-        len(rows),
+        len(launch),
         [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
          ("behind", np.int32)],
     )  # fmt: skip
-    for name in ("launch", "begin_ns", "end_ns", "behind"):
-        found[name] = rows[name]
-    found["cause"] = np.array(_core.CAUSES)[rows["cause"]]
+    found["launch"], found["behind"] = launch, behind
+    found["begin_ns"], found["end_ns"] = begin_ns, end_ns
+    found["cause"] = np.array(_core.CAUSES)[cause]
     return found
 
 

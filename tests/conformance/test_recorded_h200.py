@@ -53,6 +53,7 @@ CLUSTERS = (
     "mixlong",
     "mixshort",
     "mixrandom",
+    "mixed",
 )
 CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
 

@@ -16,6 +16,7 @@ from tbsched.spec import ablations
 PLAIN = SequenceOptions()
 DRIVERS_CHOICE = SequenceOptions(carveouts=(None, 100))
 CARVEOUTS = SequenceOptions(carveouts=(None, 0, 50, 100))
+CLUSTERS = SequenceOptions(clusters=(1, 2, 3, 4, 8))
 LOCAL_MEMORY = SequenceOptions(local_memory=(0, 4096))
 SEED = 1
 
@@ -55,6 +56,9 @@ KNOWN = [
     Known("h200", "no-configuration", 2, 2, DRIVERS_CHOICE),
     Known("h200", "no-local-memory", 2, 2, LOCAL_MEMORY),
     Known("h200", "paper-order", 1, 1),
+    Known("h200", "no-cluster-slots", 2, 2, CLUSTERS),
+    Known("h200", "clusters-anywhere", 3, 3, CLUSTERS),
+    Known("h200", "clusters-in-halves", 2, 2, CLUSTERS),
     Known("h200", "no-head-of-line", 2, 2, past_refusal=True),
 ]
 POLICIES = [("round_robin", 1), ("first_fit", 1), ("most_room", 1)]

@@ -69,6 +69,17 @@ def test_room_is_made_for_28_blocks_at_most() -> None:
     assert sets(H200, sixteen_fit(2561)) == [132]  # 28 of 3712 bytes are 101.5 KB, 27 are 97.9 KB
 
 
+@pytest.mark.parametrize("warps", [1, 2, 3, 4, 28, 29, 30])
+def test_blocks_that_room_is_made_for_and_warps_of_one_are_32_at_most(warps: int) -> None:
+    """configurations.json; trace h200/mixed: two warps in mixed_3063, mixed_2035, mixed_1013."""
+    blocks, registers = 32 - warps, 64 if warps < 4 else 16
+    for size, expected in ((64, 64), (100, 100)):
+        most = size * KB // blocks // 128 * 128 - KB
+        assert sets(H200, launch(warps=warps, registers=registers, shared_memory=most)) == [
+            expected
+        ]
+
+
 def test_more_than_28_blocks_that_fit_get_what_they_need_and_no_more() -> None:
     thirty_two_fit = launch(warps=2, shared_memory=KB)
     assert sets(H200, thirty_two_fit) == sets(PLAIN, thirty_two_fit) == [64]
