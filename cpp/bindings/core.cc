@@ -64,17 +64,23 @@ py::object words(const Refusal refusal) {
 }
 
 py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                           const std::string& policy, const InitialState state) {
+                           const std::string& policy, const InitialState state,
+                           const bool warp_slots) {
   const PolicyRow& row = policy_named(policy);
   std::vector<LaunchTrace> traces;
   {
     const py::gil_scoped_release unlocked;
-    traces = predict(spec, sequence, row, state);
+    traces = predict(spec, sequence, row, state, warp_slots);
   }
   py::list result;
   for (LaunchTrace& trace : traces) {
+    const auto blocks = static_cast<py::ssize_t>(trace.smid.size());
+    const py::object slots =
+        warp_slots ? to_array(std::move(trace.warp_slots)).reshape({blocks, py::ssize_t{-1}})
+                   : py::object(py::none());
     result.append(py::make_tuple(to_array(std::move(trace.smid)),
-                                 to_array(std::move(trace.final_smid)), words(trace.limiter)));
+                                 to_array(std::move(trace.final_smid)), words(trace.limiter),
+                                 slots));
   }
   return result;
 }
@@ -239,8 +245,9 @@ PYBIND11_MODULE(_core, module) {
   module.attr("LEGACY_STREAM") = kLegacyStream;
 
   module.def("predict", &predict_in_python, py::arg("spec"), py::arg("sequence"), py::arg("policy"),
-             py::arg("state"),
-             "A list of (smid, final_smid, limiter) per launch; the arrays are int32 (blocks,).");
+             py::arg("state"), py::arg("warp_slots"),
+             "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
+             "(blocks,), the last (blocks, warps) or None.");
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");

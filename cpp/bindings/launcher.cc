@@ -85,9 +85,10 @@ py::dict to_dict(const MeasuredLaunch& measured) {
   dict["start_ns"] = to_array<int64_t>(measured.start_ns);
   dict["end_ns"] = to_array<int64_t>(measured.end_ns);
   dict["issued_ns"] = measured.issued_ns;
-  if (!measured.warp_slots.empty()) {
+  if (!measured.placement.warp_slots.empty()) {
     const auto blocks = static_cast<py::ssize_t>(measured.start_ns.size());
-    dict["warp_slots"] = to_array<int32_t>(measured.warp_slots).reshape({blocks, py::ssize_t{-1}});
+    dict["warp_slots"] =
+        to_array<int32_t>(measured.placement.warp_slots).reshape({blocks, py::ssize_t{-1}});
   } else {
     dict["warp_slots"] = py::none();
   }

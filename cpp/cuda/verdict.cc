@@ -72,7 +72,8 @@ class Judge {
     measured.placement.final_smid.assign(blocks, kNotPlaced);
     measured.start_ns.assign(blocks, 0);
     measured.end_ns.assign(blocks, 0);
-    measured.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
+    std::vector<int32_t>& warp_slots = measured.placement.warp_slots;
+    warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
     const size_t warps = evidence_.warp_slots.size() / blocks;
     for (size_t block = 0; block < blocks; ++block) {
       const BlockRecord& record = evidence_.records[block];
@@ -89,8 +90,7 @@ class Judge {
         measured.start_ns[block] = record.start_ns;
         measured.end_ns[block] = record.end_ns;
       } else {
-        std::fill_n(measured.warp_slots.begin() + static_cast<ptrdiff_t>(block * warps), warps,
-                    kNotPlaced);
+        std::fill_n(warp_slots.begin() + static_cast<ptrdiff_t>(block * warps), warps, kNotPlaced);
       }
     }
     return measured;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <stdexcept>
 
 #include "sm/clusters.h"
@@ -12,6 +13,20 @@ namespace {
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 }  // namespace
+
+std::vector<size_t> BlockScheduler::Placed::footprint_of_blocks() const {
+  const auto by_sm = [](const size_t count, const auto& sm) {
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, sm);
+    return order;
+  };
+  const auto blocks = by_sm(sms.size(), [&](const size_t block) { return sms[block]; });
+  const auto held = by_sm(sms.size(), [&](const size_t k) { return footprints[k].sm; });
+  std::vector<size_t> found(sms.size());
+  for (size_t k = 0; k < sms.size(); ++k) found[blocks[k]] = held[k];
+  return found;
+}
 
 BlockScheduler::BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy,
                                const InitialState state)

@@ -2,6 +2,7 @@
 // engine says when.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,6 +28,10 @@ class BlockScheduler {
     int32_t first_block;
     std::vector<int32_t> sms;           // in the order of the blocks
     std::vector<Footprint> footprints;  // in the order in which SMs were chosen
+
+    // Which footprint is whose, by block. Blocks of a launch on one SM are alike, so that SM's come
+    // in order.
+    std::vector<size_t> footprint_of_blocks() const;
   };
 
   // What an engine is asked and told while launches are considered.

@@ -70,9 +70,7 @@ void Engine::place_waiting() {
           },
       .placed =
           [&](const BlockScheduler::Placed& placed) {
-            tell([&](Listener& listener) {
-              listener.on_place(placed.launch, placed.first_block, placed.sms);
-            });
+            tell([&](Listener& listener) { listener.on_place(placed); });
             Kernel& kernel = kernels_[placed.launch];
             kernel.resident.insert(kernel.resident.end(), placed.footprints.begin(),
                                    placed.footprints.end());

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
+#include "engine/block_scheduler.h"
 #include "model/refusal.h"
 #include "sm/demand.h"
 #include "sm/gpu_state.h"
@@ -16,9 +16,8 @@ class Listener {
 
   // Launch k is new; the state is that before any of its blocks.
   virtual void on_launch(int32_t /*launch*/, int32_t /*blocks*/, const Demand&, const GpuState&) {}
-  // Blocks of launch k, from `first_block`, go to these SMs.
-  virtual void on_place(int32_t /*launch*/, int32_t /*first_block*/,
-                        std::span<const int32_t> /*sms*/) {}
+  // Blocks of a launch go to SMs, one or more.
+  virtual void on_place(const BlockScheduler::Placed&) {}
   // The blocks of launch k that are left wait.
   virtual void on_refuse(int32_t /*launch*/, Refusal) {}
   // Nothing more happens to launch k before the next event.

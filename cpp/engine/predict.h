@@ -12,8 +12,11 @@
 
 namespace tbsched {
 
+// With `warp_slots`, which needs strict turns (else throws std::invalid_argument), also those of
+// the blocks placed before the next event, from processing block 0 of every SM.
 std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequence,
-                                 const PolicyRow& policy, InitialState state);
+                                 const PolicyRow& policy, InitialState state,
+                                 bool warp_slots = false);
 
 // Of a sequence whose launches have durations. The host issues a launch every `launch_interval_ns`.
 Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,22 +13,6 @@ namespace {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
-
-// The footprint of each block. Blocks of a launch on one SM are alike, so that SM's come in order.
-std::vector<size_t> footprint_of_block(const BlockScheduler::Placed& placed) {
-  const auto by_sm = [](const size_t count, const auto& sm) {
-    std::vector<size_t> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, sm);
-    return order;
-  };
-  const size_t count = placed.sms.size();
-  const auto blocks = by_sm(count, [&](const size_t block) { return placed.sms[block]; });
-  const auto footprints = by_sm(count, [&](const size_t k) { return placed.footprints[k].sm; });
-  std::vector<size_t> found(count);
-  for (size_t k = 0; k < count; ++k) found[blocks[k]] = footprints[k];
-  return found;
-}
 
 }  // namespace
 
@@ -124,7 +107,7 @@ void TimedEngine::admit(const int64_t now) {
 void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now) {
   Kernel& kernel = kernels_[placed.launch];
   const std::vector<int64_t>& durations = kernel.launch->duration_ns;
-  const std::vector<size_t> footprints = footprint_of_block(placed);
+  const std::vector<size_t> footprints = placed.footprint_of_blocks();
   for (size_t k = 0; k < placed.sms.size(); ++k) {
     const size_t block = placed.first_block + k;
     const int64_t duration = durations[durations.size() == 1 ? 0 : block];

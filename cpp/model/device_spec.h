@@ -10,6 +10,7 @@
 namespace tbsched {
 
 inline constexpr int32_t kMaxProcessingBlocks = 4;
+inline constexpr int32_t kMaxWarpsPerSm = 64;
 inline constexpr int32_t kWarpThreads = 32;
 
 // How a memory is given out: in one piece, in one piece that may wrap around the end, or in any

@@ -17,7 +17,7 @@ Room GpuState::room(const int32_t sm, const Demand& demand) const {
 }
 
 Footprint GpuState::commit(const int32_t sm, const Demand& demand) {
-  Footprint footprint{.sm = sm, .owner = next_owner_++, .warps = {}};
+  Footprint footprint{.sm = sm, .owner = next_owner_++};
   local_memory_.commit(demand);
   configuration_.commit(sm, demand);
   sms_[sm].commit(demand, configuration_.configured(sm, demand), footprint);

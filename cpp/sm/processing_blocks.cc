@@ -1,12 +1,28 @@
 #include "sm/processing_blocks.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 
 namespace tbsched {
+namespace {
+
+// Of the first processing block; those of the others follow, one by one.
+uint64_t first_slots(const int32_t processing_blocks) {
+  uint64_t slots = 0;
+  for (int32_t slot = 0; slot < kMaxWarpsPerSm; slot += processing_blocks) {
+    slots |= uint64_t{1} << slot;
+  }
+  return slots;
+}
+
+uint64_t without_lowest(const uint64_t slots) { return slots & (slots - 1); }
+
+}  // namespace
 
 ProcessingBlocks::ProcessingBlocks(const DeviceSpec& spec)
-    : strict_(spec.mechanisms.strict_round_robin), skip_(spec.mechanisms.warp_skip) {
+    : strict_(spec.mechanisms.strict_round_robin),
+      skip_(spec.mechanisms.warp_skip),
+      first_slots_(first_slots(spec.processing_blocks)) {
   const int32_t count = spec.processing_blocks;
   for (int32_t i = 0; i < count; ++i) {
     units_.push_back({spec.warps_per_sm / count,
@@ -38,24 +54,22 @@ Room ProcessingBlocks::room(const Demand& demand) const {
   return {warps / demand.warps, limiter};
 }
 
-WarpsPerProcessingBlock ProcessingBlocks::strict_turns(const int32_t warps) {
+ProcessingBlocks::Turns ProcessingBlocks::strict_turns(const int32_t warps) {
   const auto count = static_cast<int32_t>(units_.size());
-  WarpsPerProcessingBlock turns{};
+  Turns turns{};
   for (int32_t i = 0; i < count; ++i) {
-    turns[(next_ + i) % count] = static_cast<int16_t>(warps / count + (i < warps % count ? 1 : 0));
+    turns[(next_ + i) % count] = warps / count + (i < warps % count ? 1 : 0);
   }
   const bool skips = skip_ && warps % count == 0;
   next_ = (next_ + warps + (skips ? 1 : 0)) % count;
   return turns;
 }
 
-WarpsPerProcessingBlock ProcessingBlocks::emptiest_first(const Demand& demand) const {
+ProcessingBlocks::Turns ProcessingBlocks::emptiest_first(const Demand& demand) const {
   const auto count = static_cast<int32_t>(units_.size());
-  WarpsPerProcessingBlock left{};
-  for (int32_t i = 0; i < count; ++i) {
-    left[i] = static_cast<int16_t>(warps_that_fit(units_[i], demand));
-  }
-  WarpsPerProcessingBlock turns{};
+  Turns left{};
+  for (int32_t i = 0; i < count; ++i) left[i] = warps_that_fit(units_[i], demand);
+  Turns turns{};
   for (int32_t warp = 0; warp < demand.warps; ++warp) {
     const auto most = std::max_element(left.begin(), left.begin() + count);
     --*most;
@@ -65,20 +79,40 @@ WarpsPerProcessingBlock ProcessingBlocks::emptiest_first(const Demand& demand) c
 }
 
 void ProcessingBlocks::commit(const Demand& demand, Footprint& footprint) {
-  footprint.warps = strict_ ? strict_turns(demand.warps) : emptiest_first(demand);
+  footprint.first_processing_block = next_;
+  const Turns turns = strict_ ? strict_turns(demand.warps) : emptiest_first(demand);
   for (size_t i = 0; i < units_.size(); ++i) {
-    units_[i].free_warps -= footprint.warps[i];
-    units_[i].registers.commit(footprint.owner, demand.registers_per_warp, footprint.warps[i]);
+    const uint64_t free = first_slots_ << i & ~taken_;
+    uint64_t left = free;
+    for (int32_t warp = 0; warp < turns[i]; ++warp) left = without_lowest(left);
+    footprint.warp_slots |= free ^ left;
+    units_[i].free_warps -= turns[i];
+    units_[i].registers.commit(footprint.owner, demand.registers_per_warp, turns[i]);
   }
-  resident_warps_ += demand.warps;
+  taken_ |= footprint.warp_slots;
 }
 
 void ProcessingBlocks::release(const Demand& demand, const Footprint& footprint) {
   for (size_t i = 0; i < units_.size(); ++i) {
-    units_[i].free_warps += footprint.warps[i];
-    units_[i].registers.release(footprint.owner, demand.registers_per_warp, footprint.warps[i]);
+    const int32_t warps = std::popcount(footprint.warp_slots & first_slots_ << i);
+    units_[i].free_warps += warps;
+    units_[i].registers.release(footprint.owner, demand.registers_per_warp, warps);
   }
-  resident_warps_ -= demand.warps;
+  taken_ &= ~footprint.warp_slots;
+}
+
+void list_warp_slots(const Footprint& footprint, const int32_t processing_blocks,
+                     const std::span<int32_t> slots) {
+  std::array<uint64_t, kMaxProcessingBlocks> left{};
+  for (int32_t i = 0; i < processing_blocks; ++i) {
+    left[i] = footprint.warp_slots & first_slots(processing_blocks) << i;
+  }
+  int32_t turn = footprint.first_processing_block;
+  for (int32_t& slot : slots) {
+    slot = std::countr_zero(left[turn]);
+    left[turn] = without_lowest(left[turn]);
+    turn = (turn + 1) % processing_blocks;
+  }
 }
 
 }  // namespace tbsched

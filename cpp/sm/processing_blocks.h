@@ -1,7 +1,13 @@
-// Mechanisms 2.1 and 2.2: which processing block each warp of a block goes to.
+// Mechanisms 2.1 and 2.2: which processing block each warp of a block goes to, and which slot of
+// it.
+//
+// The %warpid of a warp is its processing block, and how many slots of that lie below its own times
+// the number of processing blocks. It takes the lowest free slot. Measured: traces h200/slots.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/device_spec.h"
@@ -24,26 +30,33 @@ class ProcessingBlocks {
   Room room(const Demand& demand) const;
 
   // The warps of one block, which room() must have allowed; the pointer of the round robin moves
-  // on.
+  // on, and is never set back.
   void commit(const Demand& demand, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
-  bool idle() const { return resident_warps_ == 0; }
+  bool idle() const { return taken_ == 0; }
 
  private:
   struct Unit {
     int32_t free_warps;
     RegisterFile registers;
   };
+  using Turns = std::array<int32_t, kMaxProcessingBlocks>;  // warps for each processing block
+
   int32_t warps_that_fit(const Unit& unit, const Demand& demand) const;
-  WarpsPerProcessingBlock strict_turns(int32_t warps);
-  WarpsPerProcessingBlock emptiest_first(const Demand& demand) const;
+  Turns strict_turns(int32_t warps);
+  Turns emptiest_first(const Demand& demand) const;
 
   std::vector<Unit> units_;
   bool strict_;
   bool skip_;
+  uint64_t first_slots_;  // of the SM's slots, those of processing block 0, bit by bit
   int32_t next_ = 0;
-  int32_t resident_warps_ = 0;
+  uint64_t taken_ = 0;
 };
+
+// The slot of each warp of a resident block, where warps go to processing blocks in strict turn.
+void list_warp_slots(const Footprint& footprint, int32_t processing_blocks,
+                     std::span<int32_t> slots);
 
 }  // namespace tbsched

@@ -6,7 +6,6 @@
 //
 // rtx3090.h is what `tbsched devices rtx3090 --cpp` prints.
 #include <iostream>
-#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -18,11 +17,9 @@ namespace {
 
 class Printer final : public tbsched::Listener {
  public:
-  void on_place(const int32_t launch, const int32_t first_block,
-                const std::span<const int32_t> sms) override {
-    if (sms.empty()) return;
-    std::cout << "launch " << launch << ", blocks from " << first_block << ", on SMs";
-    for (const int32_t sm : sms) std::cout << ' ' << sm;
+  void on_place(const tbsched::BlockScheduler::Placed& placed) override {
+    std::cout << "launch " << placed.launch << ", blocks from " << placed.first_block << ", on SMs";
+    for (const int32_t sm : placed.sms) std::cout << ' ' << sm;
     std::cout << '\n';
   }
   void on_refuse(const int32_t launch, const tbsched::Refusal refusal) override {

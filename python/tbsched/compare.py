@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.trace import Capacity, Int64Array, Placement, Trace
+from tbsched.trace import Capacity, Int32Array, Int64Array, Placement, Trace
 
 LEVELS = ("occupancy", "exact")
 
@@ -76,6 +76,30 @@ class Diff:
             ValueError: no such level.
         """
         return bool(getattr(self, check_level(level)))
+
+    def warp_slots_agree(self, processing_blocks: int = 4) -> bool:
+        """Whether warps have the same slots, up to a rotation of each SM's processing blocks.
+
+        Where the turns of an SM stand at first is latent (traces h200/slots). Of each warp placed
+        before the next event the index within its processing block must be the same, and the
+        processing block as far from the other trace's as that of any other warp on the SM.
+
+        Args:
+            processing_blocks: per SM of the device.
+
+        Raises:
+            ValueError: a trace without warp slots, or not those of every block; a number of
+                processing blocks that is not positive.
+        """
+        if processing_blocks < 1:
+            raise ValueError(f"processing_blocks: {processing_blocks} is less than 1")
+        found = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
+        if not self.exact:
+            return False
+        sm, a, b = np.concatenate([np.empty((3, 0), np.int32), *found], axis=1)
+        turned = np.unique([sm, (b - a) % processing_blocks], axis=1)
+        same_index = np.array_equal(a // processing_blocks, b // processing_blocks)
+        return same_index and len(np.unique(sm)) == turned.shape[1]
 
     @property
     def first_divergence(self) -> Divergence | None:
@@ -148,3 +172,12 @@ def _launch(a: Placement, b: Placement, sms: int) -> LaunchDiff:
     if np.array_equal(a.smid, b.smid):
         return LaunchDiff(True, True)
     return LaunchDiff(np.array_equal(a.occupancy(sms), b.occupancy(sms)), False)
+
+
+def _slots(a: Placement, b: Placement) -> Int32Array:
+    """The SM by the first trace, and the slot in either, of each warp placed in both."""
+    if a.warp_slots is None or b.warp_slots is None or a.warp_slots.shape != b.warp_slots.shape:
+        raise ValueError("warp_slots: both traces need those of every block and warp")
+    placed = (a.smid >= 0) & (b.smid >= 0)
+    sm = np.repeat(a.smid[placed], a.warp_slots.shape[1])
+    return np.stack([sm, a.warp_slots[placed].ravel(), b.warp_slots[placed].ravel()])

@@ -51,6 +51,7 @@ def predict(
     initial_state: InitialState | None = None,
     *,
     launch_interval: float = 0.0,
+    warp_slots: bool = False,
 ) -> Trace:
     """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
 
@@ -61,21 +62,29 @@ def predict(
         initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
         launch_interval: of a timed sequence, seconds from one launch of the host to the next;
             recording events and waiting for them takes it no time.
+        warp_slots: also predicts ``%warpid`` of each warp: its processing block + their number x
+            the lowest free slot of that (traces h200/slots). Where the turns of an SM stand at
+            first is latent: they are taken to start at processing block 0 of every SM, so that
+            hardware agrees up to a rotation (``Diff.warp_slots_agree``). Policies that know of no
+            processing blocks take the lowest free slot of the SM.
 
     Returns:
         A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
         ``limiter``. Of a timed sequence both are the SM of each block, and there are
         ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits``, ``explain``.
+        With ``warp_slots`` also those, int32 (blocks, warps), -1 for blocks that are not placed
+        before the next event.
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
             of single blocks, an unknown device, policy or state, a launch_interval without
-            durations; names the field, the value and the limit. A launch that could never be
+            durations, warp_slots with durations or of a device whose warps do not go in strict
+            turn; names the field, the value and the limit. A launch that could never be
             placed is refused so before anything runs, which is the only way not to finish: what
             waits, waits for work issued before it.
     """
     spec = _spec(device)
-    _check(spec, seq)
+    _check(spec, seq, warp_slots)
     name = spec.policy if policy is None else policy
     if not isinstance(name, str):
         raise TypeError(f"policy: a name is needed, got {name!r}")
@@ -89,16 +98,21 @@ def predict(
     interval = seconds("predict", "launch_interval", launch_interval)
     info = _device_info(spec, name)
     if seq.timed:
+        if warp_slots:
+            raise ValueError("warp_slots: True needs launches that are held until released")
         interval_ns = round(interval * 1e9)
         rows = _core.predict_timeline(core_spec, core_sequence, name, state, interval_ns)
         return _timed_trace(seq, info, *rows)
     if interval:
         raise ValueError(f"launch_interval: {interval} needs launches with durations")
-    placements = _core.predict(core_spec, core_sequence, name, state)
+    placements = _core.predict(core_spec, core_sequence, name, state, warp_slots)
     return Trace(
         seq,
         info,
-        tuple(Placement(smid, final_smid, limiter) for smid, final_smid, limiter in placements),
+        tuple(
+            Placement(smid, final_smid, limiter, warp_slots=slots)
+            for smid, final_smid, limiter, slots in placements
+        ),
         capacities=capacities,
     )
 
@@ -153,11 +167,16 @@ def _wait_rows(
 _spec = device  # predict() has a parameter of that name
 
 
-def _check(spec: DeviceSpec, seq: Sequence) -> None:
+def _check(spec: DeviceSpec, seq: Sequence, warp_slots: bool) -> None:
+    if not isinstance(warp_slots, bool):
+        raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
     spec.check(seq)
     blocks = sum(launch.blocks for launch in seq.launches)
     if blocks > MAX_PREDICTED_BLOCKS:
         raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
+    warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
+    if warp_slots and warps > MAX_PREDICTED_BLOCKS:
+        raise ValueError(f"warp_slots: {warps} warps in all are more than {MAX_PREDICTED_BLOCKS}")
 
 
 def _state(spec: DeviceSpec, state: InitialState | None) -> _core.InitialState:

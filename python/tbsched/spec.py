@@ -451,7 +451,7 @@ _RANGES: dict[str, tuple[int, int]] = {
     "processing_blocks": (1, 4),
     "blocks_per_sm": (1, 1024),
     "cluster_blocks_per_sm": (1, 1024),
-    "warps_per_sm": (1, 1024),
+    "warps_per_sm": (1, 64),
     "registers_per_sm": (1, 2**24),
     "threads_per_block": (1, 1024),
     "registers_per_thread": (1, 1024),

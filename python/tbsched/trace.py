@@ -52,7 +52,8 @@ class Placement:
             for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``.
         start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
             on; None for a prediction of blocks that are held until released.
-        warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; None unless asked for.
+        warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
+            placed, None unless asked for.
         hardware_queue: that the launch went through; None where nobody knows.
     """
 
@@ -149,7 +150,7 @@ class Trace:
         """One row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
 
         ``sm`` is -1, and the times mean nothing, for a block that never ran. There are no warp
-        slots in it: the model knows how many warps a processing block holds, not which slots.
+        slots in it: those are predicted of launches that are held.
 
         Raises:
             ValueError: nobody recorded when blocks ran.

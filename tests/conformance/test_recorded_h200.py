@@ -339,6 +339,53 @@ def test_nothing_is_skipped_after_any_other_number_of_warps(warps: int) -> None:
     assert set(breaks(placed_in_order(trace), skip=False)) <= VISITED
 
 
+def replayed_slots(trace: Trace) -> bool:
+    """Whether one initial state explains every block, and its warp slots up to a rotation."""
+    h200 = device("h200")
+    state = next(
+        state
+        for state in h200.initial_states()
+        if compare(predict(trace.sequence, h200, initial_state=state), trace).exact
+    )
+    prediction = predict(trace.sequence, h200, initial_state=state, warp_slots=True)
+    return compare(prediction, trace).warp_slots_agree()
+
+
+def test_every_warp_has_the_lowest_free_slot_of_the_processing_block_whose_turn_it_is() -> None:
+    assert [trace.id for trace in recorded("slots") if not replayed_slots(trace)] == []
+
+
+def test_first_block_of_a_sequence_begins_at_each_processing_block_a_quarter_of_the_time() -> None:
+    begins: list[int] = []
+    for trace in recorded("slots"):
+        first = {sm: warps[0] for sm, warps in reversed(placed_in_order(trace))}
+        begins += first.values()
+    shares = np.bincount(begins, minlength=4) / len(begins)
+    assert len(begins) > 30_000
+    assert np.abs(shares - 0.25).max() < 0.02
+
+
+def first_blocks_after_idle(trace: Trace) -> int:
+    """How many blocks came to an SM that had blocks before and was idle."""
+    found = 0
+    resident: dict[int, int] = {}
+    placements = iter(trace)
+    for event in trace.sequence:
+        if isinstance(event, Release):
+            for sm in trace[event.launch].smid.tolist():
+                resident[sm] -= 1
+        else:
+            for sm in next(placements).smid.tolist():
+                found += resident.get(sm) == 0
+                resident[sm] = resident.get(sm, 0) + 1
+    return found
+
+
+def test_turns_go_on_where_they_stood_on_an_sm_that_has_been_idle() -> None:
+    assert sum(first_blocks_after_idle(trace) for trace in recorded("slots")) > 30_000
+    assert [trace.id for trace in recorded("slots") if breaks(placed_in_order(trace))] == []
+
+
 def with_visitors(sequence: Sequence) -> tuple[Sequence, list[int]]:
     """A kernel of one warp comes and goes before each launch; and the launches' new numbers."""
     events: list[Event] = []

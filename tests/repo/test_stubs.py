@@ -20,7 +20,10 @@ WIDTH = 100
 
 # What the extension calls list, and what is in it.
 RETURNS = {
-    "predict": "list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None]]",
+    "predict": (
+        "list[\n    tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, "
+        "npt.NDArray[np.int32] | None]\n]"
+    ),
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",

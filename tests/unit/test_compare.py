@@ -94,3 +94,62 @@ def test_level_that_there_is_not_is_refused_with_those_there_are() -> None:
     assert check_level("exact") == "exact"
     with pytest.raises(ValueError, match="level: 'sm' is not one of occupancy, exact"):
         compare(BASE, BASE).agrees("sm")
+
+
+def slotted(*rows: list[list[int]] | None) -> Trace:
+    """BASE with the warp slots of each launch's blocks."""
+    placements = (
+        Placement(placement.smid, warp_slots=None if row is None else np.array(row, np.int32))
+        for placement, row in zip(BASE, rows, strict=True)
+    )
+    return Trace(TWO, FOUR, tuple(placements))
+
+
+SLOTS = slotted([[0], [1], [2]], [[3], [-1]])
+
+
+@pytest.mark.parametrize(
+    ("other", "agree"),
+    [
+        (slotted([[0], [1], [2]], [[3], [-1]]), True),
+        (slotted([[3], [3], [0]], [[3], [-1]]), True),  # each SM has its own rotation
+        (slotted([[0], [1], [2]], [[3], [7]]), True),  # the block came later
+        (slotted([[0], [1], [6]], [[3], [-1]]), False),  # another index
+    ],
+)
+def test_warp_slots_agree_up_to_a_rotation_of_each_sm(other: Trace, agree: bool) -> None:
+    assert compare(SLOTS, other).warp_slots_agree() is agree
+    assert compare(other, SLOTS).warp_slots_agree() is agree
+
+
+@pytest.mark.parametrize(("second", "agree"), [([[2, 3]], True), ([[2, 1]], False)])
+def test_all_warps_of_an_sm_share_one_rotation(second: list[list[int]], agree: bool) -> None:
+    def one_block(slots: list[list[int]]) -> Trace:
+        placement = Placement(np.array([0], np.int32), warp_slots=np.array(slots, np.int32))
+        return Trace(Sequence([Launch(1, 64, 16)]), FOUR, (placement,))
+
+    assert compare(one_block([[0, 1]]), one_block(second)).warp_slots_agree() is agree
+
+
+def test_slots_on_other_sms_do_not_agree() -> None:
+    other = trace([1, 0, 2], [3, -1])
+    moved = Trace(
+        TWO,
+        FOUR,
+        tuple(
+            Placement(p.smid, warp_slots=q.warp_slots) for p, q in zip(other, SLOTS, strict=True)
+        ),
+    )
+    assert not compare(SLOTS, moved).warp_slots_agree()
+
+
+@pytest.mark.parametrize("second", [None, [[3]]])
+def test_slots_of_every_block_are_needed_to_compare_them(second: list[list[int]] | None) -> None:
+    with pytest.raises(ValueError, match="warp_slots: both traces need those of every block"):
+        compare(SLOTS, slotted([[0], [1], [2]], second)).warp_slots_agree()
+
+
+def test_number_of_processing_blocks_to_rotate_is_positive() -> None:
+    assert compare(SLOTS, SLOTS).warp_slots_agree(1)
+    with pytest.raises(ValueError, match="processing_blocks: 0 is less than 1"):
+        compare(SLOTS, SLOTS).warp_slots_agree(0)

@@ -1,4 +1,4 @@
-"""Mechanisms 2.1 and 2.2: which processing block of its SM each warp goes to.
+"""Mechanisms 2.1 and 2.2: which processing block of its SM each warp goes to, and its slot there.
 
 A warp of 255 registers takes half of a processing block's registers, so two fill it. The SMs here
 have 4 processing blocks of 12 warps each, unless the test says otherwise; shared memory is out of
@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from helpers import fits, gpu, last, launch, released, room
-from tbsched.sequence import Launch
+from tbsched.predict import predict
+from tbsched.sequence import Event, Launch, Sequence
 from tbsched.spec import DeviceSpec
 
 ROOMY: dict[str, Any] = {"shared_memory_configuration": False, "shared_memory": "pooled"}
@@ -130,3 +131,79 @@ def test_block_larger_than_any_sm_is_refused_before_it_waits() -> None:
     assert fits(small, launch(1, warps=16))
     with pytest.raises(ValueError, match=r"launch 0: threads: 544 is more than .* allows, 512"):
         last(small, launch(1, warps=17))
+
+
+# -- slots ----------------------------------------------------------------------------------------
+
+
+def slots(spec: DeviceSpec, *events: Event) -> list[list[int]]:
+    """The warp slots of each block of the last launch; slot = processing block + 4 x index."""
+    found = predict(Sequence(events), spec, warp_slots=True)[-1].warp_slots
+    assert found is not None
+    assert found.dtype == "int32"
+    return found.tolist()  # type: ignore[no-any-return]
+
+
+def test_warps_of_a_block_take_their_turns_index_by_index() -> None:
+    assert slots(STRICT, launch(warps=6)) == [[0, 1, 2, 3, 4, 5]]
+    assert slots(STRICT, launch(warps=3), launch(warps=3)) == [[3, 4, 5]]
+    assert slots(STRICT, launch(2, warps=4)) == [[0, 1, 2, 3], [5, 6, 7, 4]]  # one is skipped
+
+
+def test_warp_takes_the_lowest_free_index_and_not_the_next() -> None:
+    rows = [launch(warps=3), launch(), launch(warps=3), launch()]  # 0 1 2, 3, 4 5 6, 7
+    assert slots(STRICT, *rows, launch(warps=5)) == [[8, 9, 10, 11, 12]]
+    assert slots(STRICT, *rows, *released(0), launch(warps=5)) == [[0, 1, 2, 11, 8]]
+    assert slots(STRICT, *rows, *released(1), launch(warps=5)) == [[8, 9, 10, 3, 12]]
+    assert slots(STRICT, *rows, *released(2), launch(warps=5)) == [[4, 5, 6, 11, 8]]
+
+
+def test_turns_go_on_where_they_stood_on_an_idle_sm_but_indices_begin_at_the_lowest() -> None:
+    assert slots(STRICT, launch(warps=5), *released(0), launch(warps=3)) == [[1, 2, 3]]
+    assert slots(STRICT, launch(warps=4), *released(0), launch(warps=3)) == [[1, 2, 3]]
+    assert slots(NO_SKIP, launch(warps=4), *released(0), launch(warps=3)) == [[0, 1, 2]]
+
+
+def test_slots_of_each_sm_are_its_own_and_come_in_the_order_of_the_blocks() -> None:
+    two = gpu(2, **ROOMY)
+    assert slots(two, launch(warps=1), launch(4, warps=2)) == [[0, 1], [1, 2], [2, 3], [3, 4]]
+    assert last(two, launch(warps=1), launch(4, warps=2)).smid.tolist() == [1, 0, 1, 0]
+
+
+def test_last_slot_of_an_sm_is_given_out_and_blocks_that_wait_have_none() -> None:
+    found = slots(STRICT, launch(1, warps=15), launch(4, warps=15))
+    assert max(max(row) for row in found) == 44
+    assert found[2:] == [[-1] * 15] * 2
+
+
+def test_slots_that_become_free_after_the_next_event_are_not_a_launch_s() -> None:
+    sequence = Sequence([launch(3, warps=15), launch(1, warps=15), *released(0)])
+    trace = predict(sequence, STRICT, warp_slots=True)
+    assert trace[1].final_smid is not None
+    assert trace[1].final_smid.tolist() == [0]
+    assert trace[1].warp_slots is not None
+    assert trace[1].warp_slots.tolist() == [[-1] * 15]
+
+
+def test_sm_without_processing_blocks_counts_its_slots_through() -> None:
+    assert slots(WHOLE, launch(warps=3), launch(warps=2), *released(0), launch(warps=4)) == [
+        [0, 1, 2, 5]
+    ]
+
+
+def test_slots_are_predicted_only_when_asked_for() -> None:
+    assert last(STRICT, launch()).warp_slots is None
+
+
+def test_slots_are_refused_where_warps_do_not_go_in_strict_turn_or_launches_end() -> None:
+    with pytest.raises(ValueError, match=r"warp_slots: .* has strict_round_robin off"):
+        slots(FREE, launch())
+    with pytest.raises(ValueError, match="warp_slots: True needs launches that are held"):
+        slots(STRICT, launch(duration=1.0))
+    with pytest.raises(TypeError, match="warp_slots: True or False is needed, got 1"):
+        predict(Sequence([launch()]), STRICT, warp_slots=1)  # type: ignore[arg-type]
+
+
+def test_warps_with_slots_are_limited_to_two_to_the_28() -> None:
+    with pytest.raises(ValueError, match=r"warp_slots: 268435464 warps in all are more than"):
+        slots(STRICT, launch(2**25 + 1, warps=8))

@@ -348,7 +348,7 @@ RANGES = [
     ("topology.sms_per_tpc", 0, 65),
     ("limits.processing_blocks", 0, 5),
     ("limits.blocks_per_sm", 0, 1025),
-    ("limits.warps_per_sm", 0, 1025),
+    ("limits.warps_per_sm", 0, 65),
     ("limits.registers_per_sm", 0, 2**24 + 1),
     ("limits.threads_per_block", 0, 1025),
     ("limits.registers_per_thread", 0, 1025),
