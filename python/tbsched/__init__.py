@@ -33,6 +33,7 @@ from tbsched.sequence import (
     WaitEvent,
 )
 from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+from tbsched.steer import Steered, steer
 from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "RecordEvent",
     "Release",
     "Sequence",
+    "Steered",
     "TbschedError",
     "Trace",
     "UnstableMeasurement",
@@ -72,5 +74,6 @@ __all__ = [
     "policies",
     "predict",
     "save_traces",
+    "steer",
     "what_if",
 ]
