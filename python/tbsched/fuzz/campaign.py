@@ -87,7 +87,7 @@ def fuzz(
         initial_state: the only latent state that the predictor starts from.
         steer: bring the oracle to that state before every sequence, None being the first one, by
             the predictor's model (:class:`tbsched.Steered`): level ``exact`` then scores with one
-            state only. About four times the launches of small sequences.
+            state only. Three short sequences more for each that is observed.
         past_refusal: keep what follows a launch that is predicted not to fit. On a GPU each such
             launch costs milliseconds.
         target_fullness: let Hypothesis climb towards fuller GPUs.
