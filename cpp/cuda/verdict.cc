@@ -99,7 +99,7 @@ class Judge {
   MeasuredLaunch judge_timed(const uint64_t first_start, std::string& doubt) const {
     MeasuredLaunch measured;
     measured.issued_ns = evidence_.issued.count();
-    measured.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
+    measured.placement.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
     for (size_t block = 0; block < evidence_.records.size(); ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);

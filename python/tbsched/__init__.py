@@ -33,6 +33,7 @@ from tbsched.sequence import (
     WaitEvent,
 )
 from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+from tbsched.steer import Steered, steer
 from tbsched.timing import TimeDiff, compare_times
 from tbsched.trace import Placement, Trace, load_traces, save_traces
 
@@ -55,6 +56,7 @@ __all__ = [
     "RecordEvent",
     "Release",
     "Sequence",
+    "Steered",
     "TbschedError",
     "TimeDiff",
     "Trace",
@@ -75,5 +77,6 @@ __all__ = [
     "policies",
     "predict",
     "save_traces",
+    "steer",
     "what_if",
 ]

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -201,6 +201,18 @@ class Trace:
         from tbsched.report import trace_text
 
         return trace_text(self)
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """Anything that can say where the blocks of a sequence go."""
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """The observation.
+
+        Raises:
+            UnstableMeasurement, DeadlineExceeded: a campaign counts it, and goes on.
+        """
 
 
 def load_traces(path: str | os.PathLike[str]) -> list[Trace]:

@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {*BASE, "compare", "launch_configs"},
     "timeline": {*BASE, "report"},
     "timing": {*BASE, "checks", "report"},
+    "steer": {*BASE, "predict"},
     "advice": {*BASE, "checks", "predict", "report"},
     "plot": {*BASE, "compare", "report"},
     "verify": {*BASE, "predict", "compare"},
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evenness": {*BASE, "predict"},
     "launch_configs": {*BASE, "predict", "evenness", "report"},
     "cases": BASE,
-    "fuzz": {*BASE, "predict", "observe", "compare", "fuzz"},
+    "fuzz": {*BASE, "predict", "observe", "compare", "steer", "fuzz"},
     "pytest_plugin": {*BASE, "observe", "fuzz"},
 }
 LAZILY = {

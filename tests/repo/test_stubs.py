@@ -28,7 +28,9 @@ RETURNS = {
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
     "predict_timeline": (
-        "tuple[npt.NDArray[np.void], npt.NDArray[np.void], npt.NDArray[np.int32]]"
+        "tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]], "
+        "tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], "
+        "npt.NDArray[np.int64], npt.NDArray[np.int32]], npt.NDArray[np.int32]]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}

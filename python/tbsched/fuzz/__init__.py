@@ -7,8 +7,9 @@ campaign begins, not before.
 
 from tbsched.fuzz.campaign import fuzz, record
 from tbsched.fuzz.options import SequenceOptions
-from tbsched.fuzz.oracles import ModelGpu, Oracle, RecordedOracle
+from tbsched.fuzz.oracles import ModelGpu, RecordedOracle
 from tbsched.fuzz.results import Counterexample, Report, Unstable
+from tbsched.trace import Oracle
 
 __all__ = [
     "Counterexample",

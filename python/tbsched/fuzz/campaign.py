@@ -18,7 +18,6 @@ from tbsched.fuzz.options import SequenceOptions
 from tbsched.fuzz.oracles import (
     Device,
     ModelGpu,
-    Oracle,
     OracleLike,
     RecordedOracle,
     Repeated,
@@ -30,6 +29,8 @@ from tbsched.fuzz.shrink import Floors
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec, InitialState
 from tbsched.spec import device as find_device
+from tbsched.steer import Steered
+from tbsched.trace import Oracle
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
@@ -56,6 +57,7 @@ def fuzz(
     strategy: st.SearchStrategy[Sequence] | None = None,
     limits: Device | None = None,
     initial_state: InitialState | None = None,
+    steer: bool = False,
     past_refusal: bool = False,
     target_fullness: bool = False,
     shrink_seconds: float = 30.0,
@@ -83,6 +85,9 @@ def fuzz(
             model, else the predictor. Give it where the predictor would let pass what the GPU
             refuses, as some ablations do.
         initial_state: the only latent state that the predictor starts from.
+        steer: bring the oracle to that state before every sequence, None being the first one, by
+            the predictor's model (:class:`tbsched.Steered`): level ``exact`` then scores with one
+            state only. Three short sequences more for each that is observed.
         past_refusal: keep what follows a launch that is predicted not to fit. On a GPU each such
             launch costs milliseconds.
         target_fullness: let Hypothesis climb towards fuller GPUs.
@@ -112,6 +117,7 @@ def fuzz(
         options=options,
         strategy=strategy,
         initial_state=initial_state,
+        steer=steer,
         past_refusal=past_refusal,
         target_fullness=target_fullness,
         shrink_seconds=shrink_seconds,
@@ -131,6 +137,8 @@ def record(
     options: SequenceOptions | None = None,
     strategy: st.SearchStrategy[Sequence] | None = None,
     limits: Device | None = None,
+    initial_state: InitialState | None = None,
+    steer: bool = False,
     past_refusal: bool = False,
     repeats: int = 1,
     progress: bool = True,
@@ -144,7 +152,8 @@ def record(
         predictor, policy: what is compared, and ends sequences where it says that the GPU is full.
         repeats: observes each sequence so many times; where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
-        level, seed, options, strategy, limits, past_refusal, progress: as for :func:`fuzz`.
+        level, seed, options, strategy, limits, initial_state, steer, past_refusal, progress: as for
+            :func:`fuzz`.
 
     Returns:
         A :class:`Report` without counterexamples.
@@ -164,6 +173,8 @@ def record(
         record=path,
         options=options,
         strategy=strategy,
+        initial_state=initial_state,
+        steer=steer,
         past_refusal=past_refusal,
         repeats=repeats,
         progress=progress,
@@ -182,12 +193,13 @@ def _run(
     record: Path_ | None,
     options: SequenceOptions | None,
     strategy: st.SearchStrategy[Sequence] | None,
+    initial_state: InitialState | None,
+    steer: bool,
     past_refusal: bool,
     progress: bool,
     max_counterexamples: int | None,
     max_seconds: float | None = None,
     corpus: Path_ | None = None,
-    initial_state: InitialState | None = None,
     target_fullness: bool = False,
     shrink_seconds: float = 0.0,
     repeats: int = 1,
@@ -215,6 +227,9 @@ def _run(
             draw = _drawn_from(source, spec, limits)
             strategy = draw(options)
             strategy_of = functools.partial(_of_length, draw, options)
+        if steer:
+            source = Steered(source, spec, initial_state)
+            initial_state = source.initial_state
         if repeats != 1:
             source = Repeated(source, repeats)
         files = [

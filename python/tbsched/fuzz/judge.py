@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.compare import Diff, check_level, compare
-from tbsched.fuzz.oracles import Oracle, prefix
+from tbsched.fuzz.oracles import prefix
 from tbsched.predict import predict
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec, InitialState
-from tbsched.trace import Trace
+from tbsched.trace import Oracle, Trace
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,30 +6,17 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 from tbsched.compare import compare
 from tbsched.predict import predict
 from tbsched.sequence import Launch, Sequence
 from tbsched.spec import DeviceSpec, InitialState
 from tbsched.spec import device as find_device
-from tbsched.trace import Placement, Trace
+from tbsched.trace import Oracle, Placement, Trace
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
-
-
-@runtime_checkable
-class Oracle(Protocol):
-    """Anything that can say where the blocks of a sequence go."""
-
-    def observe(self, seq: Sequence, /) -> Trace:
-        """The observation.
-
-        Raises:
-            UnstableMeasurement, DeadlineExceeded: counted, and the campaign goes on.
-        """
-
 
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
