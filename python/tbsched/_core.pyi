@@ -4,6 +4,9 @@ from collections.abc import Sequence as _Sequence
 import numpy as np
 import numpy.typing as npt
 
+_Ints = npt.NDArray[np.int32]
+_Longs = npt.NDArray[np.int64]
+
 CAUSES: tuple[str, ...]
 LEGACY_STREAM: int
 
@@ -82,4 +85,4 @@ def predict(
 ]: ...
 def predict_timeline(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, launch_interval_ns: int
-) -> tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]], npt.NDArray[np.int32]]: ...
+) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...

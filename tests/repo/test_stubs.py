@@ -28,9 +28,7 @@ RETURNS = {
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
     "predict_timeline": (
-        "tuple[tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]], "
-        "tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64], "
-        "npt.NDArray[np.int64], npt.NDArray[np.int32]], npt.NDArray[np.int32]]"
+        "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
@@ -40,6 +38,9 @@ from collections.abc import Sequence as _Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+_Ints = npt.NDArray[np.int32]
+_Longs = npt.NDArray[np.int64]
 """
 
 
