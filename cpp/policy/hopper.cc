@@ -26,34 +26,23 @@ namespace {
 
 int32_t gpcs_of(const Topology& topology) { return std::ranges::max(topology.gpc_of_sm) + 1; }
 
-// For each SM of no GPC, the number of its TPC among those; -1 for the others.
-std::vector<int32_t> singleton_of_sms(const Topology& topology) {
-  std::vector<int32_t> singleton(topology.sms(), -1);
-  int32_t tpcs = 0;
-  int32_t last_tpc = -1;
-  for (int32_t sm = 0; sm < topology.sms(); ++sm) {
-    if (topology.gpc_of_sm[sm] >= 0) continue;
-    tpcs += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
-    last_tpc = topology.tpc_of_sm[sm];
-    singleton[sm] = tpcs - 1;
-  }
-  return singleton;
-}
-
 class Hopper final : public Policy {
  public:
   Hopper(const DeviceSpec& spec, const InitialState state)
       : gpcs_(gpcs_of(spec.topology)),
-        singletons_(std::ranges::max(singleton_of_sms(spec.topology)) + 1),
-        group_of_sm_(spec.topology.gpc_of_sm),
-        singleton_of_sm_(singleton_of_sms(spec.topology)),
-        search_turns_(search_turns(spec.topology)),
         cluster_domains_(cluster_domains(spec.topology)),
+        singletons_(static_cast<int32_t>(cluster_domains_.size()) - gpcs_),
+        group_of_sm_(spec.topology.gpc_of_sm),
+        singleton_of_sm_(spec.topology.sms(), -1),
+        search_turns_(search_turns(spec.topology)),
         next_gpc_(state.first_gpc),
         singleton_turns_(singletons_, first_asked(state.first_singleton)),
         sms_of_group_(gpcs_ + singleton_turns_.pairs()),
         blocks_of_sm_(spec.topology.sms()),
         blocks_of_group_(sms_of_group_.size()) {
+    for (int32_t tpc = 0; tpc < singletons_; ++tpc) {
+      for (const int32_t sm : cluster_domains_[tpc].tpcs.front()) singleton_of_sm_[sm] = tpc;
+    }
     for (int32_t sm = 0; sm < spec.topology.sms(); ++sm) {
       if (singleton_of_sm_[sm] >= 0) group_of_sm_[sm] = gpcs_ + singleton_of_sm_[sm] / kTpcsPerPair;
       sms_of_group_[group_of_sm_[sm]].push_back(sm);
@@ -173,11 +162,11 @@ class Hopper final : public Policy {
   }
 
   int32_t gpcs_;
+  std::vector<ClusterDomain> cluster_domains_;  // the singletons first
   int32_t singletons_;
   std::vector<int32_t> group_of_sm_;  // GPCs keep their number, pairs of singletons follow
   std::vector<int32_t> singleton_of_sm_;
   std::vector<int32_t> search_turns_;
-  std::vector<ClusterDomain> cluster_domains_;
   int32_t next_gpc_;
   SingletonTurns singleton_turns_;
 
