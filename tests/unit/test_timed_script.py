@@ -14,10 +14,9 @@ SCRIPT = ROOT / "tests" / "hardware" / "timed.py"
 
 
 def run(*arguments: str | Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     return subprocess.run(
         [sys.executable, SCRIPT, *arguments],
-        env=environment,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=True,
         capture_output=True,
         text=True,
