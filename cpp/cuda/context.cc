@@ -33,9 +33,16 @@ Context::Context(const int32_t index)
   surroundings_ = look_around(properties_, active != 0);
   driver_.primary_context_retain(&handle_, device_);
   const CurrentContext current(*this);
+  driver_.context_get_limit(&local_memory_, CU_LIMIT_STACK_SIZE);
   driver_.stream_priority_range(&least_urgent_, &most_urgent_);
 }
 
 Context::~Context() { driver_.primary_context_release.code(device_); }
+
+void Context::shrink_local_memory() const {
+  size_t now = 0;
+  driver_.context_get_limit(&now, CU_LIMIT_STACK_SIZE);
+  if (now != local_memory_) driver_.context_set_limit(CU_LIMIT_STACK_SIZE, local_memory_);
+}
 
 }  // namespace tbsched::cuda

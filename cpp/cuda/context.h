@@ -1,6 +1,7 @@
 // The primary context of one GPU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda/device_properties.h"
@@ -24,12 +25,17 @@ class Context {
   const Surroundings& surroundings() const { return surroundings_; }
   CUcontext handle() const { return handle_; }
 
+  // Local memory grows with the launches that need more, for the life of the context: back to what
+  // it was at first. The context is current, and the GPU idle.
+  void shrink_local_memory() const;
+
  private:
   const Driver& driver_;
   CUdevice device_ = 0;
   DeviceProperties properties_;
   Surroundings surroundings_;
   CUcontext handle_ = nullptr;
+  size_t local_memory_ = 0;  // bytes per thread
   int32_t least_urgent_ = 0;
   int32_t most_urgent_ = 0;
 };

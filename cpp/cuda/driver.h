@@ -64,6 +64,8 @@ struct Driver {
       library, "cuDevicePrimaryCtxGetState"};
   Entry<decltype(&::cuCtxPushCurrent)> context_push{library, "cuCtxPushCurrent_v2"};
   Entry<decltype(&::cuCtxPopCurrent)> context_pop{library, "cuCtxPopCurrent_v2"};
+  Entry<decltype(&::cuCtxGetLimit)> context_get_limit{library, "cuCtxGetLimit"};
+  Entry<decltype(&::cuCtxSetLimit)> context_set_limit{library, "cuCtxSetLimit"};
   Entry<decltype(&::cuCtxGetStreamPriorityRange)> stream_priority_range{
       library, "cuCtxGetStreamPriorityRange"};
   Entry<decltype(&::cuModuleLoadData)> module_load_data{library, "cuModuleLoadData"};
@@ -88,6 +90,9 @@ struct Driver {
   Entry<decltype(&::cuEventCreate)> event_create{library, "cuEventCreate"};
   Entry<decltype(&::cuEventRecord)> event_record{library, "cuEventRecord"};
   Entry<decltype(&::cuEventDestroy)> event_destroy{library, "cuEventDestroy_v2"};
+  Entry<decltype(&::cuMemAlloc)> memory_alloc{library, "cuMemAlloc_v2"};
+  Entry<decltype(&::cuMemFree)> memory_free{library, "cuMemFree_v2"};
+  Entry<decltype(&::cuMemcpyHtoD)> copy_to_device{library, "cuMemcpyHtoD_v2"};
   Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,

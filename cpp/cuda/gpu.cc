@@ -20,6 +20,7 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   for (const PlannedLaunch& planned : launches) {
     evidence.push_back({.records = planned.records,
                         .warp_slots = planned.warp_slots,
+                        .ticks = planned.ticks,
                         .issued = planned.issued - launches.front().issued});
   }
   return evidence;
@@ -73,6 +74,7 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   std::string doubt;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     resources_->arena.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
+    context_.shrink_local_memory();
     drained_in_order_ = false;
     Run run(context_, resources_->worker, plan, options, idle_);
     run.perform(sequence);

@@ -1,6 +1,7 @@
 #include "cuda/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <variant>
@@ -108,14 +109,21 @@ uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
   return static_cast<uint32_t>((time.count() + unit / 2) / unit);
 }
 
-void set_times(PlannedLaunch& planned, const Waiting& waiting,
-               const std::chrono::nanoseconds hold) {
-  const std::vector<int64_t>& durations = planned.launch.duration_ns;
-  for (size_t block = 0; block < planned.records.size(); ++block) {
-    const std::chrono::nanoseconds time(
-        durations.empty() ? hold.count() : durations[durations.size() == 1 ? 0 : block]);
-    planned.records[block].ticks = ticks(std::min(time, hold), waiting);
-  }
+std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
+                               const std::chrono::nanoseconds hold) {
+  if (launch.duration_ns.empty()) return {ticks(hold, waiting)};
+  std::vector<uint32_t> found(launch.duration_ns.size());
+  std::ranges::transform(launch.duration_ns, found.begin(), [&](const int64_t duration) {
+    return ticks(std::min(std::chrono::nanoseconds(duration), hold), waiting);
+  });
+  return found;
+}
+
+// With one of so many looks all launches together ask the host about once a microsecond.
+uint32_t ask_mask(const Launch& launch, const size_t launches) {
+  const auto looking_at_once = static_cast<uint64_t>(std::min(launch.blocks, 4096));
+  const uint64_t looks = looking_at_once * std::min(launches, size_t{1} << 12) / 4;
+  return static_cast<uint32_t>(std::bit_ceil(std::max(uint64_t{1}, looks)) - 1);
 }
 
 }  // namespace
@@ -153,7 +161,27 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& prob
 
 void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
   const Waiting& waiting = plan.timed ? kTimed : kHeld;
-  const std::span<PlannedLaunch> launches = plan.launches;
+  run_ = std::max(run_ + 1, 1U);
+  lay_out_memory(plan.launches, warp_slots);
+  for (PlannedLaunch& planned : plan.launches) {
+    planned.ticks = ticks_of(planned.launch, waiting, hold);
+    planned.arguments = {
+        .records = memory_->on_device(planned.records.data()),
+        .warp_slots = memory_->on_device(planned.warp_slots.data()),
+        .release = memory_->on_device(planned.release),
+        .relay = nullptr,
+        .ticks = nullptr,
+        .same_ticks = planned.ticks.front(),
+        .run = run_,
+        .ask_mask = ask_mask(planned.launch, plan.launches.size()),
+        .waiting = waiting,
+    };
+  }
+  lay_out_relays(plan.launches);
+  lay_out_ticks(plan.launches);
+}
+
+void Arena::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {
   size_t size = launches.size() * kLineBytes;
   for (const PlannedLaunch& planned : launches) {
     size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
@@ -178,13 +206,30 @@ void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanose
     if (warp_slots) {
       planned.warp_slots = take(warps_of(planned.launch), static_cast<int32_t*>(nullptr));
     }
-    planned.arguments = {
-        .records = memory_->on_device(planned.records.data()),
-        .warp_slots = memory_->on_device(planned.warp_slots.data()),
-        .release = memory_->on_device(planned.release),
-        .waiting = waiting,
-    };
-    set_times(planned, waiting, hold);
+  }
+}
+
+// What a relay holds of earlier runs means nothing in this one.
+void Arena::lay_out_relays(const std::span<PlannedLaunch> launches) {
+  if (relays_.reserve(launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
+  for (size_t number = 0; number < launches.size(); ++number) {
+    launches[number].arguments.relay = &relays_.at(number)->released;
+  }
+}
+
+void Arena::lay_out_ticks(const std::span<PlannedLaunch> launches) {
+  std::vector<uint32_t> all;
+  for (const PlannedLaunch& planned : launches) {
+    if (planned.ticks.size() > 1) all.insert(all.end(), planned.ticks.begin(), planned.ticks.end());
+  }
+  if (all.empty()) return;
+  ticks_.reserve(all.size());
+  ticks_.write(all);
+  size_t next = 0;
+  for (PlannedLaunch& planned : launches) {
+    if (planned.ticks.size() == 1) continue;
+    planned.arguments.ticks = ticks_.at(next);
+    next += planned.ticks.size();
   }
 }
 

@@ -23,6 +23,7 @@ struct PlannedLaunch {
   CUstream stream = nullptr;
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
+  std::vector<uint32_t> ticks;  // one for all blocks, or one per block
   uint32_t* release = nullptr;
   ProbeArguments arguments{};                    // the same places, as the GPU sees them
   std::chrono::steady_clock::time_point issued;  // the launch call
@@ -46,15 +47,27 @@ struct Plan {
 // Kept from run to run; nothing in it shrinks.
 class Arena {
  public:
-  explicit Arena(const Driver& driver) : driver_(driver) {}
+  explicit Arena(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
 
   // Points the launches at memory of their own, as it is before a launch. No block stays longer
   // than `hold`.
   void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
 
  private:
+  // On its own cache line.
+  struct alignas(128) Relay {
+    uint32_t released;
+  };
+
+  void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
+  void lay_out_relays(std::span<PlannedLaunch> launches);
+  void lay_out_ticks(std::span<PlannedLaunch> launches);
+
   const Driver& driver_;
   std::unique_ptr<MappedMemory> memory_;
+  DeviceMemory<Relay> relays_;
+  DeviceMemory<uint32_t> ticks_;
+  uint32_t run_ = 0;
 };
 
 // Throws std::invalid_argument for what this GPU refuses. The context is current.

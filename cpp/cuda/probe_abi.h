@@ -13,15 +13,15 @@ inline constexpr uint32_t kLingerNs = 4096;
 
 enum class BlockState : uint32_t { absent, started, ended };
 
-// In mapped host memory, all zero before the launch but for `ticks`. `state` is written last; where
-// the host reads it before the grid is done, after a fence.
+// In mapped host memory, all zero before the launch. `state` is written last; where the host reads
+// it before the grid is done, after a fence.
 struct BlockRecord {
   uint64_t start_ns;
   uint64_t end_ns;  // when the block was told to leave, or its time was over
   uint32_t smid;
   uint32_t end_smid;
   BlockState state;
-  uint32_t ticks;  // the block leaves by itself so long after its start, at most 2^31
+  uint32_t unused;
 };
 static_assert(sizeof(BlockRecord) == 32);
 
@@ -34,18 +34,27 @@ struct Waiting {
   uint32_t linger_ns;   // not zero: the host reads the records while blocks run
 };
 
-// Until told to leave. Thousands of blocks ask over one bus.
+// Until told to leave.
 inline constexpr Waiting kHeld{
-    .tick_bits = 20, .asks_until = 0, .sleep_ns = 2000, .linger_ns = kLingerNs};
+    .tick_bits = 20, .asks_until = 0, .sleep_ns = 4000, .linger_ns = kLingerNs};
 
-// For a duration. A question takes a microsecond or more, too long near the end.
+// For a duration.
 inline constexpr Waiting kTimed{
     .tick_bits = 5, .asks_until = 1024, .sleep_ns = 16384, .linger_ns = 0};
 
+// The bus takes about two questions a microsecond, and delays launches while it is busy with them.
+// So blocks look at a relay in device memory, and only few looks go on to the host: whoever finds
+// the launch released there tells the others.
 struct ProbeArguments {
   BlockRecord* records;     // per block
   int32_t* warp_slots;      // per block and warp, row-major; null: not wanted
-  const uint32_t* release;  // not zero: every block leaves
+  const uint32_t* release;  // in host memory; equal to `run`: every block leaves
+  uint32_t* relay;          // in device memory; the last run in which the launch was released
+  const uint32_t* ticks;  // in device memory: a block leaves by itself so long after its start, at
+                          // most 2^31; null: all after `same_ticks`
+  uint32_t same_ticks;
+  uint32_t run;       // tells this run from those before; never 0
+  uint32_t ask_mask;  // one of so many looks, plus one, goes on to the host; a power of two less 1
   Waiting waiting;
 };
 

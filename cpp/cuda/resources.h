@@ -1,6 +1,7 @@
 // What is taken from a context and given back. Each needs the context to be current.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -59,6 +60,44 @@ class MappedMemory {
   const Driver& driver_;
   std::span<std::byte> bytes_;
   CUdeviceptr device_ = 0;
+};
+
+// Memory of the GPU for values that only the GPU changes.
+template <typename Value>
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(const Driver& driver) : driver_(driver) {}
+  ~DeviceMemory() { give_back(); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Makes room for at least `count` values. Returns whether the memory is new, and holds anything.
+  bool reserve(const size_t count) {
+    if (count <= count_) return false;
+    give_back();
+    const size_t grown = std::max(count, 2 * count_);
+    count_ = 0;
+    driver_.memory_alloc(&address_, grown * sizeof(Value));
+    count_ = grown;
+    return true;
+  }
+  void write(const std::span<const Value> values) {
+    driver_.copy_to_device(address_, values.data(), values.size_bytes());
+  }
+
+  size_t size() const { return count_; }
+  Value* at(const size_t index) const {
+    return reinterpret_cast<Value*>(address_ + index * sizeof(Value));
+  }
+
+ private:
+  void give_back() {
+    if (count_ != 0) driver_.memory_free.code(address_);
+  }
+
+  const Driver& driver_;
+  CUdeviceptr address_ = 0;
+  size_t count_ = 0;
 };
 
 class Stream {

@@ -211,7 +211,8 @@ Run::Count Run::look() {
 
 void Run::let_go(const size_t number) {
   progress_[number].released = true;
-  std::atomic_ref(*launches_[number].release).store(1, std::memory_order_release);
+  const PlannedLaunch& launch = launches_[number];
+  std::atomic_ref(*launch.release).store(launch.arguments.run, std::memory_order_release);
 }
 
 void Run::synchronise() {

@@ -78,7 +78,7 @@ class Judge {
     for (size_t block = 0; block < blocks; ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);
-      if (stayed(record, kHeld) >= record.ticks) {
+      if (stayed(record, kHeld) >= ticks(block)) {
         say(doubt, block, "left by itself before it was released");
       }
       const Order at_launch = order(block, record.start_ns, room_after_launch, doubt);
@@ -103,7 +103,7 @@ class Judge {
     for (size_t block = 0; block < evidence_.records.size(); ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);
-      if (stayed(record, kTimed) < record.ticks) {
+      if (stayed(record, kTimed) < ticks(block)) {
         say(doubt, block, "left before its duration was over");
       }
       measured.placement.smid.push_back(static_cast<int32_t>(record.smid));
@@ -115,6 +115,10 @@ class Judge {
   }
 
  private:
+  uint32_t ticks(const size_t block) const {
+    return evidence_.ticks[evidence_.ticks.size() == 1 ? 0 : block];
+  }
+
   void contradictions(const size_t block, const BlockRecord& record, std::string& doubt) const {
     if (record.smid != record.end_smid) {
       say(doubt, block,

@@ -27,6 +27,7 @@ namespace tbsched::cuda {
 struct Evidence {
   std::span<const BlockRecord> records;  // one per block, all of them ended
   std::span<const int32_t> warp_slots;   // empty unless asked for
+  std::span<const uint32_t> ticks;       // how long a block stays by itself: one for all, or each
   std::chrono::nanoseconds issued{};     // the host's launch call, from the first one on
 };
 

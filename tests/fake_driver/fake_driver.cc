@@ -129,6 +129,8 @@ class FakeGpu {
     if (const int64_t error = std::exchange(settings_["fail_launch"], 0); error != 0) {
       return static_cast<CUresult>(error);
     }
+    int64_t& local_memory = settings_["local_memory"];
+    local_memory = std::max<int64_t>(local_memory, function.local);
     const int64_t most_local = settings_["blocking_local"];
     if (most_local != 0 && function.local >= most_local) {
       idle_.wait(lock, [this] { return grids_.empty(); });
@@ -221,9 +223,12 @@ class FakeGpu {
     }
     const ProbeArguments& arguments = block.grid->arguments;
     const Waiting& waiting = arguments.waiting;
-    const bool told = __atomic_load_n(arguments.release, __ATOMIC_ACQUIRE) != 0;
+    const bool told = __atomic_load_n(arguments.release, __ATOMIC_ACQUIRE) == arguments.run;
+    const auto index = static_cast<size_t>(&record - arguments.records);
+    const uint64_t ticks =
+        arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
     const uint64_t stayed = (now >> waiting.tick_bits) - (block.start >> waiting.tick_bits);
-    if (block.end == 0 && block.publish == 0 && (told || stayed >= uint64_t{record.ticks})) {
+    if (block.end == 0 && block.publish == 0 && (told || stayed >= ticks)) {
       block.end = last_end_ = now;
       record.end_ns = now;
       record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
@@ -388,6 +393,14 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* most) {
   *most = -5;
   return CUDA_SUCCESS;
 }
+CUresult cuCtxGetLimit(size_t* value, CUlimit) {
+  *value = static_cast<size_t>(FakeGpu::get().setting("local_memory"));
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxSetLimit(CUlimit, size_t value) {
+  FakeGpu::get().set("local_memory", static_cast<int64_t>(value));
+  return CUDA_SUCCESS;
+}
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   const std::string text = image_text(image);
   auto function = std::make_unique<Function>();
@@ -491,6 +504,21 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 CUresult cuEventDestroy_v2(CUevent event) {
   const std::unique_ptr<FakeEvent> owned(reinterpret_cast<FakeEvent*>(event));
   FakeGpu::get().count("events_destroyed");
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAlloc_v2(CUdeviceptr* device, size_t size) {
+  FakeGpu::get().count("device_allocations");
+  void* memory = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  std::memset(memory, 0x5a, size);  // nobody zeroes it
+  *device = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemFree_v2(CUdeviceptr device) {
+  std::free(reinterpret_cast<void*>(device));
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyHtoD_v2(CUdeviceptr device, const void* host, size_t size) {
+  std::memcpy(reinterpret_cast<void*>(device), host, size);
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned) {

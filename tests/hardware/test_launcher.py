@@ -65,6 +65,22 @@ def test_carveout_limits_the_blocks_with_shared_memory(gpu: Gpu) -> None:
     assert placed(None) == full
 
 
+def test_local_memory_grows_anew_in_every_sequence(gpu: Gpu) -> None:
+    few, larger = tb.Launch(10, 64, 16), tb.Launch(10, 64, 16, local_memory=8192)
+    for _ in range(3):
+        trace = gpu.observe(tb.Sequence([few, larger, tb.Release(0)]))
+        assert trace[1].smid.max() == -1
+
+
+def test_a_release_takes_microseconds_however_many_blocks_ask(gpu: Gpu) -> None:
+    full = tb.Launch(32 * gpu.info.sms, 32, 16, carveout=100)
+    trace = gpu.observe(tb.Sequence([full, tb.Release(0), full]))
+    ends = trace[0].end_ns
+    assert ends is not None
+    print(f"{len(ends)} blocks left within {np.ptp(ends) / 1e3:.0f} us")
+    assert np.ptp(ends) < 500_000
+
+
 @pytest.mark.parametrize("local_memory", [512, 4096])
 def test_local_memory_is_what_was_asked_for(gpu: Gpu, local_memory: int) -> None:
     launch = tb.Launch(gpu.info.sms, 64, 32, local_memory=local_memory)

@@ -166,6 +166,17 @@ def test_blocked_launch_call_is_released_by_the_next_event(gpu: Gpu, knobs: Fake
     assert (trace[1].final_smid >= 0).all()
 
 
+def test_every_sequence_starts_with_the_local_memory_of_a_new_context(
+    gpu: Gpu, knobs: Fake
+) -> None:
+    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
+    at_first = knobs["local_memory"]
+    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16, local_memory=at_first + 4096)]))
+    assert knobs["local_memory"] == at_first + 4096
+    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
+    assert knobs["local_memory"] == at_first
+
+
 def test_blocked_launch_call_at_the_end_does_not_hang(gpu: Gpu, knobs: Fake) -> None:
     knobs["blocking_local"] = 4096
     held, large = tb.Launch(1, 32, 16), tb.Launch(2, 32, 16, local_memory=4096)
@@ -265,7 +276,7 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
 @pytest.mark.parametrize(
     ("launch", "message"),
     [
-        (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 12\.\.255"),
+        (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 16\.\.255"),
         (tb.Launch(1, 1024, 65), r"launch 0: Launch\.registers: 65 .* at most 65536"),
         (tb.Launch(1, 32, 16, shared_memory=232449), r"shared_memory: 232449 .* 0\.\.232448"),
         (tb.Launch(1, 32, 16, priority=-6), r"Launch\.priority: -6 is outside -5\.\.0"),
