@@ -9,6 +9,7 @@ import numpy as np
 
 from tbsched.compare import Diff
 from tbsched.report import launch_words
+from tbsched.spec import DeviceSpec
 from tbsched.trace import Int64Array, StructuredArray, Trace
 
 if TYPE_CHECKING:
@@ -16,25 +17,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot(what: Trace | Diff) -> Figure:
+def plot(what: Trace | Diff | DeviceSpec) -> Figure:
     """Draws blocks per SM for each launch; for a comparison also the difference b - a.
 
-    Of a timed sequence it draws when each block ran on which SM instead.
+    Of a timed sequence it draws when each block ran on which SM instead; of a device its map: the
+    SMs of each TPC, TPCs by GPC, coloured by the order in which equal SMs are preferred.
 
     Args:
-        what: a trace, or what :func:`tbsched.compare` returned.
+        what: a trace, what :func:`tbsched.compare` returned, or a device.
 
     Returns:
         A matplotlib figure; ``figure.savefig("out.png")`` writes it.
 
     Raises:
         ImportError: matplotlib is missing (``pip install tbsched[plot]``).
-        TypeError: neither a trace nor a comparison.
+        TypeError: none of these.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install 'tbsched[plot]'") from error
+    if isinstance(what, DeviceSpec):
+        return _map(what)
     if isinstance(what, Trace) and what.sequence.timed:
         return _gantt(what)
     if isinstance(what, Trace):
@@ -49,13 +53,47 @@ def plot(what: Trace | Diff) -> Figure:
             ("b - a", b - a, "coolwarm"),
         ]
     else:
-        raise TypeError(f"plot: a Trace or a Diff is needed, got {what!r}")
+        raise TypeError(f"plot: a Trace, a Diff or a DeviceSpec is needed, got {what!r}")
     height = 1.2 + 0.28 * max(1, len(trace)) + 0.3
     figure = Figure(figsize=(12, height * len(panels)), layout="constrained")
     for axes, (title, blocks, colours) in zip(
         figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True
     ):
         _panel(axes, title, blocks, colours, trace)
+    return figure
+
+
+def _map(spec: DeviceSpec) -> Figure:
+    """A row per GPC, a box per SM; the TPCs of no GPC are the last row."""
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+
+    in_gpcs = {tpc for gpc in spec.gpcs for tpc in gpc}
+    outside = tuple(tpc for tpc in range(spec.tpcs) if tpc not in in_gpcs)
+    rows = [(f"GPC {number}", gpc) for number, gpc in enumerate(spec.gpcs)]
+    if outside:
+        rows.append(("no GPC" if rows else "GPC unknown", outside))
+    rank = np.argsort(spec.sm_preference)
+    widest = max(len(tpcs) for _, tpcs in rows)
+    size = (2 + 0.45 * spec.sms_per_tpc * widest, 1 + 0.4 * len(rows))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    for row, (_, tpcs) in enumerate(rows):
+        for column, tpc in enumerate(tpcs):
+            for k in range(spec.sms_per_tpc):
+                sm = tpc * spec.sms_per_tpc + k
+                left, width = column + k * 0.9 / spec.sms_per_tpc, 0.9 / spec.sms_per_tpc
+                colour = colormaps["viridis"](0.35 + 0.65 * rank[sm] / spec.sms)
+                axes.add_patch(Rectangle((left, row), width, 0.8, facecolor=colour, edgecolor="w"))
+                axes.text(left + width / 2, row + 0.4, str(sm), ha="center", va="center", size=7)
+    axes.set_xlim(-0.1, widest)
+    axes.set_ylim(len(rows), -0.2)
+    axes.set_yticks([row + 0.4 for row in range(len(rows))], [name for name, _ in rows])
+    axes.set_xticks([])
+    axes.set_title(f"{spec.title}: SMs by TPC and GPC, the preferred ones dark", loc="left")
+    for side in axes.spines.values():
+        side.set_visible(False)
     return figure
 
 
