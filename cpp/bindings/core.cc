@@ -78,9 +78,10 @@ py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
     const py::object slots =
         warp_slots ? to_array(std::move(trace.warp_slots)).reshape({blocks, py::ssize_t{-1}})
                    : py::object(py::none());
-    result.append(py::make_tuple(to_array(std::move(trace.smid)),
-                                 to_array(std::move(trace.final_smid)), words(trace.limiter),
-                                 slots));
+    const py::object smid = to_array(std::move(trace.smid));
+    const py::object final_smid =
+        trace.final_smid.empty() ? smid : to_array(std::move(trace.final_smid));
+    result.append(py::make_tuple(smid, final_smid, words(trace.limiter), slots));
   }
   return result;
 }
