@@ -1,8 +1,11 @@
 #include "engine/predict.h"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "engine/engine.h"
 #include "engine/timed_engine.h"
@@ -74,6 +77,14 @@ void run(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& poli
   for (const Event& event : sequence) engine.step(event);
 }
 
+bool timed(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    const auto* const launch = std::get_if<Launch>(&event);
+    return launch == nullptr ? !std::holds_alternative<Release>(event)
+                             : !launch->duration_ns.empty();
+  });
+}
+
 }  // namespace
 
 std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequence,
@@ -93,6 +104,41 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
 Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
                           const InitialState state, const int64_t launch_interval_ns) {
   return TimedEngine(spec, policy, state, launch_interval_ns).run(sequence);
+}
+
+std::vector<Prediction> predict_many(const DeviceSpec& spec,
+                                     const std::span<const Sequence* const> sequences,
+                                     const PolicyRow& policy, const InitialState state,
+                                     const int64_t launch_interval_ns, const bool warp_slots,
+                                     const int32_t threads) {
+  std::vector<Prediction> predictions(sequences.size());
+  std::vector<std::string> faults(sequences.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t k = next++; k < sequences.size(); k = next++) {
+      const Sequence& sequence = *sequences[k];
+      try {
+        if (timed(sequence)) {
+          predictions[k] = predict_timeline(spec, sequence, policy, state, launch_interval_ns);
+        } else {
+          predictions[k] = predict(spec, sequence, policy, state, warp_slots);
+        }
+      } catch (const std::exception& error) {
+        faults[k] = error.what();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int32_t thread = 1; thread < threads; ++thread) others.emplace_back(work);
+    work();
+  }
+  const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
+  if (fault != faults.end()) {
+    throw std::invalid_argument("sequence " + std::to_string(fault - faults.begin()) + ": " +
+                                *fault);
+  }
+  return predictions;
 }
 
 std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,

@@ -52,7 +52,7 @@ Room ProcessingBlocks::room(const Demand& demand) const {
   if (strict_) {
     // Turn by turn from the pointer, the first processing block with the least room ends it.
     int32_t turns = 0;
-    for (int32_t i = next_; fit[i] != *tightest; i = i + 1 == count_ ? 0 : i + 1) ++turns;
+    for (int32_t i = next_; fit[i] != *tightest; i = after(i)) ++turns;
     warps = *tightest * count_ + turns;
   } else {
     for (int32_t i = 0; i < count_; ++i) warps += fit[i];
@@ -64,8 +64,10 @@ ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const Demand& demand,
                                                           const int32_t blocks) {
   const int32_t warps = demand.warps * blocks;
   PerBlock turns{};
-  for (int32_t i = 0; i < count_; ++i) {
-    turns[(next_ + i) % count_] = warps / count_ + (i < warps % count_ ? 1 : 0);
+  const int32_t whole = warps / count_;
+  int32_t rest = warps - whole * count_;
+  for (int32_t i = 0, at = next_; i < count_; ++i, at = after(at)) {
+    turns[at] = whole + (rest-- > 0 ? 1 : 0);
   }
   // Where a block is followed by a skip, it takes as much of every processing block, so that the
   // skips between blocks do not show.

@@ -38,6 +38,7 @@ class ProcessingBlocks {
  private:
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
+  int32_t after(const int32_t i) const { return i + 1 == count_ ? 0 : i + 1; }
   PerBlock warps_that_fit(const Demand& demand) const;
   PerBlock strict_turns(const Demand& demand, int32_t blocks);
   PerBlock emptiest_first(const Demand& demand, int32_t blocks) const;
