@@ -160,9 +160,18 @@ class _Run:
         self._warp_slots = warp_slots
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
-        self.spec = _core_spec(self._device)
-        self.state = _state(self._device, initial_state)
-        self._info = _device_info(self._device, self.policy)
+        self.spec, self._info, states = _prepared(self._device, self.policy)
+        if initial_state is None:
+            self.state = next(iter(states.values()))
+        elif not isinstance(initial_state, InitialState):
+            raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
+        elif initial_state in states:
+            self.state = states[initial_state]
+        else:
+            raise ValueError(
+                f"initial_state: {initial_state} is not one of {self._device.name}'s "
+                "initial_states()"
+            )
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
@@ -254,34 +263,22 @@ _spec = device  # predict() has a parameter of that name
 
 
 @functools.lru_cache(maxsize=128)
-def _core_states(spec: DeviceSpec) -> dict[InitialState, _core.InitialState]:
-    return {
-        state: _core.InitialState(state.first_gpc, state.first_singleton)
-        for state in spec.initial_states()
-    }
-
-
-def _state(spec: DeviceSpec, state: InitialState | None) -> _core.InitialState:
-    known = _core_states(spec)
-    if state is None:
-        return next(iter(known.values()))
-    if not isinstance(state, InitialState):
-        raise TypeError(f"initial_state: an InitialState is needed, got {state!r}")
-    if state not in known:
-        raise ValueError(f"initial_state: {state} is not one of {spec.name}'s initial_states()")
-    return known[state]
-
-
-@functools.lru_cache(maxsize=128)
-def _device_info(spec: DeviceSpec, policy: str) -> DeviceInfo:
-    return DeviceInfo(
+def _prepared(
+    spec: DeviceSpec, policy: str
+) -> tuple[_core.DeviceSpec, DeviceInfo, dict[InitialState, _core.InitialState]]:
+    """What predictions of a device have in common, kept as most programs ask about one device."""
+    info = DeviceInfo(
         spec.title,
         spec.sms,
         {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
     )
+    states = {
+        state: _core.InitialState(state.first_gpc, state.first_singleton)
+        for state in spec.initial_states()
+    }
+    return _core_spec(spec), info, states
 
 
-@functools.lru_cache(maxsize=128)
 def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
     tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
     gpc_of_tpc = spec.gpc_of_tpc
