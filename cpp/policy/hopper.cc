@@ -64,7 +64,6 @@ class Hopper final : public Policy {
       : groups_(spec.topology),
         gpcs_(groups_.gpcs),
         levels_(spec.topology, groups_.positions),
-        search_turns_(search_turns(spec.topology)),
         next_gpc_(state.first_gpc),
         singleton_turns_(groups_.singletons, first_asked(state.first_singleton)),
         chosen_(groups_.positions.size()),
@@ -76,6 +75,9 @@ class Hopper final : public Policy {
     const auto blocks = static_cast<int32_t>(sms.size());
     if (demand.cluster == 1) {
       levels_.fill(demand, blocks, gpu, rooms, commit);
+      if (search_turns_.empty() && levels_.count() > 1 && !levels_.last_is_whole()) {
+        search_turns_ = search_turns(gpu.spec().topology);
+      }
       hand_out(sms.first(levels_.blocks()));
       return static_cast<size_t>(levels_.blocks());
     }
@@ -90,14 +92,14 @@ class Hopper final : public Policy {
     const size_t levels = levels_.count();
     size_t there = choose(0);  // blocks whose SMs have been chosen
     size_t level = 1;
-    int64_t ready = ready_after(level);  // the turn from which the next level is there
+    int64_t ready = turns_before(level);  // the turn from which the level is there
     size_t done = 0;
     if (!pair_has_turn()) next_gpc();
     for (int64_t turn = 1; done < sms.size(); ++turn) {
       while (level < levels && (ready <= turn || done == there)) {
         turn = std::max(turn, ready);  // with nothing to hand out, turns pass
         there += choose(level);
-        ready += ready_after(++level);
+        ready += turns_before(++level);
       }
       done = take_turn(pair_has_turn() ? next_pair() : next_gpc(), sms, done);
     }
@@ -129,10 +131,10 @@ class Hopper final : public Policy {
   }
 
   // How many turns a level is there after the one before it.
-  int64_t ready_after(const size_t level) const {
-    const bool whole = level + 1 < levels_.count() || levels_.last_is_whole();
+  int64_t turns_before(const size_t level) const {
+    const bool searched = level + 1 == levels_.count() && !levels_.last_is_whole();
     // SMs were chosen in order of preference: the last one says how far the search went.
-    return whole ? gpcs_ : search_turns_[levels_.last_sm()];
+    return searched ? search_turns_[levels_.last_sm()] : gpcs_;
   }
 
   // Returns the blocks of the level.
@@ -197,7 +199,7 @@ class Hopper final : public Policy {
   int32_t gpcs_;
   Levels levels_;
   std::vector<ClusterDomain> cluster_domains_;  // the singletons first; none before any is needed
-  std::vector<int32_t> search_turns_;
+  std::vector<int32_t> search_turns_;           // by SM; none before any is needed
   int32_t next_gpc_;
   SingletonTurns singleton_turns_;
 

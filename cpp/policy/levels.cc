@@ -60,7 +60,8 @@ void Levels::fill_evenly(const int32_t blocks, const Rooms& rooms, const Commit&
   blocks_ += left;
   last_is_whole_ = left == 0;
   int32_t last_rank = -1;
-  for (size_t rank = 0; rank < room.size(); ++rank) {
+  const bool only_what_is_left = stop == most;
+  for (size_t rank = 0; rank < room.size() && !(only_what_is_left && left == 0); ++rank) {
     const bool one_more = left > 0 && room[rank] >= stop;
     const int32_t taken = std::max(room[rank] - stop, 0) + (one_more ? 1 : 0);
     if (taken > 0) commit(preference_[rank], taken);
