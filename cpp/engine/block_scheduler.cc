@@ -101,6 +101,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
   Kernel& kernel = launches_[launch];
   if (!gpu_.admits(kernel.demand)) return Refusal::local_memory;
   footprints_.clear();
+  footprints_.reserve(std::min<size_t>(kernel.waiting(), gpu_.spec().topology.sms()));
   const auto commit = [&](const int32_t sm, const int32_t blocks) {
     const bool together = kernel.leaving == Leaving::together;
     for (int32_t left = blocks; left > 0; left -= together ? blocks : 1) {

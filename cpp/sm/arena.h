@@ -16,6 +16,7 @@ class Arena {
   // Empties it. It keeps its memory, so that no allocation of the host's is made anew.
   void reset(int32_t capacity);
 
+  bool empty() const { return pieces_.empty(); }
   int32_t largest_gap() const;
   // How many pieces of this size fit at once.
   int32_t pieces(int32_t size) const;

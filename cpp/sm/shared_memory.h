@@ -24,7 +24,9 @@ class SharedMemory {
  private:
   Layout layout_;
   int32_t used_ = 0;
-  Arena contiguous_;  // where it is not pooled; of the configured size while anything is resident
+  uint32_t first_owner_ = 0;
+  // Where it is not pooled, from the second owner on: the first one's pieces begin at the origin.
+  Arena contiguous_;
 };
 
 }  // namespace tbsched
