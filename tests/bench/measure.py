@@ -73,7 +73,7 @@ def slopes(works: Iterable[tuple[int, Work]], rounds: int = 3) -> tuple[float, .
         for size, work in pairs:
             calls = max(1, pairs[-1][0] // size // 50)
             times.append(math.log(seconds(lambda w=work, n=calls: [w() for _ in range(n)]) / calls))
-        return float(np.polyfit(sizes, times, 1)[0])
+        return statistics.linear_regression(sizes, times).slope
 
     return tuple(slope() for _ in range(rounds))
 

@@ -38,9 +38,7 @@ Sequence mixed() {
   return sequence;
 }
 
-Sequence small() {
-  return Sequence(5, Launch{.blocks = 5, .threads = 128, .registers = 32});
-}
+Sequence small() { return Sequence(5, Launch{.blocks = 5, .threads = 128, .registers = 32}); }
 
 }  // namespace
 
