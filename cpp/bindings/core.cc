@@ -63,37 +63,24 @@ py::object words(const Refusal refusal) {
   return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
 }
 
-py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                           const std::string& policy, const InitialState state,
-                           const bool warp_slots) {
-  const PolicyRow& row = policy_named(policy);
-  std::vector<LaunchTrace> traces;
-  {
-    const py::gil_scoped_release unlocked;
-    traces = predict(spec, sequence, row, state, warp_slots);
-  }
+// Of each launch; blocks that were placed before the next event share one array with those after
+// all events if nothing was placed later.
+py::list in_python(std::vector<LaunchTrace>&& traces, const bool warp_slots) {
   py::list result;
   for (LaunchTrace& trace : traces) {
     const auto blocks = static_cast<py::ssize_t>(trace.smid.size());
     const py::object slots =
         warp_slots ? to_array(std::move(trace.warp_slots)).reshape({blocks, py::ssize_t{-1}})
                    : py::object(py::none());
-    result.append(py::make_tuple(to_array(std::move(trace.smid)),
-                                 to_array(std::move(trace.final_smid)), words(trace.limiter),
-                                 slots));
+    const py::object smid = to_array(std::move(trace.smid));
+    const py::object final_smid =
+        trace.final_smid.empty() ? smid : to_array(std::move(trace.final_smid));
+    result.append(py::make_tuple(smid, final_smid, words(trace.limiter), slots));
   }
   return result;
 }
 
-py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                             const std::string& policy, const InitialState state,
-                             const int64_t launch_interval_ns) {
-  const PolicyRow& row = policy_named(policy);
-  Timeline timeline;
-  {
-    const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(spec, sequence, row, state, launch_interval_ns);
-  }
+py::tuple in_python(Timeline&& timeline) {
   const std::vector<BlockTime>& blocks = timeline.blocks;
   const std::vector<Wait>& waits = timeline.waits;
   std::vector<int32_t> causes;
@@ -105,6 +92,53 @@ py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
                      column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
                      to_array(std::move(causes))),
       to_array(std::move(timeline.hardware_queue)));
+}
+
+py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
+                           const std::string& policy, const InitialState state,
+                           const bool warp_slots) {
+  const PolicyRow& row = policy_named(policy);
+  std::vector<LaunchTrace> traces;
+  {
+    const py::gil_scoped_release unlocked;
+    traces = predict(spec, sequence, row, state, warp_slots);
+  }
+  return in_python(std::move(traces), warp_slots);
+}
+
+py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
+                             const std::string& policy, const InitialState state,
+                             const int64_t launch_interval_ns) {
+  const PolicyRow& row = policy_named(policy);
+  Timeline timeline;
+  {
+    const py::gil_scoped_release unlocked;
+    timeline = predict_timeline(spec, sequence, row, state, launch_interval_ns);
+  }
+  return in_python(std::move(timeline));
+}
+
+py::list predict_many_in_python(const DeviceSpec& spec,
+                                const std::vector<const Sequence*>& sequences,
+                                const std::string& policy, const InitialState state,
+                                const int64_t launch_interval_ns, const bool warp_slots,
+                                const int32_t threads) {
+  const PolicyRow& row = policy_named(policy);
+  std::vector<Prediction> predictions;
+  {
+    const py::gil_scoped_release unlocked;
+    predictions =
+        predict_many(spec, sequences, row, state, launch_interval_ns, warp_slots, threads);
+  }
+  py::list result;
+  for (Prediction& prediction : predictions) {
+    if (auto* const traces = std::get_if<std::vector<LaunchTrace>>(&prediction)) {
+      result.append(in_python(std::move(*traces), warp_slots));
+    } else {
+      result.append(in_python(std::move(std::get<Timeline>(prediction))));
+    }
+  }
+  return result;
 }
 
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
@@ -248,6 +282,11 @@ PYBIND11_MODULE(_core, module) {
              py::arg("state"), py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
+  module.def("predict_many", &predict_many_in_python, py::arg("spec"), py::arg("sequences"),
+             py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
+             py::arg("warp_slots"), py::arg("threads"),
+             "For each sequence what predict() or, where launches have durations, "
+             "predict_timeline() returns.");
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");

@@ -1,7 +1,6 @@
 #include "engine/block_scheduler.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <stdexcept>
 
@@ -14,29 +13,16 @@ namespace {
 
 }  // namespace
 
-std::vector<size_t> BlockScheduler::Placed::footprint_of_blocks() const {
-  const auto by_sm = [](const size_t count, const auto& sm) {
-    std::vector<size_t> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, sm);
-    return order;
-  };
-  const auto blocks = by_sm(sms.size(), [&](const size_t block) { return sms[block]; });
-  const auto held = by_sm(sms.size(), [&](const size_t k) { return footprints[k].sm; });
-  std::vector<size_t> found(sms.size());
-  for (size_t k = 0; k < sms.size(); ++k) found[blocks[k]] = held[k];
-  return found;
-}
-
 BlockScheduler::BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy,
                                const InitialState state)
     : policy_name_(policy.name),
       places_clusters_(policy.places_clusters),
       gpu_(policy.sees(spec)),
       order_(launch_order_named(spec.launch_order)),
-      policy_(policy.make(gpu_.spec(), state)) {}
+      policy_(policy.make(gpu_.spec(), state)),
+      rooms_(gpu_.spec()) {}
 
-int32_t BlockScheduler::add(const Launch& launch) {
+int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   const auto index = static_cast<int32_t>(launches_.size());
   const DeviceSpec& spec = gpu_.spec();
   const std::string who = "launch " + std::to_string(index) + ": ";
@@ -59,6 +45,7 @@ int32_t BlockScheduler::add(const Launch& launch) {
       .demand = demand,
       .blocks = launch.blocks,
       .priority = launch.priority,
+      .leaving = leaving,
       .in_gpcs_only = launch.cluster > 1 && !fits_a_singleton(spec.topology, launch.cluster),
   });
   return index;
@@ -113,23 +100,53 @@ void BlockScheduler::place(const Hooks& hooks) {
 Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
   Kernel& kernel = launches_[launch];
   if (!gpu_.admits(kernel.demand)) return Refusal::local_memory;
-  Placed placed{.launch = launch, .first_block = kernel.placed, .sms = {}, .footprints = {}};
-  placed.sms = policy_->place(kernel.demand, kernel.waiting(), gpu_, [&](const int32_t sm) {
-    placed.footprints.push_back(gpu_.commit(sm, kernel.demand));
-  });
-  kernel.placed += static_cast<int32_t>(placed.sms.size());
-  const Refusal refusal = kernel.waiting() == 0 ? Refusal::none : what_refuses(kernel.demand);
-  if (!placed.sms.empty()) hooks.placed(placed);
+  footprints_.clear();
+  footprints_.reserve(std::min<size_t>(kernel.waiting(), gpu_.spec().topology.sms()));
+  const auto commit = [&](const int32_t sm, const int32_t blocks) {
+    const bool together = kernel.leaving == Leaving::together;
+    for (int32_t left = blocks; left > 0; left -= together ? blocks : 1) {
+      footprints_.push_back(gpu_.commit(sm, kernel.demand, together ? blocks : 1));
+    }
+  };
+  const std::span<int32_t> sms = memory(launch, hooks);
+  const size_t count = policy_->place(kernel.demand, gpu_, rooms_, commit, sms);
+  const Placed placed{launch, kernel.placed, sms.first(count), footprints_};
+  kernel.placed += static_cast<int32_t>(count);
+  if (kernel.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  Refusal refusal = Refusal::none;
+  if (kernel.waiting() > 0) {
+    rooms_.ask(gpu_, kernel.demand);
+    refusal = rooms_.commonest_limiter();
+  }
+  if (count > 0) hooks.placed(placed);
   return refusal;
 }
 
-// What refuses a block on most of the SMs.
-Refusal BlockScheduler::what_refuses(const Demand& demand) const {
-  std::array<int32_t, kRefusalNames.size()> votes{};
-  for (int32_t sm = 0; sm < gpu_.spec().topology.sms(); ++sm) {
-    ++votes[static_cast<size_t>(gpu_.room(sm, demand).limiter)];
+// As many as wait, or as the GPU holds at most.
+std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Hooks& hooks) {
+  const Kernel& kernel = launches_[launch];
+  const auto waiting = static_cast<size_t>(kernel.waiting());
+  if (hooks.memory) {
+    const std::span<int32_t> given = hooks.memory(launch, kernel.placed);
+    if (!given.empty()) return given.first(waiting);
   }
-  return static_cast<Refusal>(std::ranges::max_element(votes) - votes.begin());
+  const DeviceSpec& spec = gpu_.spec();
+  const size_t most = std::min(waiting, spec.topology.tpc_of_sm.size() * spec.blocks_per_sm);
+  if (sms_.size() < most) sms_.resize(most);
+  return std::span(sms_).first(most);
+}
+
+// Blocks of a launch on one SM are alike, so that SM's footprints go to them in order.
+void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
+  if (sms.size() < 2) return;
+  end_of_sm_.assign(gpu_.spec().topology.sms(), 0);
+  for (const int32_t sm : sms) ++end_of_sm_[sm];
+  std::exclusive_scan(end_of_sm_.begin(), end_of_sm_.end(), end_of_sm_.begin(), 0);
+  by_sm_.resize(sms.size());
+  for (const Footprint& footprint : footprints_) by_sm_[end_of_sm_[footprint.sm]++] = footprint;
+  for (size_t block = sms.size(); block-- > 0;) {
+    footprints_[block] = by_sm_[--end_of_sm_[sms[block]]];
+  }
 }
 
 void BlockScheduler::leave(const int32_t launch, const Footprint& footprint) {

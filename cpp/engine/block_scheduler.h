@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,21 +18,22 @@
 #include "policy/policy.h"
 #include "sm/footprint.h"
 #include "sm/gpu_state.h"
+#include "sm/rooms.h"
 
 namespace tbsched {
 
 class BlockScheduler {
  public:
-  // Blocks of a launch that were placed together.
+  // How blocks of a launch leave that were placed at once: all together, or one by one.
+  enum class Leaving : uint8_t { together, one_by_one };
+
+  // Blocks of a launch that were placed at once. Valid until the next are.
   struct Placed {
     int32_t launch;
     int32_t first_block;
-    std::vector<int32_t> sms;           // in the order of the blocks
-    std::vector<Footprint> footprints;  // in the order in which SMs were chosen
-
-    // Which footprint is whose, by block. Blocks of a launch on one SM are alike, so that SM's come
-    // in order.
-    std::vector<size_t> footprint_of_blocks() const;
+    std::span<const int32_t> sms;  // in the order of the blocks
+    std::span<const Footprint>
+        footprints;  // of those that leave one by one: each block's, in order
   };
 
   // What an engine is asked and told while launches are considered.
@@ -41,6 +43,9 @@ class BlockScheduler {
     std::function<void(const Placed& placed)> placed;
     // Blocks of the launch are left; `behind` is the launch that holds it up, or -1.
     std::function<void(int32_t launch, Refusal refusal, int32_t behind)> refused;
+    // Where the SMs of the launch's blocks from this one on are to be written; without it, or where
+    // it names nothing, into a buffer of the scheduler.
+    std::function<std::span<int32_t>(int32_t launch, int32_t first_block)> memory = {};
   };
 
   BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy, InitialState state);
@@ -51,12 +56,12 @@ class BlockScheduler {
 
   // Launches are numbered as they are added. Throws std::invalid_argument for one that can never
   // fit; nothing has changed then.
-  int32_t add(const Launch& launch);
+  int32_t add(const Launch& launch, Leaving leaving);
   // Its blocks wait for room from now on.
   void enqueue(int32_t launch);
   // Considers every launch that waits once, in the order of the device.
   void place(const Hooks& hooks);
-  // A block exits.
+  // The blocks of a footprint exit.
   void leave(int32_t launch, const Footprint& footprint);
 
  private:
@@ -64,6 +69,7 @@ class BlockScheduler {
     Demand demand;
     int32_t blocks;
     int32_t priority;
+    Leaving leaving;
     bool in_gpcs_only;  // clusters that no singleton TPC takes
     int32_t placed = 0;
 
@@ -72,7 +78,8 @@ class BlockScheduler {
 
   void check_cluster(const Launch& launch, const std::string& who) const;
   Refusal try_to_place(int32_t launch, const Hooks& hooks);
-  Refusal what_refuses(const Demand& demand) const;
+  std::span<int32_t> memory(int32_t launch, const Hooks& hooks);
+  void sort_by_block(std::span<const int32_t> sms);
 
   std::string_view policy_name_;
   bool places_clusters_;
@@ -81,6 +88,13 @@ class BlockScheduler {
   std::unique_ptr<Policy> policy_;
   std::vector<Kernel> launches_;
   std::vector<int32_t> waiting_;  // launches with blocks to place, the first to consider first
+
+  // Of the blocks that are placed at once.
+  Rooms rooms_;
+  std::vector<int32_t> sms_;
+  std::vector<Footprint> footprints_;
+  std::vector<Footprint> by_sm_;
+  std::vector<int32_t> end_of_sm_;
 };
 
 }  // namespace tbsched

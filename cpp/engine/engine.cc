@@ -8,8 +8,8 @@
 namespace tbsched {
 
 Engine::Engine(const DeviceSpec& spec, const PolicyRow& policy, const InitialState state,
-               std::vector<Listener*> listeners)
-    : scheduler_(spec, policy, state), listeners_(std::move(listeners)) {}
+               std::vector<Listener*> listeners, const BlockScheduler::Leaving leaving)
+    : scheduler_(spec, policy, state), leaving_(leaving), listeners_(std::move(listeners)) {}
 
 void Engine::step(const Event& event) {
   if (const auto* const started = std::get_if<Launch>(&event)) {
@@ -26,7 +26,7 @@ void Engine::launch(const Launch& launch) {
     throw std::invalid_argument("launch " + std::to_string(kernels_.size()) +
                                 ": duration: here blocks stay until they are released");
   }
-  const int32_t index = scheduler_.add(launch);
+  const int32_t index = scheduler_.add(launch, leaving_);
   int32_t predecessor = -1;
   if (launch.stream) {
     const auto known =
@@ -82,8 +82,17 @@ void Engine::place_waiting() {
           [&](const int32_t index, const Refusal refusal, int32_t) {
             tell([&](Listener& listener) { listener.on_refuse(index, refusal); });
           },
+      .memory = [&](const int32_t index, const int32_t block) { return memory(index, block); },
   };
   while (std::exchange(moved, false)) scheduler_.place(hooks);
+}
+
+std::span<int32_t> Engine::memory(const int32_t launch, const int32_t first_block) const {
+  for (Listener* const listener : listeners_) {
+    const std::span<int32_t> memory = listener->memory(launch, first_block);
+    if (!memory.empty()) return memory;
+  }
+  return {};
 }
 
 bool Engine::finished(const int32_t index) const {

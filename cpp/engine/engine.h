@@ -16,8 +16,10 @@ namespace tbsched {
 
 class Engine {
  public:
+  // `leaving`: one_by_one gives each block a footprint of its own.
   Engine(const DeviceSpec& spec, const PolicyRow& policy, InitialState state,
-         std::vector<Listener*> listeners);
+         std::vector<Listener*> listeners,
+         BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together);
 
   // Throws std::invalid_argument for a launch that can never fit or has a duration, for a release
   // of a launch that is not there or is released already, and for CUDA events; the state is then as
@@ -34,12 +36,14 @@ class Engine {
   void launch(const Launch& launch);
   void release(int32_t index);
   void place_waiting();
+  std::span<int32_t> memory(int32_t launch, int32_t first_block) const;
   bool finished(int32_t index) const;
   void leave(int32_t index);
   template <typename Call>
   void tell(Call call) const;
 
   BlockScheduler scheduler_;
+  BlockScheduler::Leaving leaving_;
   std::vector<Listener*> listeners_;
   std::vector<Kernel> kernels_;
   std::vector<std::pair<int32_t, int32_t>> last_in_stream_;  // stream, launch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/block_scheduler.h"
 #include "model/refusal.h"
@@ -16,6 +17,8 @@ class Listener {
 
   // Launch k is new; the state is that before any of its blocks.
   virtual void on_launch(int32_t /*launch*/, int32_t /*blocks*/, const Demand&, const GpuState&) {}
+  // Where the SMs of the launch's blocks from this one on are to be written; empty: anywhere.
+  virtual std::span<int32_t> memory(int32_t /*launch*/, int32_t /*first_block*/) { return {}; }
   // Blocks of a launch go to SMs, one or more.
   virtual void on_place(const BlockScheduler::Placed&) {}
   // The blocks of launch k that are left wait.

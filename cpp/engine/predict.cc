@@ -1,8 +1,11 @@
 #include "engine/predict.h"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "engine/engine.h"
 #include "engine/timed_engine.h"
@@ -18,37 +21,41 @@ class TraceRecorder final : public Listener {
   void on_launch(int32_t, const int32_t blocks, const Demand& demand,
                  const GpuState& gpu) override {
     LaunchTrace& trace = traces.emplace_back();
-    trace.final_smid.assign(blocks, kNotPlaced);
+    trace.smid.assign(blocks, kNotPlaced);
     if (!warp_slots_) return;
     trace.warp_slots.assign(static_cast<size_t>(blocks) * demand.warps, kNotPlaced);
     processing_blocks_ = gpu.spec().processing_blocks;
   }
+  std::span<int32_t> memory(const int32_t launch, const int32_t first_block) override {
+    LaunchTrace& trace = traces[launch];
+    if (settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
+    return std::span(settled(launch) ? trace.final_smid : trace.smid).subspan(first_block);
+  }
   void on_place(const BlockScheduler::Placed& placed) override {
-    LaunchTrace& trace = traces[placed.launch];
-    std::ranges::copy(placed.sms, trace.final_smid.begin() + placed.first_block);
-    if (warp_slots_ && trace.smid.empty()) list_slots(placed, trace);
+    if (warp_slots_ && !settled(placed.launch)) list_slots(placed, traces[placed.launch]);
   }
   void on_refuse(const int32_t launch, const Refusal refusal) override {
-    if (traces[launch].smid.empty()) traces[launch].limiter = refusal;
+    if (!settled(launch)) traces[launch].limiter = refusal;
   }
-  void on_settled(const int32_t launch) override {
-    traces[launch].smid = traces[launch].final_smid;
-  }
+  void on_settled(const int32_t launch) override { settled_ = launch + 1; }
 
   std::vector<LaunchTrace> traces;
 
  private:
+  bool settled(const int32_t launch) const { return launch < settled_; }
+
   void list_slots(const BlockScheduler::Placed& placed, LaunchTrace& trace) const {
-    const size_t warps = trace.warp_slots.size() / trace.final_smid.size();
+    const size_t warps = trace.warp_slots.size() / trace.smid.size();
     size_t row = placed.first_block * warps;
-    for (const size_t k : placed.footprint_of_blocks()) {
-      list_warp_slots(placed.footprints[k], processing_blocks_,
+    for (const Footprint& footprint : placed.footprints) {
+      list_warp_slots(footprint, processing_blocks_,
                       std::span(trace.warp_slots).subspan(row, warps));
       row += warps;
     }
   }
 
   bool warp_slots_;
+  int32_t settled_ = 0;  // launches of which nothing more comes before the next event
   int32_t processing_blocks_ = 0;
 };
 
@@ -65,9 +72,17 @@ class CapacityRecorder final : public Listener {
 };
 
 void run(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-         const InitialState state, Listener& listener) {
-  Engine engine(spec, policy, state, {&listener});
+         const InitialState state, Listener& listener, const BlockScheduler::Leaving leaving) {
+  Engine engine(spec, policy, state, {&listener}, leaving);
   for (const Event& event : sequence) engine.step(event);
+}
+
+bool timed(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    const auto* const launch = std::get_if<Launch>(&event);
+    return launch == nullptr ? !std::holds_alternative<Release>(event)
+                             : !launch->duration_ns.empty();
+  });
 }
 
 }  // namespace
@@ -80,7 +95,9 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
                                 " has strict_round_robin off; they need warps in strict turn");
   }
   TraceRecorder recorder(warp_slots);
-  run(spec, sequence, policy, state, recorder);
+  using Leaving = BlockScheduler::Leaving;
+  run(spec, sequence, policy, state, recorder,
+      warp_slots ? Leaving::one_by_one : Leaving::together);
   return std::move(recorder.traces);
 }
 
@@ -89,10 +106,45 @@ Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, cons
   return TimedEngine(spec, policy, state, launch_interval_ns).run(sequence);
 }
 
+std::vector<Prediction> predict_many(const DeviceSpec& spec,
+                                     const std::span<const Sequence* const> sequences,
+                                     const PolicyRow& policy, const InitialState state,
+                                     const int64_t launch_interval_ns, const bool warp_slots,
+                                     const int32_t threads) {
+  std::vector<Prediction> predictions(sequences.size());
+  std::vector<std::string> faults(sequences.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t k = next++; k < sequences.size(); k = next++) {
+      const Sequence& sequence = *sequences[k];
+      try {
+        if (timed(sequence)) {
+          predictions[k] = predict_timeline(spec, sequence, policy, state, launch_interval_ns);
+        } else {
+          predictions[k] = predict(spec, sequence, policy, state, warp_slots);
+        }
+      } catch (const std::exception& error) {
+        faults[k] = error.what();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int32_t thread = 1; thread < threads; ++thread) others.emplace_back(work);
+    work();
+  }
+  const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
+  if (fault != faults.end()) {
+    throw std::invalid_argument("sequence " + std::to_string(fault - faults.begin()) + ": " +
+                                *fault);
+  }
+  return predictions;
+}
+
 std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,
                                           const PolicyRow& policy, const InitialState state) {
   CapacityRecorder recorder;
-  run(spec, sequence, policy, state, recorder);
+  run(spec, sequence, policy, state, recorder, BlockScheduler::Leaving::together);
   return std::move(recorder.launches);
 }
 

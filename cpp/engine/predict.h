@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "model/device_spec.h"
@@ -21,6 +23,15 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
 // Of a sequence whose launches have durations. The host issues a launch every `launch_interval_ns`.
 Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
                           InitialState state, int64_t launch_interval_ns);
+
+using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
+
+// Every sequence by itself, each on an idle GPU, so many at once; a Timeline where launches have
+// durations. Throws std::invalid_argument naming the first sequence at fault by its number.
+std::vector<Prediction> predict_many(const DeviceSpec& spec,
+                                     std::span<const Sequence* const> sequences,
+                                     const PolicyRow& policy, InitialState state,
+                                     int64_t launch_interval_ns, bool warp_slots, int32_t threads);
 
 // For each launch and SM, the room for its blocks when it came; rows as launches, indexed by SMID.
 std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,

@@ -46,8 +46,10 @@ void TimedEngine::add(const Sequence& sequence) {
   size_t rows = 0;
   for (const Event& event : sequence) {
     if (const auto* const launch = std::get_if<Launch>(&event)) {
-      const int32_t index = scheduler_.add(*launch);
       const size_t durations = launch->duration_ns.size();
+      const int32_t index =
+          scheduler_.add(*launch, durations > 1 ? BlockScheduler::Leaving::one_by_one
+                                                : BlockScheduler::Leaving::together);
       if (durations != 1 && durations != static_cast<size_t>(launch->blocks)) {
         refuse("launch " + std::to_string(index) + ": duration: one, or one per block, is needed");
       }
@@ -74,13 +76,18 @@ int64_t TimedEngine::due_ns() const { return launches_issued_ * launch_interval_
 
 void TimedEngine::leave(const int64_t now) {
   while (!resident_.empty() && resident_.top().end_ns == now) {
-    const Resident& block = resident_.top();
-    const int32_t launch = block.launch;
-    scheduler_.leave(launch, block.footprint);
+    const Resident blocks = resident_.top();
     resident_.pop();
-    if (--kernels_[launch].unfinished == 0) {
+    for (int32_t held = blocks.first_held; held >= 0;) {
+      scheduler_.leave(blocks.launch, held_[held].footprint);
+      const int32_t next = std::exchange(held_[held].next, free_held_);
+      free_held_ = std::exchange(held, next);
+    }
+    Kernel& kernel = kernels_[blocks.launch];
+    kernel.unfinished -= blocks.blocks;
+    if (kernel.unfinished == 0) {
       ++grids_left_;
-      streams_.end(launch, now);
+      streams_.end(blocks.launch, now);
     }
   }
 }
@@ -105,28 +112,50 @@ void TimedEngine::admit(const int64_t now) {
 }
 
 void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now) {
-  Kernel& kernel = kernels_[placed.launch];
-  const std::vector<int64_t>& durations = kernel.launch->duration_ns;
-  const std::vector<size_t> footprints = placed.footprint_of_blocks();
-  for (size_t k = 0; k < placed.sms.size(); ++k) {
-    const size_t block = placed.first_block + k;
-    const int64_t duration = durations[durations.size() == 1 ? 0 : block];
-    if (duration < 0 || duration >= kNever - now) {
-      refuse("launch " + std::to_string(placed.launch) + ": duration: " + std::to_string(duration) +
-             " ns from " + std::to_string(now) + " ns on is beyond the range of time");
+  const Kernel& kernel = kernels_[placed.launch];
+  const auto blocks = static_cast<int32_t>(placed.sms.size());
+  const bool together = kernel.launch->duration_ns.size() == 1;
+  int64_t end = end_ns(placed.launch, placed.first_block, now);
+  int32_t held = -1;
+  for (int32_t k = 0; k < blocks; ++k) {
+    const int32_t block = placed.first_block + k;
+    if (!together) {
+      end = end_ns(placed.launch, block, now);
+      resident_.push({end, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
     }
     timeline_.blocks[kernel.first_row + block] = {.launch = placed.launch,
-                                                  .block = static_cast<int32_t>(block),
+                                                  .block = block,
                                                   .sm = placed.sms[k],
                                                   .start_ns = now,
-                                                  .end_ns = now + duration};
-    resident_.push({.end_ns = now + duration,
-                    .serial = serial_ + static_cast<int64_t>(footprints[k]),
-                    .launch = placed.launch,
-                    .footprint = placed.footprints[footprints[k]]});
+                                                  .end_ns = end};
   }
-  serial_ += static_cast<int64_t>(placed.sms.size());
+  if (together) {
+    for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
+    resident_.push({end, serial_++, placed.launch, blocks, held});
+  }
   if (scheduler_.placed_whole(placed.launch)) waits(placed.launch, Refusal::none, -1, now);
+}
+
+int64_t TimedEngine::end_ns(const int32_t launch, const size_t block, const int64_t now) const {
+  const std::vector<int64_t>& durations = kernels_[launch].launch->duration_ns;
+  const int64_t duration = durations[durations.size() == 1 ? 0 : block];
+  if (duration < 0 || duration >= kNever - now) {
+    refuse("launch " + std::to_string(launch) + ": duration: " + std::to_string(duration) +
+           " ns from " + std::to_string(now) + " ns on is beyond the range of time");
+  }
+  return now + duration;
+}
+
+// Takes a place that is not in use, so that the host allocates no more than are held at once.
+int32_t TimedEngine::hold(const Footprint& footprint, const int32_t next) {
+  if (free_held_ < 0) {
+    held_.push_back({footprint, next});
+    return static_cast<int32_t>(held_.size()) - 1;
+  }
+  const int32_t held = free_held_;
+  free_held_ = std::exchange(held_[held].next, next);
+  held_[held].footprint = footprint;
+  return held;
 }
 
 // Notes the wait that ends when another begins, or none.

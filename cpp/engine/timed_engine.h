@@ -41,16 +41,24 @@ class TimedEngine {
     int32_t behind = -1;
     int64_t since_ns = 0;
   };
+  // Blocks that end together: all that were placed at once, or one.
   struct Resident {
     int64_t end_ns;
     int64_t serial;  // in the order of placing
     int32_t launch;
-    Footprint footprint;
+    int32_t blocks;
+    int32_t first_held;
 
     // The first to end is at the top of a heap.
     bool operator<(const Resident& other) const {
       return end_ns != other.end_ns ? end_ns > other.end_ns : serial > other.serial;
     }
+  };
+
+  // A footprint, and the next one of the same blocks that end together, or -1.
+  struct Held {
+    Footprint footprint;
+    int32_t next;
   };
 
   void add(const Sequence& sequence);
@@ -60,6 +68,8 @@ class TimedEngine {
   void issue(const Sequence& sequence, int64_t now);
   void admit(int64_t now);
   void placed(const BlockScheduler::Placed& placed, int64_t now);
+  int64_t end_ns(int32_t launch, size_t block, int64_t now) const;
+  int32_t hold(const Footprint& footprint, int32_t next);
   void waits(int32_t launch, Refusal cause, int32_t behind, int64_t now);
 
   BlockScheduler scheduler_;
@@ -71,6 +81,8 @@ class TimedEngine {
   int64_t serial_ = 0;
   std::vector<Kernel> kernels_;
   std::priority_queue<Resident> resident_;
+  std::vector<Held> held_;
+  int32_t free_held_ = -1;  // the first of those not in use
   Timeline timeline_;
 };
 

@@ -13,7 +13,7 @@ inline constexpr int32_t kNotPlaced = -1;
 
 struct LaunchTrace {
   std::vector<int32_t> smid;        // per block, kNotPlaced: not before the next event
-  std::vector<int32_t> final_smid;  // per block, after all events
+  std::vector<int32_t> final_smid;  // per block, after all events; of a prediction empty: as smid
   Refusal limiter = Refusal::none;  // what refused the blocks that were not placed
   std::vector<int32_t> warp_slots;  // per block and warp, row-major; empty unless asked for
 };

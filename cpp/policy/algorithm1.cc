@@ -8,9 +8,9 @@ namespace {
 
 class Algorithm1 final : public Policy {
  public:
-  std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
-                             const Commit& commit) override {
-    return place_one_by_one(blocks, commit, [&] {
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    return place_one_by_one(sms, commit, [&] {
       int32_t max_thread_blocks = 0;
       int32_t smid = -1;
       for (const int32_t sm : gpu.spec().topology.sm_preference) {

@@ -23,7 +23,7 @@ ClusterPasses fill_cluster_levels(const std::vector<ClusterDomain>& domains, con
     auto& pass = passes.emplace_back();
     for (size_t i = 0; i < domains.size() && left > 0; ++i) {
       if (room(fits[i]) < level) continue;
-      std::ranges::for_each(fits[i]->sms, commit);
+      for (const int32_t sm : fits[i]->sms) commit(sm, 1);
       pass.push_back({i, std::move(fits[i]->sms)});
       fits[i] = fit_cluster(domains[i], demand, gpu);
       --left;

@@ -8,10 +8,10 @@ namespace {
 
 class FirstFit final : public Policy {
  public:
-  std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
-                             const Commit& commit) override {
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
+               const std::span<int32_t> sms) override {
     const auto& order = gpu.spec().topology.sm_preference;
-    return place_one_by_one(blocks, commit, [&] {
+    return place_one_by_one(sms, commit, [&] {
       const auto first = std::ranges::find_if(
           order, [&](const int32_t sm) { return gpu.room(sm, demand).blocks > 0; });
       return first == order.end() ? -1 : *first;

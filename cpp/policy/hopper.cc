@@ -10,9 +10,9 @@
 // Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,124 +24,170 @@
 namespace tbsched {
 namespace {
 
-int32_t gpcs_of(const Topology& topology) { return std::ranges::max(topology.gpc_of_sm) + 1; }
+// The SMs that take their turns together: the GPCs by number, then pairs of singleton TPCs.
+struct Groups {
+  explicit Groups(const Topology& topology) {
+    const int32_t sms = topology.sms();
+    gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
+    std::vector<int32_t> group_of_sm(topology.gpc_of_sm);
+    std::vector<int32_t> singleton_of_sm(sms, -1);
+    int32_t last_tpc = -1;
+    for (int32_t sm = 0; sm < sms; ++sm) {
+      if (topology.gpc_of_sm[sm] >= 0) continue;
+      singletons += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
+      last_tpc = topology.tpc_of_sm[sm];
+      singleton_of_sm[sm] = singletons - 1;
+      group_of_sm[sm] = gpcs + singleton_of_sm[sm] / kTpcsPerPair;
+    }
+    const int32_t pairs = (singletons + kTpcsPerPair - 1) / kTpcsPerPair;
+    begins.assign(gpcs + pairs + 1, 0);
+    for (const int32_t group : group_of_sm) ++begins[group + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    positions.resize(sms);
+    std::vector<int32_t> next(begins);
+    for (int32_t sm = 0; sm < sms; ++sm) positions[next[group_of_sm[sm]]++] = sm;
+    for (int32_t position = begins[gpcs]; position < sms; ++position) {
+      singleton_of_position.push_back(singleton_of_sm[positions[position]]);
+    }
+  }
+
+  int32_t gpcs = 0;
+  int32_t singletons = 0;
+  std::vector<int32_t> positions;              // the SMs, group by group
+  std::vector<int32_t> begins;                 // of each group among them, and the end
+  std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
+};
 
 class Hopper final : public Policy {
  public:
   Hopper(const DeviceSpec& spec, const InitialState state)
-      : gpcs_(gpcs_of(spec.topology)),
-        cluster_domains_(cluster_domains(spec.topology)),
-        singletons_(static_cast<int32_t>(cluster_domains_.size()) - gpcs_),
-        group_of_sm_(spec.topology.gpc_of_sm),
-        singleton_of_sm_(spec.topology.sms(), -1),
-        search_turns_(search_turns(spec.topology)),
+      : groups_(spec.topology),
+        gpcs_(groups_.gpcs),
+        levels_(spec.topology, groups_.positions),
         next_gpc_(state.first_gpc),
-        singleton_turns_(singletons_, first_asked(state.first_singleton)),
-        sms_of_group_(gpcs_ + singleton_turns_.pairs()),
-        blocks_of_sm_(spec.topology.sms()),
-        blocks_of_group_(sms_of_group_.size()) {
-    for (int32_t tpc = 0; tpc < singletons_; ++tpc) {
-      for (const int32_t sm : cluster_domains_[tpc].tpcs.front()) singleton_of_sm_[sm] = tpc;
-    }
-    for (int32_t sm = 0; sm < spec.topology.sms(); ++sm) {
-      if (singleton_of_sm_[sm] >= 0) group_of_sm_[sm] = gpcs_ + singleton_of_sm_[sm] / kTpcsPerPair;
-      sms_of_group_[group_of_sm_[sm]].push_back(sm);
-    }
-  }
+        singleton_turns_(groups_.singletons, first_asked(state.first_singleton)),
+        chosen_(groups_.positions.size()),
+        chosen_of_group_(groups_.begins.size() - 1),
+        turns_of_singleton_(groups_.singletons) {}
 
-  std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
-                             const Commit& commit) override {
-    if (demand.cluster == 1) return hand_out(fill_levels(demand, blocks, gpu, commit));
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    const auto blocks = static_cast<int32_t>(sms.size());
+    if (demand.cluster == 1) {
+      levels_.fill(demand, blocks, gpu, rooms, commit);
+      if (search_turns_.empty() && levels_.count() > 1 && !levels_.last_is_whole()) {
+        search_turns_ = search_turns(gpu.spec().topology);
+      }
+      hand_out(sms.first(levels_.blocks()));
+      return static_cast<size_t>(levels_.blocks());
+    }
+    if (cluster_domains_.empty()) cluster_domains_ = cluster_domains(gpu.spec().topology);
     const int32_t clusters = blocks / demand.cluster;
-    return hand_out(fill_cluster_levels(cluster_domains_, demand, clusters, gpu, commit));
+    return hand_out(fill_cluster_levels(cluster_domains_, demand, clusters, gpu, commit), sms);
   }
 
  private:
-  std::vector<int32_t> hand_out(const Levels& levels) {
-    std::vector<int32_t> order;
-    if (levels.sms.empty()) return order;
-    order.reserve(levels.sms.size());
-    const std::vector<int64_t> ready = ready_turns(levels);
-    size_t level = 0;
-    choose(levels, level++);
-    if (pair_turns_.empty()) next_gpc();
-    for (int64_t turn = 1; order.size() < levels.sms.size();) {
-      while (level < ready.size() && ready[level] <= turn) choose(levels, level++);
-      if (order.size() == levels.ends[level - 1]) {
-        turn = ready[level];
-        continue;
+  void hand_out(const std::span<int32_t> sms) {
+    if (sms.empty()) return;
+    const size_t levels = levels_.count();
+    size_t there = choose(0);  // blocks whose SMs have been chosen
+    size_t level = 1;
+    int64_t ready = turns_before(level);  // the turn from which the level is there
+    size_t done = 0;
+    if (!pair_has_turn()) next_gpc();
+    for (int64_t turn = 1; done < sms.size(); ++turn) {
+      while (level < levels && (ready <= turn || done == there)) {
+        turn = std::max(turn, ready);  // with nothing to hand out, turns pass
+        there += choose(level);
+        ready += turns_before(++level);
       }
-      take_turn(pair_turns_.empty() ? next_gpc() : next_pair(), order);
-      ++turn;
+      done = take_turn(pair_has_turn() ? next_pair() : next_gpc(), sms, done);
     }
-    return order;
   }
 
   // A pass over the GPCs at a time, one cluster a turn.
-  std::vector<int32_t> hand_out(const ClusterPasses& passes) {
-    std::vector<int32_t> order;
+  size_t hand_out(const ClusterPasses& passes, const std::span<int32_t> sms) {
+    auto next = sms.begin();
     for (const std::vector<PlacedCluster>& pass : passes) {
       std::vector<const PlacedCluster*> of_domain(cluster_domains_.size());
       for (const PlacedCluster& cluster : pass) of_domain[cluster.domain] = &cluster;
       const auto wants = [&](const int32_t domain) { return of_domain[domain] != nullptr; };
       for (const PlacedCluster& cluster : pass) {
-        const bool single = std::cmp_less(cluster.domain, singletons_);
+        const bool single = std::cmp_less(cluster.domain, groups_.singletons);
         const int32_t domain = single ? singleton_turns_.ask_one(wants)
-                                      : singletons_ + next_gpc([&](const int32_t gpc) {
-                                          return wants(singletons_ + gpc);
+                                      : groups_.singletons + next_gpc([&](const int32_t gpc) {
+                                          return wants(groups_.singletons + gpc);
                                         });
-        std::ranges::copy(std::exchange(of_domain[domain], nullptr)->sms,
-                          std::back_inserter(order));
+        next = std::ranges::copy(std::exchange(of_domain[domain], nullptr)->sms, next).out;
       }
     }
-    return order;
+    return static_cast<size_t>(next - sms.begin());
   }
 
   // The state names the TPC whose pair hands out first, the turn of the other pair being lost.
   int32_t first_asked(const int32_t first_to_hand_out) const {
-    return singletons_ == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % singletons_;
+    const int32_t tpcs = groups_.singletons;
+    return tpcs == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % tpcs;
   }
 
-  void choose(const Levels& levels, const size_t level) {
-    const size_t begin = level == 0 ? 0 : levels.ends[level - 1];
-    std::vector<int32_t> turns(singletons_);  // that each TPC needs, a block per SM and turn
-    int32_t of_this_sm = 0;
-    for (size_t i = begin; i < levels.ends[level]; ++i) {
-      const int32_t sm = levels.sms[i];
-      of_this_sm = i > begin && levels.sms[i - 1] == sm ? of_this_sm + 1 : 1;
-      ++blocks_of_sm_[sm];
-      ++blocks_of_group_[group_of_sm_[sm]];
-      if (const int32_t tpc = singleton_of_sm_[sm]; tpc >= 0) {
-        turns[tpc] = std::max(turns[tpc], of_this_sm);
-      }
-    }
-    std::vector<bool> wants(turns.size());
-    const auto any_left = [&] { return std::ranges::any_of(turns, std::identity{}); };
-    for (bool opening = level == 0; any_left(); opening = false) {
-      std::transform(turns.begin(), turns.end(), wants.begin(),
-                     [](const int32_t left) { return left > 0; });
-      std::ranges::copy(singleton_turns_.ask_all(wants, opening), std::back_inserter(pair_turns_));
-      for (int32_t& left : turns) left = std::max(0, left - 1);
-    }
+  // How many turns a level is there after the one before it.
+  int64_t turns_before(const size_t level) const {
+    const bool searched = level + 1 == levels_.count() && !levels_.last_is_whole();
+    // SMs were chosen in order of preference: the last one says how far the search went.
+    return searched ? search_turns_[levels_.last_sm()] : gpcs_;
   }
 
-  // Each SM of the group that has been chosen hands out one block.
-  void take_turn(const int32_t group, std::vector<int32_t>& order) {
-    for (const int32_t sm : sms_of_group_[group]) {
-      if (blocks_of_sm_[sm] == 0) continue;
-      --blocks_of_sm_[sm];
-      --blocks_of_group_[group];
-      order.push_back(sm);
+  // Returns the blocks of the level.
+  size_t choose(const size_t k) {
+    const std::span<const uint8_t> level = levels_.level(k);
+    for (size_t i = 0; i < level.size(); ++i) chosen_[i] += level[i];
+    size_t blocks = 0;
+    for (size_t group = 0; group < chosen_of_group_.size(); ++group) {
+      int32_t sum = 0;
+      for (int32_t i = groups_.begins[group]; i < groups_.begins[group + 1]; ++i) sum += level[i];
+      chosen_of_group_[group] += sum;
+      blocks += static_cast<size_t>(sum);
     }
+    // A singleton TPC needs a turn for each block of its SMs.
+    std::ranges::fill(turns_of_singleton_, 0);
+    const auto singles = level.subspan(groups_.begins[gpcs_]);
+    for (size_t i = 0; i < singles.size(); ++i) {
+      int32_t& turns = turns_of_singleton_[groups_.singleton_of_position[i]];
+      turns = std::max<int32_t>(turns, singles[i]);
+    }
+    const auto any_left = [&] { return std::ranges::any_of(turns_of_singleton_, std::identity{}); };
+    for (bool opening = k == 0; any_left(); opening = false) {
+      std::ranges::copy(singleton_turns_.ask_all(turns_of_singleton_, opening),
+                        std::back_inserter(pair_turns_));
+      for (int32_t& left : turns_of_singleton_) left = std::max(0, left - 1);
+    }
+    return blocks;
   }
 
+  // Each SM of the group that has been chosen hands out one block. Returns how many are done.
+  size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
+    auto next = sms.begin() + static_cast<std::ptrdiff_t>(done);
+    for (int32_t i = groups_.begins[group]; i < groups_.begins[group + 1]; ++i) {
+      if (chosen_[i] == 0) continue;
+      --chosen_[i];
+      *next++ = groups_.positions[i];
+    }
+    const auto now_done = static_cast<size_t>(next - sms.begin());
+    chosen_of_group_[group] -= static_cast<int32_t>(now_done - done);
+    return now_done;
+  }
+
+  bool pair_has_turn() const { return pairs_done_ < pair_turns_.size(); }
   int32_t next_pair() {
-    const int32_t pair = pair_turns_.front();
-    pair_turns_.pop_front();
+    const int32_t pair = pair_turns_[pairs_done_++];
+    if (!pair_has_turn()) {
+      pair_turns_.clear();
+      pairs_done_ = 0;
+    }
     return gpcs_ + pair;
   }
   int32_t next_gpc() {
-    return next_gpc([&](const int32_t gpc) { return blocks_of_group_[gpc] > 0; });
+    return next_gpc([&](const int32_t gpc) { return chosen_of_group_[gpc] > 0; });
   }
   template <typename Wants>
   int32_t next_gpc(const Wants& wants) {
@@ -149,32 +195,20 @@ class Hopper final : public Policy {
     return std::exchange(next_gpc_, (next_gpc_ + 1) % gpcs_);
   }
 
-  // The turn from which the blocks of each level are there.
-  std::vector<int64_t> ready_turns(const Levels& levels) const {
-    std::vector<int64_t> ready(levels.ends.size());
-    for (size_t level = 1; level < ready.size(); ++level) {
-      const bool whole = level + 1 < levels.ends.size() || levels.last_is_whole;
-      // SMs were chosen in order of preference: the last one says how far the search went.
-      const int32_t last_chosen = levels.sms[levels.ends[level] - 1];
-      ready[level] = ready[level - 1] + (whole ? gpcs_ : search_turns_[last_chosen]);
-    }
-    return ready;
-  }
-
+  Groups groups_;
   int32_t gpcs_;
-  std::vector<ClusterDomain> cluster_domains_;  // the singletons first
-  int32_t singletons_;
-  std::vector<int32_t> group_of_sm_;  // GPCs keep their number, pairs of singletons follow
-  std::vector<int32_t> singleton_of_sm_;
-  std::vector<int32_t> search_turns_;
+  Levels levels_;
+  std::vector<ClusterDomain> cluster_domains_;  // the singletons first; none before any is needed
+  std::vector<int32_t> search_turns_;           // by SM; none before any is needed
   int32_t next_gpc_;
   SingletonTurns singleton_turns_;
 
   // Within a launch: blocks that SMs have been chosen for and that are not handed out yet.
-  std::vector<std::vector<int32_t>> sms_of_group_;
-  std::vector<int32_t> blocks_of_sm_;
-  std::vector<int32_t> blocks_of_group_;
-  std::deque<int32_t> pair_turns_;
+  std::vector<uint8_t> chosen_;  // by position
+  std::vector<int32_t> chosen_of_group_;
+  std::vector<int32_t> turns_of_singleton_;
+  std::vector<int32_t> pair_turns_;
+  size_t pairs_done_ = 0;
 };
 
 }  // namespace

@@ -6,27 +6,27 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "model/device_spec.h"
 #include "sm/demand.h"
 #include "sm/gpu_state.h"
+#include "sm/rooms.h"
 
 namespace tbsched {
 
-// Commits one block to an SM that the policy chose. The engine does it; the policy sees the new
-// state.
-using Commit = std::function<void(int32_t sm)>;
+// Commits blocks of the launch to an SM that the policy chose. The engine does it; the policy sees
+// the new state.
+using Commit = std::function<void(int32_t sm, int32_t blocks)>;
 
 class Policy {
  public:
   virtual ~Policy() = default;
 
-  // Chooses an SM for up to `blocks` blocks, committing each. Returns the SMs in the order in which
-  // the hardware numbers the blocks. Stops at the first block
-  // that fits nowhere, or at the first cluster.
-  virtual std::vector<int32_t> place(const Demand& demand, int32_t blocks, const GpuState& gpu,
-                                     const Commit& commit) = 0;
+  // Chooses an SM for up to sms.size() blocks, committing each. Writes the SMs in the order in
+  // which the hardware numbers the blocks, and returns how many. Stops at the first block that fits
+  // nowhere, or at the first cluster. `rooms` is for policies that ask about all SMs.
+  virtual size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms,
+                       const Commit& commit, std::span<int32_t> sms) = 0;
 };
 
 struct PolicyRow {
@@ -45,15 +45,14 @@ const PolicyRow* find_policy(std::string_view name);
 
 // For policies that decide block by block: choose() returns an SM with room, or -1.
 template <typename Choose>
-std::vector<int32_t> place_one_by_one(const int32_t blocks, const Commit& commit, Choose choose) {
-  std::vector<int32_t> placed;
-  while (static_cast<int32_t>(placed.size()) < blocks) {
+size_t place_one_by_one(const std::span<int32_t> sms, const Commit& commit, Choose choose) {
+  for (size_t placed = 0; placed < sms.size(); ++placed) {
     const int32_t sm = choose();
-    if (sm < 0) break;
-    commit(sm);
-    placed.push_back(sm);
+    if (sm < 0) return placed;
+    commit(sm, 1);
+    sms[placed] = sm;
   }
-  return placed;
+  return sms.size();
 }
 
 std::unique_ptr<Policy> make_round_robin(const DeviceSpec& spec, InitialState state);

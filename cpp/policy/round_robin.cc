@@ -6,10 +6,10 @@ namespace {
 
 class RoundRobin final : public Policy {
  public:
-  std::vector<int32_t> place(const Demand& demand, const int32_t blocks, const GpuState& gpu,
-                             const Commit& commit) override {
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
+               const std::span<int32_t> sms) override {
     const auto& order = gpu.spec().topology.sm_preference;
-    return place_one_by_one(blocks, commit, [&] {
+    return place_one_by_one(sms, commit, [&] {
       for (size_t step = 0; step < order.size(); ++step) {
         const size_t turn = (next_ + step) % order.size();
         if (gpu.room(order[turn], demand).blocks == 0) continue;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,9 @@ class SingletonTurns {
 
   // Asks every TPC once for the blocks of a level. Returns the pairs in the order of their turns: a
   // pair has its turn when both of its TPCs have been asked.
-  // `wants`: whether each TPC has a block. `opening`: whether the launch begins with these turns.
-  std::vector<int32_t> ask_all(const std::vector<bool>& wants, bool opening);
+  // `left`: how many blocks each TPC has; one that has any wants a turn. `opening`: whether the
+  // launch begins with these turns. The answer is valid until the next question.
+  std::span<const int32_t> ask_all(std::span<const int32_t> left, bool opening);
 
   // Asks for a cluster. Returns the next TPC that wants it; one must.
   template <typename Wants>
@@ -36,13 +38,17 @@ class SingletonTurns {
   static int32_t pair_of(const int32_t tpc) { return tpc / kTpcsPerPair; }
   static bool is_second(const int32_t tpc) { return tpc % kTpcsPerPair != 0; }
   int32_t after(const int32_t tpc) const { return (tpc + 1) % tpcs_; }
-  std::vector<int32_t> open(const std::vector<bool>& wants, const std::vector<bool>& pair_wants,
-                            bool alone);
-  std::vector<int32_t> go_on(const std::vector<bool>& wants, std::vector<bool> pair_wants,
-                             bool alone);
+  void open(std::span<const int32_t> left, bool alone);
+  void go_on(std::span<const int32_t> left, bool alone);
 
   int32_t tpcs_;
   int32_t next_;
+
+  // Within a question, by pair.
+  std::vector<uint8_t> pair_wants_;
+  std::vector<int32_t> unasked_;
+  std::vector<int32_t> last_asked_;
+  std::vector<int32_t> order_;
 };
 
 }  // namespace tbsched

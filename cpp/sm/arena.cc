@@ -35,13 +35,22 @@ int32_t Arena::pieces(const int32_t size) const {
   return count;
 }
 
-void Arena::allocate(const uint32_t owner, const int32_t size) {
-  for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
-    if (gap < size) return true;
-    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
-                   Piece{begin, begin + size, owner});
-    return false;
-  });
+void Arena::reset(const int32_t capacity) {
+  capacity_ = capacity;
+  pieces_.clear();
+}
+
+void Arena::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
+  for (int32_t left = count; left > 0;) {
+    for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
+      const int32_t here = std::min(left, gap / size);
+      if (here == 0) return true;
+      pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
+                     Piece{begin, begin + here * size, owner});
+      left -= here;
+      return false;
+    });
+  }
 }
 
 void Arena::release(const uint32_t owner) {

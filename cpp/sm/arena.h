@@ -13,15 +13,20 @@ class Arena {
  public:
   Arena(int32_t capacity, bool circular) : capacity_(capacity), circular_(circular) {}
 
+  // Empties it. It keeps its memory, so that no allocation of the host's is made anew.
+  void reset(int32_t capacity);
+
+  bool empty() const { return pieces_.empty(); }
   int32_t largest_gap() const;
   // How many pieces of this size fit at once.
   int32_t pieces(int32_t size) const;
 
-  // A piece of `size` must fit.
-  void allocate(uint32_t owner, int32_t size);
+  // `count` pieces of `size` each, one after the other; they must fit.
+  void allocate(uint32_t owner, int32_t size, int32_t count);
   void release(uint32_t owner);
 
  private:
+  // Neighbours of one owner, which leave together, are one.
   struct Piece {
     int32_t begin;  // from the origin
     int32_t end;

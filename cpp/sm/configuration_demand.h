@@ -13,6 +13,8 @@ struct ConfigurationDemand {
   int32_t minimum = 0;  // bytes
   int32_t maximum = 0;
   int32_t target = 0;
+
+  bool operator==(const ConfigurationDemand&) const = default;
 };
 
 // `shared_memory`: bytes per block with the reserve; `blocks_per_sm`: how many fit an SM at most.

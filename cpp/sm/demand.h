@@ -18,6 +18,8 @@ struct Demand {
   int32_t blocks_per_sm = 0;     // how many fit an empty SM in its largest configuration
   int32_t blocks_at_target = 0;  // and in the one that a block sets
   ConfigurationDemand configuration;
+
+  bool operator==(const Demand&) const = default;
 };
 
 Demand demand_of(const Launch& launch, const DeviceSpec& spec);

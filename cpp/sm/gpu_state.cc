@@ -1,34 +1,45 @@
 #include "sm/gpu_state.h"
 
-#include <utility>
-
 namespace tbsched {
 
 GpuState::GpuState(const DeviceSpec& spec)
     : spec_(spec),
       sms_(spec.topology.sms(), SmState(spec)),
       configuration_(spec),
-      local_memory_(spec) {}
+      local_memory_(spec),
+      change_log_(sms_.size()) {}
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
-  if (gpcs_held_ && spec_.topology.gpc_of_sm[sm] >= 0) return {0, Refusal::queue};
+  if (held(sm)) return {0, Refusal::queue};
   if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
   return sms_[sm].room(demand, configuration_.configured(sm, demand));
 }
 
-Footprint GpuState::commit(const int32_t sm, const Demand& demand) {
-  Footprint footprint{.sm = sm, .owner = next_owner_++};
+Footprint GpuState::commit(const int32_t sm, const Demand& demand, const int32_t blocks) {
+  Footprint footprint{.sm = sm, .blocks = blocks, .owner = next_owner_++};
   local_memory_.commit(demand);
-  configuration_.commit(sm, demand);
+  configuration_.commit(sm, demand, blocks);
   sms_[sm].commit(demand, configuration_.configured(sm, demand), footprint);
-  ++resident_blocks_;
+  resident_blocks_ += blocks;
+  note_change(sm);
   return footprint;
 }
 
 void GpuState::release(const Demand& demand, const Footprint& footprint) {
-  configuration_.release(footprint.sm);
+  configuration_.release(footprint.sm, footprint.blocks);
   sms_[footprint.sm].release(demand, footprint);
-  --resident_blocks_;
+  resident_blocks_ -= footprint.blocks;
+  note_change(footprint.sm);
+}
+
+// Of the SM, and of those that share its shared-memory configuration: they are neighbours.
+void GpuState::note_change(const int32_t sm) {
+  const auto sms = static_cast<int32_t>(sms_.size());
+  int32_t other = sm;
+  while (other > 0 && configuration_.shared(other - 1, sm)) --other;
+  for (; other < sms && configuration_.shared(other, sm); ++other) {
+    change_log_[changes_++ % change_log_.size()] = other;
+  }
 }
 
 }  // namespace tbsched

@@ -20,21 +20,35 @@ class GpuState {
   const DeviceSpec& spec() const { return spec_; }
   bool idle() const { return resident_blocks_ == 0; }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
+  // Whether nothing at all of its past shows: all such SMs have the same room.
+  bool untouched(const int32_t sm) const {
+    return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
+  }
 
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
   // While the GPCs are held for a launch that waits for them, their SMs have no room for others.
   void hold_gpcs(const bool held) { gpcs_held_ = held; }
+  bool gpcs_held() const { return gpcs_held_; }
 
   // How many blocks of this demand the SM has room for, and what binds that number.
   Room room(int32_t sm, const Demand& demand) const;
 
-  // Places a block, which room() must have allowed.
-  Footprint commit(int32_t sm, const Demand& demand);
+  // Places blocks, which room() must have allowed.
+  Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(const Demand& demand, const Footprint& footprint);
 
+  // How often the room of an SM has changed, and which SM it was the k-th time, of the last
+  // change_log_size() times.
+  uint64_t changes() const { return changes_; }
+  size_t change_log_size() const { return change_log_.size(); }
+  int32_t changed(const uint64_t k) const { return change_log_[k % change_log_.size()]; }
+
  private:
+  bool held(const int32_t sm) const { return gpcs_held_ && spec_.topology.gpc_of_sm[sm] >= 0; }
+  void note_change(int32_t sm);
+
   DeviceSpec spec_;
   std::vector<SmState> sms_;
   SharedMemoryConfiguration configuration_;
@@ -42,6 +56,8 @@ class GpuState {
   bool gpcs_held_ = false;
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
+  uint64_t changes_ = 0;
+  std::vector<int32_t> change_log_;  // a ring
 };
 
 }  // namespace tbsched

@@ -17,61 +17,71 @@ uint64_t first_slots(const int32_t processing_blocks) {
 
 uint64_t without_lowest(const uint64_t slots) { return slots & (slots - 1); }
 
+uint64_t lowest(const uint64_t slots, const int32_t count) {
+  uint64_t left = slots;
+  for (int32_t i = 0; i < count; ++i) left = without_lowest(left);
+  return slots ^ left;
+}
+
 }  // namespace
 
 ProcessingBlocks::ProcessingBlocks(const DeviceSpec& spec)
-    : strict_(spec.mechanisms.strict_round_robin),
+    : count_(spec.processing_blocks),
+      strict_(spec.mechanisms.strict_round_robin),
       skip_(spec.mechanisms.warp_skip),
-      first_slots_(first_slots(spec.processing_blocks)) {
-  const int32_t count = spec.processing_blocks;
-  for (int32_t i = 0; i < count; ++i) {
-    units_.push_back({spec.warps_per_sm / count,
-                      RegisterFile(spec.registers_per_sm / count, spec.mechanisms.registers)});
-  }
+      registers_(count_, spec.registers_per_sm / count_, spec.mechanisms.registers),
+      first_slots_(first_slots(count_)) {
+  std::fill_n(free_warps_.begin(), count_, spec.warps_per_sm / count_);
 }
 
-int32_t ProcessingBlocks::warps_that_fit(const Unit& unit, const Demand& demand) const {
-  return std::min(unit.free_warps, unit.registers.capacity(demand.registers_per_warp));
+ProcessingBlocks::PerBlock ProcessingBlocks::warps_that_fit(const Demand& demand) const {
+  PerBlock fit{};
+  for (int32_t i = 0; i < count_; ++i) {
+    fit[i] = registers_.capacity(i, demand.registers_per_warp, free_warps_[i]);
+  }
+  return fit;
 }
 
 Room ProcessingBlocks::room(const Demand& demand) const {
-  const auto count = static_cast<int32_t>(units_.size());
-  std::array<int32_t, kMaxProcessingBlocks> fit{};
-  for (int32_t i = 0; i < count; ++i) fit[i] = warps_that_fit(units_[i], demand);
-  const auto tightest = std::min_element(fit.begin(), fit.begin() + count);
-  const Unit& binding = units_[tightest - fit.begin()];
-  const Refusal limiter = binding.free_warps <= *tightest ? Refusal::warps : Refusal::registers;
+  const PerBlock fit = warps_that_fit(demand);
+  const auto tightest = std::min_element(fit.begin(), fit.begin() + count_);
+  const Refusal limiter =
+      free_warps_[tightest - fit.begin()] <= *tightest ? Refusal::warps : Refusal::registers;
 
   int32_t warps = 0;
   if (strict_) {
     // Turn by turn from the pointer, the first processing block with the least room ends it.
     int32_t turns = 0;
-    while (fit[(next_ + turns) % count] != *tightest) ++turns;
-    warps = *tightest * count + turns;
+    for (int32_t i = next_; fit[i] != *tightest; i = after(i)) ++turns;
+    warps = *tightest * count_ + turns;
   } else {
-    for (int32_t i = 0; i < count; ++i) warps += fit[i];
+    for (int32_t i = 0; i < count_; ++i) warps += fit[i];
   }
   return {warps / demand.warps, limiter};
 }
 
-ProcessingBlocks::Turns ProcessingBlocks::strict_turns(const int32_t warps) {
-  const auto count = static_cast<int32_t>(units_.size());
-  Turns turns{};
-  for (int32_t i = 0; i < count; ++i) {
-    turns[(next_ + i) % count] = warps / count + (i < warps % count ? 1 : 0);
+ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const Demand& demand,
+                                                          const int32_t blocks) {
+  const int32_t warps = demand.warps * blocks;
+  PerBlock turns{};
+  const int32_t whole = warps / count_;
+  int32_t rest = warps - whole * count_;
+  for (int32_t i = 0, at = next_; i < count_; ++i, at = after(at)) {
+    turns[at] = whole + (rest-- > 0 ? 1 : 0);
   }
-  const bool skips = skip_ && warps % count == 0;
-  next_ = (next_ + warps + (skips ? 1 : 0)) % count;
+  // Where a block is followed by a skip, it takes as much of every processing block, so that the
+  // skips between blocks do not show.
+  const bool skips = skip_ && demand.warps % count_ == 0;
+  next_ = (next_ + warps + (skips ? blocks : 0)) % count_;
   return turns;
 }
 
-ProcessingBlocks::Turns ProcessingBlocks::emptiest_first(const Demand& demand) const {
-  const auto count = static_cast<int32_t>(units_.size());
-  Turns left{};
-  for (int32_t i = 0; i < count; ++i) left[i] = warps_that_fit(units_[i], demand);
-  Turns turns{};
-  for (int32_t warp = 0; warp < demand.warps; ++warp) {
-    const auto most = std::max_element(left.begin(), left.begin() + count);
+ProcessingBlocks::PerBlock ProcessingBlocks::emptiest_first(const Demand& demand,
+                                                            const int32_t blocks) const {
+  PerBlock left = warps_that_fit(demand);
+  PerBlock turns{};
+  for (int32_t warp = 0; warp < demand.warps * blocks; ++warp) {
+    const auto most = std::max_element(left.begin(), left.begin() + count_);
     --*most;
     ++turns[most - left.begin()];
   }
@@ -80,23 +90,23 @@ ProcessingBlocks::Turns ProcessingBlocks::emptiest_first(const Demand& demand) c
 
 void ProcessingBlocks::commit(const Demand& demand, Footprint& footprint) {
   footprint.first_processing_block = next_;
-  const Turns turns = strict_ ? strict_turns(demand.warps) : emptiest_first(demand);
-  for (size_t i = 0; i < units_.size(); ++i) {
+  const PerBlock turns =
+      strict_ ? strict_turns(demand, footprint.blocks) : emptiest_first(demand, footprint.blocks);
+  for (int32_t i = 0; i < count_; ++i) {
     const uint64_t free = first_slots_ << i & ~taken_;
-    uint64_t left = free;
-    for (int32_t warp = 0; warp < turns[i]; ++warp) left = without_lowest(left);
-    footprint.warp_slots |= free ^ left;
-    units_[i].free_warps -= turns[i];
-    units_[i].registers.commit(footprint.owner, demand.registers_per_warp, turns[i]);
+    footprint.warps[i] = static_cast<uint8_t>(turns[i]);
+    footprint.warp_slots |= lowest(free, turns[i]);
+    free_warps_[i] -= turns[i];
+    registers_.commit(i, footprint.owner, demand.registers_per_warp, turns[i]);
   }
   taken_ |= footprint.warp_slots;
 }
 
 void ProcessingBlocks::release(const Demand& demand, const Footprint& footprint) {
-  for (size_t i = 0; i < units_.size(); ++i) {
-    const int32_t warps = std::popcount(footprint.warp_slots & first_slots_ << i);
-    units_[i].free_warps += warps;
-    units_[i].registers.release(footprint.owner, demand.registers_per_warp, warps);
+  for (int32_t i = 0; i < count_; ++i) {
+    const int32_t warps = footprint.warps[i];
+    free_warps_[i] += warps;
+    registers_.release(i, footprint.owner, demand.registers_per_warp, warps);
   }
   taken_ &= ~footprint.warp_slots;
 }

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "model/device_spec.h"
 #include "model/refusal.h"
@@ -29,27 +28,26 @@ class ProcessingBlocks {
 
   Room room(const Demand& demand) const;
 
-  // The warps of one block, which room() must have allowed; the pointer of the round robin moves
-  // on, and is never set back.
+  // The warps of footprint.blocks blocks, which room() must have allowed; the pointer of the round
+  // robin moves on, and is never set back.
   void commit(const Demand& demand, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
 
  private:
-  struct Unit {
-    int32_t free_warps;
-    RegisterFile registers;
-  };
-  using Turns = std::array<int32_t, kMaxProcessingBlocks>;  // warps for each processing block
+  using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
-  int32_t warps_that_fit(const Unit& unit, const Demand& demand) const;
-  Turns strict_turns(int32_t warps);
-  Turns emptiest_first(const Demand& demand) const;
+  int32_t after(const int32_t i) const { return i + 1 == count_ ? 0 : i + 1; }
+  PerBlock warps_that_fit(const Demand& demand) const;
+  PerBlock strict_turns(const Demand& demand, int32_t blocks);
+  PerBlock emptiest_first(const Demand& demand, int32_t blocks) const;
 
-  std::vector<Unit> units_;
+  int32_t count_;
   bool strict_;
   bool skip_;
+  PerBlock free_warps_{};
+  RegisterFiles registers_;
   uint64_t first_slots_;  // of the SM's slots, those of processing block 0, bit by bit
   int32_t next_ = 0;
   uint64_t taken_ = 0;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "model/device_spec.h"
 #include "sm/arena.h"
@@ -18,13 +17,16 @@ class SharedMemory {
   // SM takes whatever configuration comes.
   int32_t capacity(int32_t bytes, int32_t configured) const;
 
-  void commit(uint32_t owner, int32_t bytes, int32_t configured);
-  void release(uint32_t owner, int32_t bytes);
+  // So many blocks, which capacity() must have allowed.
+  void commit(uint32_t owner, int32_t bytes, int32_t blocks, int32_t configured);
+  void release(uint32_t owner, int32_t bytes, int32_t blocks);
 
  private:
   Layout layout_;
   int32_t used_ = 0;
-  std::optional<Arena> contiguous_;  // while anything is resident
+  uint32_t first_owner_ = 0;
+  // Where it is not pooled, from the second owner on: the first one's pieces begin at the origin.
+  Arena contiguous_;
 };
 
 }  // namespace tbsched

@@ -20,20 +20,21 @@ int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& de
 }
 
 bool SharedMemoryConfiguration::admits(const int32_t sm, const Demand& demand) const {
+  if (open(sm)) return true;
   const Unit& unit = units_[unit_of_sm_[sm]];
-  if (!acts_ || unit.resident_blocks == 0) return true;
   return demand.configuration.minimum <= unit.configured &&
          unit.configured <= demand.configuration.maximum;
 }
 
-void SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand) {
+void SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand,
+                                       const int32_t blocks) {
   Unit& unit = units_[unit_of_sm_[sm]];
   unit.configured = configured(sm, demand);
-  ++unit.resident_blocks;
+  unit.resident_blocks += blocks;
 }
 
-void SharedMemoryConfiguration::release(const int32_t sm) {
-  --units_[unit_of_sm_[sm]].resident_blocks;
+void SharedMemoryConfiguration::release(const int32_t sm, const int32_t blocks) {
+  units_[unit_of_sm_[sm]].resident_blocks -= blocks;
 }
 
 }  // namespace tbsched

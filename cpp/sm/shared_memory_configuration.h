@@ -19,8 +19,15 @@ class SharedMemoryConfiguration {
   int32_t configured(int32_t sm, const Demand& demand) const;
   bool admits(int32_t sm, const Demand& demand) const;
 
-  void commit(int32_t sm, const Demand& demand);
-  void release(int32_t sm);
+  void commit(int32_t sm, const Demand& demand, int32_t blocks);
+  void release(int32_t sm, int32_t blocks);
+
+  // Whether the next block decides what the SM is configured to.
+  bool open(const int32_t sm) const {
+    return !acts_ || units_[unit_of_sm_[sm]].resident_blocks == 0;
+  }
+  // Whether two SMs have one between them.
+  bool shared(const int32_t a, const int32_t b) const { return unit_of_sm_[a] == unit_of_sm_[b]; }
 
  private:
   struct Unit {  // a TPC or an SM

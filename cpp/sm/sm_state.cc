@@ -24,17 +24,17 @@ Room SmState::room(const Demand& demand, const int32_t configured) const {
 }
 
 void SmState::commit(const Demand& demand, const int32_t configured, Footprint& footprint) {
-  --free_slots_;
-  if (demand.cluster > 1) --free_cluster_slots_;
+  free_slots_ -= footprint.blocks;
+  if (demand.cluster > 1) free_cluster_slots_ -= footprint.blocks;
   processing_blocks_.commit(demand, footprint);
-  shared_memory_.commit(footprint.owner, demand.shared_memory, configured);
+  shared_memory_.commit(footprint.owner, demand.shared_memory, footprint.blocks, configured);
 }
 
 void SmState::release(const Demand& demand, const Footprint& footprint) {
-  ++free_slots_;
-  if (demand.cluster > 1) ++free_cluster_slots_;
+  free_slots_ += footprint.blocks;
+  if (demand.cluster > 1) free_cluster_slots_ += footprint.blocks;
   processing_blocks_.release(demand, footprint);
-  shared_memory_.release(footprint.owner, demand.shared_memory);
+  shared_memory_.release(footprint.owner, demand.shared_memory, footprint.blocks);
 }
 
 }  // namespace tbsched

@@ -18,6 +18,7 @@ class SmState {
   // How many blocks of this demand fit while the SM is configured to `configured` bytes.
   Room room(const Demand& demand, int32_t configured) const;
 
+  // footprint.blocks blocks, which room() must have allowed.
   void commit(const Demand& demand, int32_t configured, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 

@@ -9,33 +9,39 @@ sequences on which the two disagree.
     print(tb.predict(seq, device="h200"))
 """
 
-from tbsched.advice import best_order, what_if
-from tbsched.compare import Diff, Divergence, compare
-from tbsched.duration import Drawn
-from tbsched.errors import (
-    CudaError,
-    DeadlineExceeded,
-    NoGpuError,
-    TbschedError,
-    UnstableMeasurement,
-)
-from tbsched.evenness import Evenness, forced_even
-from tbsched.fuzz import fuzz
-from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
-from tbsched.observe import observe
-from tbsched.predict import launch_orders, policies, predict
-from tbsched.sequence import (
-    LEGACY_STREAM,
-    Launch,
-    RecordEvent,
-    Release,
-    Sequence,
-    WaitEvent,
-)
-from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
-from tbsched.steer import Steered, steer
-from tbsched.timing import TimeDiff, compare_times
-from tbsched.trace import Placement, Trace, load_traces, save_traces
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tbsched.advice import best_order, what_if
+    from tbsched.compare import Diff, Divergence, compare
+    from tbsched.duration import Drawn
+    from tbsched.errors import (
+        CudaError,
+        DeadlineExceeded,
+        NoGpuError,
+        TbschedError,
+        UnstableMeasurement,
+    )
+    from tbsched.evenness import Evenness, forced_even
+    from tbsched.fuzz import fuzz
+    from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
+    from tbsched.observe import observe
+    from tbsched.predict import launch_orders, policies, predict, predict_many
+    from tbsched.sequence import (
+        LEGACY_STREAM,
+        Launch,
+        RecordEvent,
+        Release,
+        Sequence,
+        WaitEvent,
+    )
+    from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+    from tbsched.steer import Steered, steer
+    from tbsched.timing import TimeDiff, compare_times
+    from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
     "LEGACY_STREAM",
@@ -76,7 +82,57 @@ __all__ = [
     "observe",
     "policies",
     "predict",
+    "predict_many",
     "save_traces",
     "steer",
     "what_if",
 ]
+
+# Which module each public name is in. Modules are imported when they are first needed, so that a
+# program that predicts does not wait for those that fuzz.
+_NAMES_OF = {
+    "advice": ("best_order", "what_if"),
+    "compare": ("Diff", "Divergence", "compare"),
+    "duration": ("Drawn",),
+    "errors": (
+        "CudaError",
+        "DeadlineExceeded",
+        "NoGpuError",
+        "TbschedError",
+        "UnstableMeasurement",
+    ),
+    "evenness": ("Evenness", "forced_even"),
+    "fuzz": ("fuzz",),
+    "launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
+    "observe": ("observe",),
+    "predict": ("launch_orders", "policies", "predict", "predict_many"),
+    "sequence": ("LEGACY_STREAM", "Launch", "RecordEvent", "Release", "Sequence", "WaitEvent"),
+    "spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
+    "steer": ("Steered", "steer"),
+    "timing": ("TimeDiff", "compare_times"),
+    "trace": ("Placement", "Trace", "load_traces", "save_traces"),
+}
+_HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+class _Package(ModuleType):
+    """Some functions have the name of their module, which importing that must not hide."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

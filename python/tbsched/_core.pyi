@@ -1,5 +1,6 @@
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Sequence as _Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +84,15 @@ def predict(
 ) -> list[
     tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, npt.NDArray[np.int32] | None]
 ]: ...
+def predict_many(
+    spec: DeviceSpec,
+    sequences: _Sequence[Sequence],
+    policy: str,
+    state: InitialState,
+    launch_interval_ns: int,
+    warp_slots: bool,
+    threads: int,
+) -> list[Any]: ...
 def predict_timeline(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, launch_interval_ns: int
 ) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from tbsched import _core
-from tbsched.checks import seconds
+from tbsched.checks import integer, seconds
 from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
 from tbsched.trace import (
@@ -23,6 +25,7 @@ from tbsched.trace import (
 )
 
 MAX_PREDICTED_BLOCKS = 2**28
+MAX_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,38 +86,130 @@ def predict(
             placed is refused so before anything runs, which is the only way not to finish: what
             waits, waits for work issued before it.
     """
-    spec = _spec(device)
-    _check(spec, seq, warp_slots)
-    name = spec.policy if policy is None else policy
-    if not isinstance(name, str):
-        raise TypeError(f"policy: a name is needed, got {name!r}")
-    state = _state(spec, initial_state)
-    core_spec, core_sequence = _core_spec(spec), _core_sequence(seq)
-
-    def capacities() -> tuple[Capacity, ...]:
-        rows = _core.capacities(core_spec, core_sequence, name, state)
-        return tuple(Capacity(blocks, limiter) for blocks, limiter in rows)
-
-    interval = seconds("predict", "launch_interval", launch_interval)
-    info = _device_info(spec, name)
+    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    events = run.events(seq)
+    rows: Any
     if seq.timed:
-        if warp_slots:
-            raise ValueError("warp_slots: True needs launches that are held until released")
-        interval_ns = round(interval * 1e9)
-        rows = _core.predict_timeline(core_spec, core_sequence, name, state, interval_ns)
-        return _timed_trace(seq, info, *rows)
-    if interval:
-        raise ValueError(f"launch_interval: {interval} needs launches with durations")
-    placements = _core.predict(core_spec, core_sequence, name, state, warp_slots)
-    return Trace(
-        seq,
-        info,
-        tuple(
-            Placement(smid, final_smid, limiter, warp_slots=slots)
-            for smid, final_smid, limiter, slots in placements
-        ),
-        capacities=capacities,
+        rows = _core.predict_timeline(run.spec, events, run.policy, run.state, run.interval_ns)
+    else:
+        rows = _core.predict(run.spec, events, run.policy, run.state, warp_slots)
+    return run.trace(seq, events, rows)
+
+
+def predict_many(
+    sequences: Iterable[Sequence],
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+    *,
+    threads: int | None = None,
+    launch_interval: float = 0.0,
+    warp_slots: bool = False,
+) -> tuple[Trace, ...]:
+    """Predicts many sequences, each as :func:`predict` does, on several threads at once.
+
+    Args:
+        sequences: each starts on an idle device; some may be timed and others not.
+        device, policy, initial_state, launch_interval, warp_slots: as for :func:`predict`.
+        threads: how many run at once, without Python's lock; None is one per core.
+
+    Returns:
+        A :class:`Trace` per sequence, in their order, whatever the number of threads. Arrays are
+        the memory that the core wrote.
+
+    Raises:
+        TypeError, ValueError: as for :func:`predict`; the first sequence at fault is named by its
+            number.
+    """
+    if threads is None:
+        threads = os.cpu_count() or 1
+    threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
+    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    rows: list[tuple[Sequence, _core.Sequence]] = []
+    for number, seq in enumerate(sequences):
+        try:
+            rows.append((seq, run.events(seq)))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sequence {number}: {error}") from None
+    found = _core.predict_many(
+        run.spec, [events for _, events in rows], run.policy, run.state, run.interval_ns,
+        warp_slots, threads,
+    )  # fmt: skip
+    return tuple(
+        run.trace(seq, events, result) for (seq, events), result in zip(rows, found, strict=True)
     )
+
+
+class _Run:
+    """What the predictions of one call have in common, checked."""
+
+    def __init__(
+        self,
+        device: str | os.PathLike[str] | DeviceSpec,
+        policy: str | None,
+        initial_state: InitialState | None,
+        launch_interval: float,
+        warp_slots: bool,
+    ) -> None:
+        self._device = _spec(device)
+        self.policy = self._device.policy if policy is None else policy
+        if not isinstance(self.policy, str):
+            raise TypeError(f"policy: a name is needed, got {policy!r}")
+        if not isinstance(warp_slots, bool):
+            raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
+        self._warp_slots = warp_slots
+        self._interval = seconds("predict", "launch_interval", launch_interval)
+        self.interval_ns = round(self._interval * 1e9)
+        self.spec, self._info, states = _prepared(self._device, self.policy)
+        if initial_state is None:
+            self.state = next(iter(states.values()))
+        elif not isinstance(initial_state, InitialState):
+            raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
+        elif initial_state in states:
+            self.state = states[initial_state]
+        else:
+            raise ValueError(
+                f"initial_state: {initial_state} is not one of {self._device.name}'s "
+                "initial_states()"
+            )
+
+    def events(self, seq: Sequence) -> _core.Sequence:
+        """The sequence for the core, if the device takes it."""
+        self._device.check(seq)
+        blocks = sum([launch.blocks for launch in seq.launches])
+        if blocks > MAX_PREDICTED_BLOCKS:
+            raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
+        if self._warp_slots:
+            self._check_slots(seq)
+        if self._interval and not seq.timed:
+            raise ValueError(f"launch_interval: {self._interval} needs launches with durations")
+        return _core_sequence(seq)
+
+    def _check_slots(self, seq: Sequence) -> None:
+        warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
+        if warps > MAX_PREDICTED_BLOCKS:
+            raise ValueError(
+                f"warp_slots: {warps} warps in all are more than {MAX_PREDICTED_BLOCKS}"
+            )
+        if seq.timed:
+            raise ValueError("warp_slots: True needs launches that are held until released")
+
+    def trace(self, seq: Sequence, events: _core.Sequence, rows: Any) -> Trace:
+        """What the core answered, as it is shown to users."""
+        if seq.timed:
+            return _timed_trace(seq, self._info, *rows)
+
+        def capacities() -> tuple[Capacity, ...]:
+            found = _core.capacities(self.spec, events, self.policy, self.state)
+            return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
+
+        placements = tuple(
+            [
+                Placement(smid, final_smid, limiter, warp_slots=slots)
+                for smid, final_smid, limiter, slots in rows
+            ]
+        )
+        return Trace(seq, self._info, placements, capacities=capacities, check=False)
 
 
 def _timed_trace(
@@ -142,7 +237,7 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    return Trace(seq, info, tuple(placements), waits=waits)
+    return Trace(seq, info, tuple(placements), waits=waits, check=False)
 
 
 def _wait_rows(
@@ -167,39 +262,23 @@ def _wait_rows(
 _spec = device  # predict() has a parameter of that name
 
 
-def _check(spec: DeviceSpec, seq: Sequence, warp_slots: bool) -> None:
-    if not isinstance(warp_slots, bool):
-        raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
-    spec.check(seq)
-    blocks = sum(launch.blocks for launch in seq.launches)
-    if blocks > MAX_PREDICTED_BLOCKS:
-        raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
-    warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
-    if warp_slots and warps > MAX_PREDICTED_BLOCKS:
-        raise ValueError(f"warp_slots: {warps} warps in all are more than {MAX_PREDICTED_BLOCKS}")
-
-
-def _state(spec: DeviceSpec, state: InitialState | None) -> _core.InitialState:
-    known = spec.initial_states()
-    if state is None:
-        state = known[0]
-    elif not isinstance(state, InitialState):
-        raise TypeError(f"initial_state: an InitialState is needed, got {state!r}")
-    elif state not in known:
-        raise ValueError(f"initial_state: {state} is not one of {spec.name}'s initial_states()")
-    return _core.InitialState(state.first_gpc, state.first_singleton)
-
-
 @functools.lru_cache(maxsize=128)
-def _device_info(spec: DeviceSpec, policy: str) -> DeviceInfo:
-    return DeviceInfo(
+def _prepared(
+    spec: DeviceSpec, policy: str
+) -> tuple[_core.DeviceSpec, DeviceInfo, dict[InitialState, _core.InitialState]]:
+    """What predictions of a device have in common, kept as most programs ask about one device."""
+    info = DeviceInfo(
         spec.title,
         spec.sms,
         {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
     )
+    states = {
+        state: _core.InitialState(state.first_gpc, state.first_singleton)
+        for state in spec.initial_states()
+    }
+    return _core_spec(spec), info, states
 
 
-@functools.lru_cache(maxsize=128)
 def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
     tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
     gpc_of_tpc = spec.gpc_of_tpc

@@ -18,6 +18,8 @@ MAX_LAUNCHES = 1_000_000
 # CUDA's default stream, which waits for earlier work of all streams and holds up their later work.
 LEGACY_STREAM: Literal["legacy"] = "legacy"
 Stream: TypeAlias = int | Literal["legacy"]
+_HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
+_HELD.flags.writeable = False
 
 
 def _stream(owner: str, value: object) -> Stream:
@@ -112,10 +114,13 @@ class Launch:
 
     def duration_ns(self) -> npt.NDArray[np.int64]:
         """Whole nanoseconds, int64: one per block, one for all, or none if held until released."""
+        if self.duration is None:
+            return _HELD
         if isinstance(self.duration, float):
             return np.rint(np.array([self.duration]) * 1e9).astype(np.int64)
-        drawn = self.block_durations()
-        return np.rint((np.empty(0) if drawn is None else drawn) * 1e9).astype(np.int64)
+        durations = self.block_durations()
+        assert durations is not None
+        return np.rint(durations * 1e9).astype(np.int64)
 
     def __repr__(self) -> str:
         shown = [

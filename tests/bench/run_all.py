@@ -1,69 +1,40 @@
-"""Benchmarks: ratios measured side by side in one run. Run by ``make bench``.
-
-Each pair of competitors runs in turn, A B A B, and the median of the ratios is printed, so that a
-machine whose speed drifts does not favour either.
-"""
+"""Benchmarks, by ``make bench``: a table on the screen and in ``docs/performance.md``."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rich.console import Console
 
-import tbsched as tb
+from bench.measure import Figure, machine
+from bench.predictor import figures
 from tbsched.report import table_of
 
-TRACES = Path(__file__).parent.parent / "traces" / "h200"
-ROUNDS = 7
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+HEADINGS = ("ratio", "median", "least", "greatest", "wanted", "to")
+BEGIN, END = "<!-- predictor:begin -->", "<!-- predictor:end -->"
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """One timed call."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
-
-
-def ratio(slow: Callable[[], object], fast: Callable[[], object]) -> tuple[float, float, float]:
-    """Least, median and greatest of slow/fast over the rounds, after one that does not count."""
-    slow(), fast()
-    ratios = sorted(seconds(slow) / seconds(fast) for _ in range(ROUNDS))
-    return ratios[0], statistics.median(ratios), ratios[-1]
-
-
-def predictor_cases() -> list[tuple[str, list[tb.Sequence]]]:
-    """Named workloads for the predictor."""
-    recorded = [trace.sequence for trace in tb.load_traces(TRACES / "rall.jsonl.xz")]
-    small = tb.Sequence([tb.Launch(blocks=5, threads=128, registers=32) for _ in range(5)])
-    grid = tb.Sequence([tb.Launch(blocks=4224, threads=32, registers=16)])
-    return [
-        ("recorded mixed launches", recorded[:200]),
-        ("5 launches of 5 blocks", [small] * 200),
-        ("one launch that fills the GPU", [grid] * 20),
-    ]
+def written(rows: list[tuple[str, ...]]) -> str:
+    """The table as the page has it."""
+    lines = [HEADINGS, ("---", "---:", "---:", "---:", "---", "---"), *rows]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{BEGIN}\nOn {machine()}.\n\n{table}\n{END}"
 
 
 def main() -> None:
-    """Prints the table."""
-    rows = []
-    for name, sequences in predictor_cases():
-
-        def work(policy: str, sequences: list[tb.Sequence] = sequences) -> None:
-            for sequence in sequences:
-                tb.predict(sequence, "h200", policy=policy)
-
-        for fast in ("ampere", "hopper"):
-            least, median, greatest = ratio(lambda: work("algorithm1"), lambda p=fast: work(p))
-            rows.append(
-                (
-                    f"{name}: {fast} over algorithm1",
-                    *(f"{x:.1f}" for x in (median, least, greatest)),
-                )
-            )
-    Console().print(table_of(("times as fast", "median", "least", "greatest"), rows))
+    """Measures, shows and writes."""
+    rows: list[tuple[str, ...]] = []
+    for figure in figures():
+        rows.append(Figure.cells(figure))
+        print(*rows[-1], sep="  ", flush=True)
+    Console().print(table_of(HEADINGS, rows))
+    page = PAGE.read_text("utf-8")
+    before, after = page.split(BEGIN)[0], page.split(END)[1]
+    PAGE.write_text(f"{before}{written(rows)}{after}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -188,3 +188,21 @@ def test_first_instant_is_that_of_launches_that_are_held(name: str, launches: li
     for one, other in zip(held, timed, strict=True):
         assert other.start_ns is not None
         assert one.smid.tolist() == np.where(other.start_ns == 0, other.smid, -1).tolist()
+
+
+@st.composite
+def uneven_launches(draw: st.DrawFn) -> Launch:
+    """Blocks end one by one, at many instants."""
+    launch = draw(big_launches())
+    ends = draw(st.lists(st.integers(0, 5), min_size=1, max_size=7))
+    times = tuple(ends[block % len(ends)] * US for block in range(launch.blocks))
+    return dataclasses.replace(launch, duration=times)
+
+
+@pytest.mark.parametrize("name", [*DEVICES, "h200-contiguous-shared-memory"])
+@settings(REPEATABLE, max_examples=25)
+@given(program=programs(big_launches() | uneven_launches()))
+def test_level_by_level_equals_algorithm_1_at_every_instant(name: str, program: Sequence) -> None:
+    fast, literal = (predict(program, name, policy) for policy in ("ampere", "algorithm1"))
+    np.testing.assert_array_equal(fast.timeline, literal.timeline)
+    np.testing.assert_array_equal(fast.waits, literal.waits)

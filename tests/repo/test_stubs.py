@@ -24,6 +24,7 @@ RETURNS = {
         "list[\n    tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, "
         "npt.NDArray[np.int32] | None]\n]"
     ),
+    "predict_many": "list[Any]",
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
@@ -35,6 +36,7 @@ CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Sequence as _Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt

@@ -1,0 +1,196 @@
+"""Figures of the predictor. The core is called as ``predict`` calls it, with one thread."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.measure import Figure, Work, ratios, seconds, slopes
+from bench.plain_python import waves
+from tbsched import _core
+from tbsched.predict import _core_sequence, _prepared, predict
+from tbsched.sequence import Event, Launch, Release, Sequence
+from tbsched.spec import DeviceSpec, device
+from tbsched.trace import load_traces
+
+TRACES = Path(__file__).parent.parent / "traces" / "h200"
+H200 = device("h200")
+GRID = Launch(100_000, 64, 16, carveout=100)
+LITERAL = "the literal Algorithm 1 in C++, -O3, one thread"
+
+
+def prepared(spec: DeviceSpec) -> tuple[_core.DeviceSpec, _core.InitialState]:
+    """The device and its first latent state, for the core."""
+    core_spec, _, states = _prepared(spec, spec.policy)
+    return core_spec, next(iter(states.values()))
+
+
+def core(*events: Event, spec: DeviceSpec = H200, policy: str | None = None) -> Work:
+    """The core's prediction of a sequence, without what Python adds to it."""
+    name = policy or spec.policy
+    core_spec, state = prepared(spec)
+    sequence = Sequence(events)
+    ready = _core_sequence(sequence)
+    if sequence.timed:
+        return lambda: _core.predict_timeline(core_spec, ready, name, state, 0)
+    return lambda: _core.predict(core_spec, ready, name, state, False)
+
+
+def against_literal() -> Iterator[Figure]:
+    """The device's own policy against Algorithm 1 as the paper writes it."""
+    timed = dataclasses.replace(GRID, duration=1e-6)
+    for name, events in (
+        ("10^5 blocks in waves, with durations", (timed,)),
+        ("10^5 blocks in waves, released", (GRID, Release(0))),
+    ):
+        pair = core(*events, policy="algorithm1"), core(*events)
+        yield Figure(name, ratios(*pair, rounds=5), ">= 50", LITERAL)
+
+    recorded = [_core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")]
+    spec, state = prepared(H200)
+
+    def mixed(policy: str) -> Work:
+        return lambda: _core.predict_many(spec, recorded, policy, state, 0, False, 1)
+
+    values = ratios(mixed("algorithm1"), mixed("hopper"), rounds=5)
+    yield Figure("recorded mixed launches (rall)", values, ">= 10", LITERAL)
+    for launches in (1, 2, 5):
+        for blocks in (1, 5):
+            events = [Launch(blocks, 128, 32)] * launches
+            values = ratios(core(*events, policy="algorithm1"), core(*events), times=300)
+            yield Figure(f"launches: {launches}, of {blocks} blocks", values, ">= 1", LITERAL)
+
+
+def against_python() -> Iterator[Figure]:
+    """Blocks per second against plain Python, which gets fewer of them: it would take minutes."""
+    fewer = dataclasses.replace(GRID, blocks=2_000)
+    fast = core(GRID, Release(0))
+    found = predict(Sequence([fewer, Release(0)]), H200, "algorithm1")[0].final_smid
+    assert found is not None
+    assert waves(H200, fewer) == found.tolist()
+    fast()
+    values = tuple(
+        seconds(lambda: waves(H200, fewer)) / fewer.blocks * GRID.blocks / seconds(fast)
+        for _ in range(5)
+    )
+    yield Figure("blocks in waves", values, ">= 2000", "Algorithm 1 in plain Python")
+
+
+def model(sms: int) -> DeviceSpec:
+    """An H200 with more SMs, in eight GPCs."""
+    tpcs = sms // 16
+    return dataclasses.replace(
+        H200,
+        name="model",
+        sms=sms,
+        gpcs=tuple(tuple(range(gpc * tpcs, (gpc + 1) * tpcs)) for gpc in range(8)),
+        sm_preference=(*range(0, sms, 2), *range(1, sms, 2)),
+        first_singletons=(0,),
+    )
+
+
+def against_memset() -> Iterator[Figure]:
+    """One launch that fills a large device, against writing as many numbers."""
+    blocks = 1_000_000
+    large = model(31_264)
+    launch = Launch(blocks, 32, 16, carveout=100)
+    for policy in ("ampere", "hopper"):
+        values = ratios(
+            core(launch, spec=large, policy=policy),
+            lambda: np.full(blocks, -1, np.int32),
+            rounds=15,
+        )
+        yield Figure(f"10^6 blocks on 31,264 SMs, {policy}", values, "<= 4", "one memset")
+
+
+def linearity() -> Iterator[Figure]:
+    """Slopes of log(time) over log(size)."""
+    sizes = [10**k for k in range(3, 8)]
+    grids = [(n, core(dataclasses.replace(GRID, blocks=n), Release(0))) for n in sizes]
+    yield Figure("blocks, 10^3 to 10^7", slopes(grids), "0.95 to 1.05", "a line")
+
+    def launches(count: int) -> Work:
+        events: list[Event] = []
+        for number in range(count):
+            events.append(Launch(20, 128, 32, carveout=100))
+            if number >= 4:
+                events.append(Release(number - 4))
+        return core(*events)
+
+    rows = [(n, launches(n)) for n in (10, 100, 1_000, 10_000, 100_000)]
+    yield Figure("launches, 10 to 10^5", slopes(rows), "0.95 to 1.05", "a line")
+
+
+PEAK = """
+from pathlib import Path
+from bench.predictor import GRID, core, dataclasses
+work = core(dataclasses.replace(GRID, blocks=10**7))
+core(GRID)()
+def peak():
+    rows = Path("/proc/self/status").read_text().splitlines()
+    return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("VmHWM"))
+before = peak()
+work()
+print((peak() - before) / (4 * 10**7))
+"""
+IMPORTS = """
+from time import perf_counter
+begin = perf_counter()
+import numpy
+between = perf_counter()
+import tbsched
+print((perf_counter() - between) / (between - begin))
+"""
+
+
+def printed(program: str, rounds: int) -> tuple[float, ...]:
+    """The number that a Python program of its own prints, of each round."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    return tuple(
+        float(subprocess.run(command, check=True, capture_output=True, env=environment).stdout)
+        for _ in range(rounds)
+    )
+
+
+def of_python() -> Iterator[Figure]:
+    """Memory, import, what a call from Python adds, and what threads bring."""
+    yield Figure("peak memory of 10^7 blocks", printed(PEAK, 3), "about 1", "the result array")
+    yield Figure("import tbsched", printed(IMPORTS, 7), "<= 0.1", "import numpy")
+
+    launches = [Launch(66, 512, 32), Launch(66, 256, 32, 24 * 1024), Launch(1, 256, 32)]
+    sequence, call, times = Sequence(launches), core(*launches), 1_000
+
+    def overhead() -> float:
+        def repeated(work: Work) -> float:
+            return seconds(lambda: [work() for _ in range(times)]) / times
+
+        return (repeated(lambda: predict(sequence, H200)) - repeated(call)) / 20e-6
+
+    values = tuple(overhead() for _ in range(7))
+    yield Figure("predict of 3 launches, beyond the core", values, "<= 1", "20 microseconds")
+
+    spec, state = prepared(H200)
+    recorded = [_core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")] * 4
+
+    def many(threads: int) -> Work:
+        return lambda: _core.predict_many(spec, recorded, "hopper", state, 0, False, threads)
+
+    cores = os.cpu_count() or 1
+    values = ratios(many(1), many(cores))
+    yield Figure(f"predict_many, {cores} threads", values, f"about {cores}", "one thread")
+
+
+def figures() -> Iterator[Figure]:
+    """All of them."""
+    yield from against_literal()
+    yield from against_python()
+    yield from against_memset()
+    yield from linearity()
+    yield from of_python()

@@ -1,0 +1,71 @@
+"""How many instructions the predictor executes in three fixed cases, as callgrind counts them.
+
+A slow-down shows without timing anything. Counts are those of one compiler and are compared for
+that compiler only; a mismatch leaves the right file beside the old one, as ``.new``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tbsched.export import cpp_header
+from tbsched.spec import device
+
+FOLDER = Path(__file__).parent / "instructions"
+COUNTS = FOLDER / "counts.json"
+TOLERANCE = 0.05
+CXX = os.environ.get("CXX", "c++")
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which(tool) is None, reason=f"{tool} is not installed")
+    for tool in (CXX, "cmake", "valgrind")
+]
+
+
+def output(*command: str | Path) -> str:
+    """What a command that must succeed says."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def compiler() -> str:
+    """Which compiler counts are of, and for which machine."""
+    return f"{output(CXX, '--version').splitlines()[0]}, {platform.machine()}"
+
+
+def executed(program: Path, case: str) -> int:
+    """Instructions of one case within ``measured``."""
+    said = output(
+        "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+        "--toggle-collect=measured", program, case,
+    )  # fmt: skip
+    found = re.search(r"Collected : (\d+)", said)
+    assert found is not None, said
+    return int(found[1])
+
+
+def test_instructions_are_those_on_record(tmp_path: Path) -> None:
+    recorded = json.loads(COUNTS.read_text("utf-8"))
+    if recorded["compiler"] != compiler():
+        pytest.skip(f"counts are of {recorded['compiler']}; this is {compiler()}")
+    (tmp_path / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
+    output("cmake", "-S", FOLDER, "-B", tmp_path, f"-DH200_HEADER_FOLDER={tmp_path}")
+    output("cmake", "--build", tmp_path, "--parallel", "2")
+    counts = {case: executed(tmp_path / "instructions", case) for case in recorded["counts"]}
+    off = {
+        case: f"{count} instead of {recorded['counts'][case]}"
+        for case, count in counts.items()
+        if abs(count / recorded["counts"][case] - 1) > TOLERANCE
+    }
+    if off:
+        new = {"compiler": compiler(), "counts": counts}
+        COUNTS.with_name("counts.json.new").write_text(json.dumps(new, indent=2) + "\n", "utf-8")
+        pytest.fail(f"instructions differ by more than {TOLERANCE:.0%}: {off}")
