@@ -22,7 +22,7 @@ from tbsched.errors import (
 from tbsched.evenness import Evenness, forced_even
 from tbsched.fuzz import fuzz
 from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
-from tbsched.observe import observe
+from tbsched.observe import observe, observe_many
 from tbsched.predict import launch_orders, policies, predict
 from tbsched.sequence import (
     LEGACY_STREAM,
@@ -74,6 +74,7 @@ __all__ = [
     "launch_orders",
     "load_traces",
     "observe",
+    "observe_many",
     "policies",
     "predict",
     "save_traces",

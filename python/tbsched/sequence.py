@@ -115,7 +115,7 @@ class Launch:
         if isinstance(self.duration, float):
             return np.rint(np.array([self.duration]) * 1e9).astype(np.int64)
         drawn = self.block_durations()
-        return np.rint((np.empty(0) if drawn is None else drawn) * 1e9).astype(np.int64)
+        return np.empty(0, np.int64) if drawn is None else np.rint(drawn * 1e9).astype(np.int64)
 
     def __repr__(self) -> str:
         shown = [
