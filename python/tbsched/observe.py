@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tbsched import _launcher
 
 SHORTEST_DEADLINE = 10.0  # seconds
+SETTLE = 0.003  # seconds
 # Sequences given to the GPU before the first of them is looked at: it never waits for Python.
 AHEAD = 32
 Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
@@ -77,7 +78,7 @@ class Gpu:
         repeats: int = 1,
         warp_slots: bool = False,
         deadline: float | None = None,
-        settle: float = 0.003,
+        settle: float = SETTLE,
     ) -> Trace:
         """See :func:`observe`."""
         _check(seq, repeats)
@@ -94,8 +95,8 @@ class Gpu:
         *,
         warp_slots: bool = False,
         deadline: float | None = None,
-        settle: float = 0.003,
-    ) -> Iterator[Outcome]:
+        settle: float = SETTLE,
+    ) -> Generator[Outcome, None, None]:
         """See :func:`observe_many`."""
         batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
         running: deque[Sequence] = deque()
@@ -174,7 +175,7 @@ def observe(
     repeats: int = 1,
     warp_slots: bool = False,
     deadline: float | None = None,
-    settle: float = 0.003,
+    settle: float = SETTLE,
 ) -> Trace:
     """Runs a sequence on a GPU and records where and when its blocks were.
 
@@ -224,8 +225,8 @@ def observe_many(
     *,
     warp_slots: bool = False,
     deadline: float | None = None,
-    settle: float = 0.003,
-) -> Iterator[Outcome]:
+    settle: float = SETTLE,
+) -> Generator[Outcome, None, None]:
     """Runs independent sequences one after another, while the caller looks at the results.
 
     A thread without Python runs what has been taken from ``sequences``, at most 33 ahead of what

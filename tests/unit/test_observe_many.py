@@ -61,7 +61,7 @@ def test_an_endless_source_is_taken_as_the_gpu_comes_to_it(gpu: Gpu) -> None:
 
     traces = gpu.observe_many(endless())
     assert len(list(itertools.islice(traces, 5))) == 5
-    traces.close()  # type: ignore[attr-defined]
+    traces.close()
     assert taken == AHEAD + 5
     assert still_works(gpu)
 
