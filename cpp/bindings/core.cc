@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "engine/explain.h"
 #include "engine/predict.h"
 #include "policy/launch_order.h"
 #include "policy/policy.h"
@@ -105,6 +107,18 @@ py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
                      column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
                      to_array(std::move(causes))),
       to_array(std::move(timeline.hardware_queue)));
+}
+
+std::optional<size_t> explain_in_python(
+    const DeviceSpec& spec, const Sequence& sequence, const std::string& policy,
+    const std::vector<InitialState>& states,
+    const std::vector<py::array_t<int32_t, py::array::c_style>>& smid) {
+  const PolicyRow& row = policy_named(policy);
+  std::vector<std::vector<int32_t>> seen;
+  seen.reserve(smid.size());
+  for (const auto& blocks : smid) seen.emplace_back(blocks.data(), blocks.data() + blocks.size());
+  const py::gil_scoped_release unlocked;
+  return explaining_state(spec, sequence, row, states, seen);
 }
 
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
@@ -248,6 +262,9 @@ PYBIND11_MODULE(_core, module) {
              py::arg("state"), py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
+  module.def("explaining_state", &explain_in_python, py::arg("spec"), py::arg("sequence"),
+             py::arg("policy"), py::arg("states"), py::arg("smid"),
+             "The index of the first state that puts every block where `smid` has it, or None.");
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");

@@ -117,6 +117,23 @@ def predict(
     )
 
 
+def explaining_state(
+    observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
+) -> InitialState | None:
+    """The first of ``states`` from which every block is predicted to be where it was observed.
+
+    Before the next event, of a sequence without durations that :func:`predict` takes.
+    """
+    index = _core.explaining_state(
+        _core_spec(spec),
+        _core_sequence(observation.sequence),
+        spec.policy if policy is None else policy,
+        [_state(spec, state) for state in states],
+        [placement.smid for placement in observation],
+    )
+    return None if index is None else states[index]
+
+
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,

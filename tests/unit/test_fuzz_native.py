@@ -265,7 +265,7 @@ def test_interrupt_on_a_gpu(fake_gpu: tuple[Gpu, Fake]) -> None:
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     report = fuzz(
         fake_gpu[0], few_sms(4, "h200"), "round_robin", seed=1, max_examples=10**6,
-        max_counterexamples=None, shrink_seconds=0, progress=False,
+        max_counterexamples=0, progress=False,
     )  # fmt: skip
     assert report.ended == "interrupted"
     assert report.examples > 0

@@ -9,7 +9,7 @@ import numpy as np
 from tbsched.compare import Diff, check_level, compare
 from tbsched.fuzz.oracles import ManyOracle, prefix
 from tbsched.observe import SETTLE
-from tbsched.predict import predict
+from tbsched.predict import explaining_state, predict
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec, InitialState
 from tbsched.trace import Oracle, Trace
@@ -74,9 +74,9 @@ class Judge:
         self.many = oracle if isinstance(oracle, ManyOracle) else None
         self.settle = HASTY_SETTLE if hasty else SETTLE
         # The latest state that explained an observation comes first: it usually explains the next.
-        self._states: list[InitialState | None] = [initial_state]
-        if initial_state is None and level == "exact":
-            self._states = [*spec.initial_states()]
+        self._states = [*spec.initial_states()]
+        if initial_state is not None or level != "exact":
+            self._states = [initial_state or self._states[0]]
 
     def predict(self, drawn: Sequence) -> Trace:
         """The prediction, cut after the first launch that is not placed whole.
@@ -125,17 +125,19 @@ class Judge:
         diff = compare(prediction, observation)
         if diff.agrees(self.level) or not diff.occupancy:
             return Case(diff, diff.agrees(self.level))
-        for state in self._states[1:]:
+        others = self._states[1:]
+        found = explaining_state(observation, self.spec, self.policy, others)
+        if found is not None:
+            self._states.remove(found)
+            self._states.insert(0, found)
+            others = [found]
+        for state in others:
             other = compare(
                 predict(prediction.sequence, self.spec, self.policy, state), observation
             )
-            if other.exact:
-                self._states.remove(state)
-                self._states.insert(0, state)
-                return Case(other, True)
             if _exact_launches(other) > _exact_launches(diff):
                 diff = other
-        return Case(diff, False)
+        return Case(diff, diff.exact)
 
     def confirm(self, case: Case) -> Case | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.
