@@ -426,8 +426,8 @@ def fuzz(
 ) -> int:
     """Search sequences on which prediction and oracle disagree, and shrink them.
 
-    On a GPU, thousands of sequences a minute are drawn and compared while others run; what
-    disagrees is run again with patience, and only if it still does, Hypothesis shrinks it.
+    On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
+    again with patience, and if it still does, Hypothesis shrinks it.
     """
     from tbsched.fuzz.campaign import fuzz as campaign
 
