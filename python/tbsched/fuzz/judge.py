@@ -76,7 +76,7 @@ class Judge:
         # The latest state that explained an observation comes first: it usually explains the next.
         self._states = [*spec.initial_states()]
         if initial_state is not None or level != "exact":
-            self._states = [initial_state or self._states[0]]
+            self._states = [self._states[0] if initial_state is None else initial_state]
 
     def predict(self, drawn: Sequence) -> Trace:
         """The prediction, cut after the first launch that is not placed whole.
