@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "engine/explain.h"
 #include "engine/predict.h"
 #include "policy/launch_order.h"
 #include "policy/policy.h"
@@ -139,6 +141,18 @@ py::list predict_many_in_python(const DeviceSpec& spec,
     }
   }
   return result;
+}
+
+std::optional<size_t> explain_in_python(
+    const DeviceSpec& spec, const Sequence& sequence, const std::string& policy,
+    const std::vector<InitialState>& states,
+    const std::vector<py::array_t<int32_t, py::array::c_style>>& smid) {
+  const PolicyRow& row = policy_named(policy);
+  std::vector<std::vector<int32_t>> seen;
+  seen.reserve(smid.size());
+  for (const auto& blocks : smid) seen.emplace_back(blocks.data(), blocks.data() + blocks.size());
+  const py::gil_scoped_release unlocked;
+  return explaining_state(spec, sequence, row, states, seen);
 }
 
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
@@ -287,6 +301,9 @@ PYBIND11_MODULE(_core, module) {
              py::arg("warp_slots"), py::arg("threads"),
              "For each sequence what predict() or, where launches have durations, "
              "predict_timeline() returns.");
+  module.def("explaining_state", &explain_in_python, py::arg("spec"), py::arg("sequence"),
+             py::arg("policy"), py::arg("states"), py::arg("smid"),
+             "The index of the first state that puts every block where `smid` has it, or None.");
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");

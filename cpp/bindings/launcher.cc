@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "cuda/batch.h"
 #include "cuda/cubin.h"
 #include "cuda/error.h"
 #include "cuda/gpu.h"
@@ -37,7 +38,9 @@ Launch to_launch(const py::handle launch) {
       .cluster = launch.attr("cluster").cast<int32_t>(),
       .stream = to_stream(launch.attr("stream")),
       .priority = launch.attr("priority").cast<int32_t>(),
-      .duration_ns = launch.attr("duration_ns")().cast<std::vector<int64_t>>(),
+      .duration_ns = launch.attr("duration").is_none()
+                         ? std::vector<int64_t>()
+                         : launch.attr("duration_ns")().cast<std::vector<int64_t>>(),
   };
 }
 
@@ -95,20 +98,87 @@ py::dict to_dict(const MeasuredLaunch& measured) {
   return dict;
 }
 
+cuda::RunOptions to_options(const bool warp_slots, const double deadline, const double settle,
+                            std::function<void()> interrupted) {
+  return {
+      .warp_slots = warp_slots,
+      .deadline = to_duration("deadline", deadline, 3600),
+      .settle = to_duration("settle", settle, 10),
+      .interrupted = std::move(interrupted),
+  };
+}
+
 void python_signals() {
   const py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+py::list to_list(const std::vector<MeasuredLaunch>& measured) {
+  py::list launches;
+  for (const MeasuredLaunch& launch : measured) launches.append(to_dict(launch));
+  return launches;
+}
+
+// A forked child has neither the driver's state nor our threads: nothing there can be ended.
+struct EndUnlessForked {
+  template <typename Owned>
+  void operator()(Owned* const owned) const {
+    if (getpid() == process) std::default_delete<Owned>()(owned);
+  }
+  pid_t process = getpid();
+};
+
+// Sequences that run while Python does something else.
+class LauncherBatch {
+ public:
+  LauncherBatch(std::shared_ptr<cuda::Gpu> gpu, const bool warp_slots, const double settle)
+      : warp_slots_(warp_slots),
+        settle_(settle),
+        batch_(std::make_unique<cuda::Batch>(std::move(gpu)).release()) {}
+
+  void add(const py::iterable& events, const double deadline) {
+    get().add(to_sequence(events), to_options(warp_slots_, deadline, settle_, {}));
+  }
+
+  // What `run` would have returned or raised.
+  py::list next() {
+    cuda::Batch& batch = get();
+    std::optional<cuda::Batch::Result> result;
+    while (!result) {
+      {
+        const py::gil_scoped_release no_gil;
+        result = batch.next(cuda::kBetweenInterrupts);
+      }
+      if (!result) python_signals();
+    }
+    if (result->error) std::rethrow_exception(result->error);
+    return to_list(result->launches);
+  }
+
+  void close() {
+    const py::gil_scoped_release no_gil;
+    batch_.reset();
+  }
+
+ private:
+  cuda::Batch& get() const {
+    if (!batch_) throw py::value_error("this batch is closed");
+    if (getpid() != batch_.get_deleter().process) {
+      throw cuda::NoGpu("this batch began before the process was forked");
+    }
+    return *batch_;
+  }
+
+  const bool warp_slots_;
+  const double settle_;
+  std::unique_ptr<cuda::Batch, EndUnlessForked> batch_;
+};
+
 class LauncherGpu {
  public:
   LauncherGpu(const int32_t index, const bool from_ptx) {
     const py::gil_scoped_release no_gil;
-    gpu_ = std::make_unique<cuda::Gpu>(index, from_ptx);
-  }
-  ~LauncherGpu() {
-    // A forked child has neither the driver's state nor our threads: nothing there can be ended.
-    if (getpid() != process_) static_cast<void>(gpu_.release());
+    gpu_ = {std::make_unique<cuda::Gpu>(index, from_ptx).release(), EndUnlessForked()};
   }
   LauncherGpu(const LauncherGpu&) = delete;
   LauncherGpu& operator=(const LauncherGpu&) = delete;
@@ -116,21 +186,41 @@ class LauncherGpu {
   py::list run(const py::iterable& events, const bool warp_slots, const double deadline,
                const double settle) {
     const Sequence sequence = to_sequence(events);
-    const cuda::RunOptions options{
-        .warp_slots = warp_slots,
-        .deadline = to_duration("deadline", deadline, 3600),
-        .settle = to_duration("settle", settle, 10),
-        .interrupted = python_signals,
-    };
+    const cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
     std::vector<MeasuredLaunch> measured;
     {
       cuda::Gpu& gpu = get();
       const py::gil_scoped_release no_gil;
       measured = gpu.observe(sequence, options);
     }
-    py::list launches;
-    for (const MeasuredLaunch& launch : measured) launches.append(to_dict(launch));
-    return launches;
+    return to_list(measured);
+  }
+
+  std::unique_ptr<LauncherBatch> batch(const bool warp_slots, const double settle) const {
+    get();
+    return std::make_unique<LauncherBatch>(gpu_, warp_slots, settle);
+  }
+
+  py::dict time_spent() const {
+    cuda::TimeSpent spent;
+    {
+      cuda::Gpu& gpu = get();
+      const py::gil_scoped_release no_gil;
+      spent = gpu.time_spent();
+    }
+    const auto seconds = [](const cuda::TimeSpent::Duration duration) {
+      return std::chrono::duration<double>(duration).count();
+    };
+    py::dict dict;
+    dict["runs"] = spent.runs;
+    dict["plan"] = seconds(spent.plan);
+    dict["launch"] = seconds(spent.launch);
+    dict["release"] = seconds(spent.release);
+    dict["clean_up"] = seconds(spent.clean_up);
+    dict["synchronise"] = seconds(spent.synchronise);
+    dict["judge"] = seconds(spent.judge);
+    dict["settle"] = seconds(spent.settle);
+    return dict;
   }
 
   py::dict info() const {
@@ -173,7 +263,7 @@ class LauncherGpu {
   }
 
   const pid_t process_ = getpid();
-  std::unique_ptr<cuda::Gpu> gpu_;
+  std::shared_ptr<cuda::Gpu> gpu_;  // batches have it, too
 };
 
 py::bytes to_bytes(const std::span<const std::byte> bytes) {
@@ -219,15 +309,22 @@ void translate(const std::exception_ptr& error) {
 }  // namespace tbsched
 
 PYBIND11_MODULE(_launcher, module) {
+  using tbsched::LauncherBatch;
   using tbsched::LauncherGpu;
   module.doc() = "Runs sequences of launches and releases on a real GPU.";
   py::register_local_exception_translator(
       [](std::exception_ptr error) { tbsched::translate(error); });
 
+  py::class_<LauncherBatch>(module, "Batch")
+      .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"))
+      .def("next", &LauncherBatch::next)
+      .def("close", &LauncherBatch::close);
   py::class_<LauncherGpu>(module, "Gpu")
       .def(py::init<int32_t, bool>(), py::arg("index"), py::kw_only(), py::arg("from_ptx") = false)
       .def("run", &LauncherGpu::run, py::arg("events"), py::kw_only(), py::arg("warp_slots"),
            py::arg("deadline"), py::arg("settle"))
+      .def("batch", &LauncherGpu::batch, py::kw_only(), py::arg("warp_slots"), py::arg("settle"))
+      .def("time_spent", &LauncherGpu::time_spent)
       .def("info", &LauncherGpu::info)
       .def("warnings", &LauncherGpu::warnings)
       .def("resident", &LauncherGpu::resident, py::arg("launch"))

@@ -1,5 +1,6 @@
 #include "cuda/gpu.h"
 
+#include <map>
 #include <string>
 
 #include "cuda/error.h"
@@ -26,6 +27,14 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
+// Two sequences at once on one GPU would measure each other.
+std::timed_mutex& turn_on(const int32_t index) {
+  static std::mutex mutex;
+  static std::map<int32_t, std::timed_mutex> turns;
+  const std::scoped_lock lock(mutex);
+  return turns[index];
+}
+
 }  // namespace
 
 struct Gpu::Resources {
@@ -40,7 +49,9 @@ struct Gpu::Resources {
 };
 
 Gpu::Gpu(const int32_t index, const bool from_ptx)
-    : context_(index), resources_(std::make_unique<Resources>(context_, from_ptx)) {}
+    : context_(index),
+      turn_(turn_on(index)),
+      resources_(std::make_unique<Resources>(context_, from_ptx)) {}
 
 Gpu::~Gpu() {
   try {
@@ -52,6 +63,8 @@ Gpu::~Gpu() {
 }
 
 std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
+  std::unique_lock turn(turn_, std::defer_lock);
+  while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   if (!drained_in_order_) {
     // Where blocks go depends on how the blocks before them left. Start from the usual state.
     Launch everywhere;
@@ -68,17 +81,25 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
                       "blocks of an earlier run never left; only a new process can go on");
   }
   const CurrentContext current(context_);
-  resources_->probe.trim();
   Plan& plan = resources_->plan;
-  plan = plan_sequence(sequence, context_, resources_->probe, resources_->streams);
+  {
+    const Stopwatch stopwatch(spent_.plan);
+    resources_->probe.trim();
+    plan = plan_sequence(sequence, context_, resources_->probe, resources_->streams);
+  }
   std::string doubt;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    resources_->arena.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
-    context_.shrink_local_memory();
+    ++spent_.runs;
+    {
+      const Stopwatch stopwatch(spent_.plan);
+      resources_->arena.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
+      context_.shrink_local_memory();
+    }
     drained_in_order_ = false;
-    Run run(context_, resources_->worker, plan, options, idle_);
+    Run run(context_, resources_->worker, plan, options, idle_, spent_);
     run.perform(sequence);
     drained_in_order_ = run.in_order();
+    const Stopwatch stopwatch(spent_.judge);
     const std::vector<Evidence> evidence = evidence_of(plan.launches);
     const int32_t sms = context_.properties().sms;
     Verdict verdict = plan.timed ? judge_timed(evidence, sms) : judge(sequence, evidence, sms);
@@ -87,6 +108,11 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   }
   throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                  doubt);
+}
+
+TimeSpent Gpu::time_spent() {
+  const std::scoped_lock turn(turn_);
+  return spent_;
 }
 
 int32_t Gpu::resident(const Launch& launch) {

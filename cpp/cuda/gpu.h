@@ -1,14 +1,15 @@
-// A GPU that sequences run on. What they need is kept from one to the next. For one thread at a
-// time.
+// A GPU that sequences run on. What they need is kept from one to the next.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "cuda/context.h"
 #include "cuda/run.h"
+#include "cuda/time_spent.h"
 #include "model/sequence.h"
 #include "model/trace.h"
 
@@ -25,10 +26,14 @@ class Gpu {
 
   const Context& context() const { return context_; }
 
-  // Throws std::invalid_argument, CudaFailure, DeadlineExceeded, Unstable or what
-  // options.interrupted throws.
+  // Waits while another thread observes on the same GPU. Throws std::invalid_argument, CudaFailure,
+  // DeadlineExceeded, Unstable or what options.interrupted throws.
   std::vector<MeasuredLaunch> observe(const Sequence& sequence, const RunOptions& options);
 
+  // Since it was opened.
+  TimeSpent time_spent();
+
+  // The two below are not for use while a sequence is observed.
   // Blocks of the launch per SM, or clusters on the whole GPU, as the driver's occupancy query
   // says.
   int32_t resident(const Launch& launch);
@@ -41,9 +46,11 @@ class Gpu {
   std::vector<MeasuredLaunch> observe_surely(const Sequence& sequence, const RunOptions& options);
 
   const Context context_;
+  std::timed_mutex& turn_;
   std::unique_ptr<Resources> resources_;
   bool idle_ = true;
   bool drained_in_order_ = false;
+  TimeSpent spent_;
 };
 
 }  // namespace tbsched::cuda

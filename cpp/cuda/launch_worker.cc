@@ -1,8 +1,14 @@
 #include "cuda/launch_worker.h"
 
+#include <chrono>
 #include <utility>
 
 namespace tbsched::cuda {
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(200);
+
+}  // namespace
 
 LaunchWorker::LaunchWorker() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
@@ -12,6 +18,7 @@ void LaunchWorker::submit(std::function<void()> call) {
   {
     const std::scoped_lock lock(mutex_);
     calls_.push_back(std::move(call));
+    called_.store(true, std::memory_order_release);
   }
   wake_.notify_one();
 }
@@ -44,6 +51,7 @@ void LaunchWorker::rethrow() {
 void LaunchWorker::work(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [this] { return !calls_.empty(); })) {
+    called_.store(false, std::memory_order_relaxed);
     const std::function<void()> call = std::move(calls_.front());
     calls_.pop_front();
     calling_ = true;
@@ -61,6 +69,17 @@ void LaunchWorker::work(const std::stop_token& stop) {
       error_ = error;
       calls_.clear();  // later launches of the sequence make no sense without this one
     }
+    if (!calls_.empty()) continue;
+    lock.unlock();
+    expect_a_call();
+    lock.lock();
+  }
+}
+
+void LaunchWorker::expect_a_call() const {
+  const auto until = std::chrono::steady_clock::now() + kSpin;
+  while (!called_.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
   }
 }
 

@@ -2,6 +2,7 @@
 // blocks its caller until the GPU is idle; the thread that can make it idle must not be that one.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,10 +31,13 @@ class LaunchWorker {
 
  private:
   void work(const std::stop_token& stop);
+  // The next launch follows in microseconds, and waking a thread up takes longer than the call.
+  void expect_a_call() const;
 
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::function<void()>> calls_;
+  std::atomic<bool> called_ = false;  // since a call was last taken
   bool calling_ = false;
   uint64_t returned_ = 0;
   std::exception_ptr error_;

@@ -16,7 +16,6 @@ using std::chrono::seconds;
 
 // A launch call that has not returned for so long is taken to be blocked by the held blocks.
 constexpr auto kCallPatience = milliseconds(30);
-constexpr auto kBetweenInterrupts = milliseconds(5);
 constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
 constexpr auto kNap = microseconds(50);
 // A block that the host saw end lingers a little, then leaves; its room is free after that.
@@ -60,7 +59,7 @@ std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
 }
 
 Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
-         bool& idle)
+         bool& idle, TimeSpent& spent)
     : context_(context),
       worker_(worker),
       timed_(plan.timed),
@@ -68,6 +67,7 @@ Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOpti
       marks_(plan.marks),
       options_(options),
       idle_(idle),
+      spent_(spent),
       deadline_(Clock::now() + options.deadline),
       progress_(plan.launches.size()) {}
 
@@ -129,11 +129,13 @@ void Run::submit(const Event& event, const PlannedMark& mark) {
 }
 
 void Run::launch(const size_t number) {
+  const Stopwatch stopwatch(spent_.launch);
   submit(number);
   wait([](const Count& count) { return count.waiting == 0; });
 }
 
 void Run::release(const size_t number) {
+  const Stopwatch stopwatch(spent_.release);
   let_go(number);
   wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
   let_blocks_exit();
@@ -141,6 +143,7 @@ void Run::release(const size_t number) {
 
 // Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
 void Run::clean_up() {
+  const Stopwatch stopwatch(spent_.clean_up);
   waited_for_room_ = look().waiting != 0;
   for (size_t number = 0; number < launches_.size(); ++number) {
     if (progress_[number].released) continue;
@@ -169,6 +172,7 @@ bool Run::wait(const Done& done) {
       last = count;
       moved = now;
     } else if (patience_over(count, now - moved)) {
+      spent_.settle += now - moved;
       return false;
     }
     if (now - moved < kSpin) {
@@ -216,6 +220,7 @@ void Run::let_go(const size_t number) {
 }
 
 void Run::synchronise() {
+  const Stopwatch stopwatch(spent_.synchronise);
   CUresult result = CUDA_ERROR_NOT_READY;
   while (worker_.busy() || (result = query_streams()) == CUDA_ERROR_NOT_READY) {
     if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());

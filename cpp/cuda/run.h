@@ -12,8 +12,12 @@
 #include "cuda/context.h"
 #include "cuda/launch_worker.h"
 #include "cuda/plan.h"
+#include "cuda/time_spent.h"
 
 namespace tbsched::cuda {
+
+// How often whoever waits asks whether it should go on.
+inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
 
 struct RunOptions {
   bool warp_slots = false;
@@ -31,7 +35,7 @@ class Run {
  public:
   // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
   Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
-      bool& idle);
+      bool& idle, TimeSpent& spent);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -87,6 +91,7 @@ class Run {
   const std::span<const PlannedMark> marks_;
   const RunOptions& options_;
   bool& idle_;
+  TimeSpent& spent_;
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
   bool waited_for_room_ = false;

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tbsched.evenness import Evenness, forced_even
     from tbsched.fuzz import fuzz
     from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
-    from tbsched.observe import observe
+    from tbsched.observe import observe, observe_many
     from tbsched.predict import launch_orders, policies, predict, predict_many
     from tbsched.sequence import (
         LEGACY_STREAM,
@@ -80,6 +80,7 @@ __all__ = [
     "launch_orders",
     "load_traces",
     "observe",
+    "observe_many",
     "policies",
     "predict",
     "predict_many",
@@ -104,7 +105,7 @@ _NAMES_OF = {
     "evenness": ("Evenness", "forced_even"),
     "fuzz": ("fuzz",),
     "launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
-    "observe": ("observe",),
+    "observe": ("observe", "observe_many"),
     "predict": ("launch_orders", "policies", "predict", "predict_many"),
     "sequence": ("LEGACY_STREAM", "Launch", "RecordEvent", "Release", "Sequence", "WaitEvent"),
     "spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),

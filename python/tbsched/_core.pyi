@@ -77,6 +77,13 @@ class Sequence:
 def capacities(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
+def explaining_state(
+    spec: DeviceSpec,
+    sequence: Sequence,
+    policy: str,
+    states: _Sequence[InitialState],
+    smid: _Sequence[npt.NDArray[np.int32]],
+) -> int | None: ...
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(

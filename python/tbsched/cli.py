@@ -95,6 +95,24 @@ LevelOption = Annotated[
 ]
 
 
+class Draw(StrEnum):
+    """Who draws a campaign's sequences."""
+
+    auto = "auto"
+    native = "native"
+    hypothesis = "hypothesis"
+
+
+DrawOption = Annotated[
+    Draw,
+    typer.Option(
+        help="native: NumPy draws, while the GPU runs what was drawn before. hypothesis: one by "
+        "one, slower, with variations of earlier draws. auto: native on a GPU. Both draw from the "
+        "same sequences, and Hypothesis shrinks what either finds."
+    ),
+]
+
+
 def main() -> NoReturn:
     """Runs the command line; the installed script ``tbsched``."""
     try:
@@ -404,8 +422,13 @@ def fuzz(
         Path | None,
         typer.Option(help="Append counterexamples to this file (.jsonl); resume from it."),
     ] = None,
+    draw: DrawOption = Draw.auto,
 ) -> int:
-    """Search sequences on which prediction and oracle disagree, and shrink them."""
+    """Search sequences on which prediction and oracle disagree, and shrink them.
+
+    On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
+    again with patience, and if it still does, Hypothesis shrinks it.
+    """
     from tbsched.fuzz.campaign import fuzz as campaign
 
     found: Report = campaign(
@@ -418,6 +441,7 @@ def fuzz(
         max_counterexamples=max_counterexamples,
         seed=seed,
         corpus=corpus,
+        draw=draw.value,
     )
     _show(found)
     return DISAGREEMENT if found.counterexamples else AGREEMENT
@@ -442,9 +466,14 @@ def record(
     ] = "h200",
     count: Annotated[int, typer.Option("--count", "-n", help="How many sequences.")] = 2000,
     seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
+    draw: DrawOption = Draw.auto,
 ) -> int:
     """Record random sequences as traces, and report how far the prediction agrees with them."""
     from tbsched.fuzz.campaign import record as record_traces
 
-    _show(record_traces(_oracle(oracle), output, count, predictor=predictor, seed=seed))
+    _show(
+        record_traces(
+            _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
+        )
+    )
     return AGREEMENT

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections import defaultdict
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tbsched.errors import NoGpuError, UnstableMeasurement
+from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.sequence import Sequence
 from tbsched.trace import DeviceInfo, Placement, Trace
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from tbsched import _launcher
 
 SHORTEST_DEADLINE = 10.0  # seconds
+SETTLE = 0.003  # seconds
+# Sequences given to the GPU before the first of them is looked at: it never waits for Python.
+AHEAD = 32
+Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
 # Two sequences at once on one GPU would measure each other.
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 # A GPU cannot be used in a process forked after it was opened, hence the process in the key.
@@ -73,22 +78,65 @@ class Gpu:
         repeats: int = 1,
         warp_slots: bool = False,
         deadline: float | None = None,
-        settle: float = 0.003,
+        settle: float = SETTLE,
     ) -> Trace:
         """See :func:`observe`."""
         _check(seq, repeats)
-        if deadline is None:
-            deadline = SHORTEST_DEADLINE + _longest(seq, self.info.sms)
+        deadline = self._deadline(seq, deadline)
         with self._lock:
             traces = [self._run(seq, warp_slots, deadline, settle) for _ in range(repeats)]
         for number, trace in enumerate(traces[1:], 1):
             _same_occupancy(traces[0], trace, number)
         return traces[0]
 
+    def observe_many(
+        self,
+        sequences: Iterable[Sequence],
+        *,
+        warp_slots: bool = False,
+        deadline: float | None = None,
+        settle: float = SETTLE,
+    ) -> Generator[Outcome, None, None]:
+        """See :func:`observe_many`."""
+        batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
+        running: deque[Sequence] = deque()
+        try:
+            for seq in sequences:
+                _check(seq, repeats=1)
+                batch.add(seq.events, deadline=self._deadline(seq, deadline))
+                running.append(seq)
+                if len(running) > AHEAD:
+                    yield self._outcome(running.popleft(), batch)
+            while running:
+                yield self._outcome(running.popleft(), batch)
+        finally:
+            batch.close()
+
+    def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> Outcome:
+        try:
+            return self._trace(seq, batch.next())
+        except (UnstableMeasurement, DeadlineExceeded) as error:
+            return error
+
+    def time_spent(self) -> dict[str, float]:
+        """Seconds that went into what, since the GPU was opened, and the number of ``runs``.
+
+        ``plan`` (checks, loading kernels), ``launch`` (from each launch call until its blocks
+        started or were given up), ``release``, ``clean_up`` (behind the last event),
+        ``synchronise``, ``judge`` (time stamps); within ``launch`` and ``release``, ``settle``.
+        """
+        return self._gpu.time_spent()
+
+    def _deadline(self, seq: Sequence, deadline: float | None) -> float:
+        return SHORTEST_DEADLINE + _longest(seq, self.info.sms) if deadline is None else deadline
+
     def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
         measured = self._gpu.run(
             seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle
         )
+        return self._trace(seq, measured)
+
+    def _trace(self, seq: Sequence, measured: list[_launcher.Measured]) -> Trace:
         issued = [launch["issued_ns"] for launch in measured]
         placements = tuple(
             Placement(
@@ -127,7 +175,7 @@ def observe(
     repeats: int = 1,
     warp_slots: bool = False,
     deadline: float | None = None,
-    settle: float = 0.003,
+    settle: float = SETTLE,
 ) -> Trace:
     """Runs a sequence on a GPU and records where and when its blocks were.
 
@@ -166,14 +214,52 @@ def observe(
         NoGpuError, CudaError: as for :class:`Gpu`.
     """
     _check(seq, repeats)
+    return _open(gpu).observe(
+        seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
+    )
+
+
+def observe_many(
+    sequences: Iterable[Sequence],
+    gpu: int = 0,
+    *,
+    warp_slots: bool = False,
+    deadline: float | None = None,
+    settle: float = SETTLE,
+) -> Generator[Outcome, None, None]:
+    """Runs independent sequences one after another, while the caller looks at the results.
+
+    A thread without Python runs what has been taken from ``sequences``, at most 33 ahead of what
+    has been yielded, so that the GPU is busy while sequences are made and traces compared. What an
+    observation means is as for :func:`observe`.
+
+    Args:
+        sequences: what to run; taken as the GPU comes to them, so it may be endless.
+        gpu, warp_slots, deadline, settle: as for :func:`observe`; the deadline is of each sequence.
+
+    Yields:
+        For each sequence, in order, its trace; or the :class:`UnstableMeasurement` or
+        :class:`DeadlineExceeded` that it ended in, and the next one goes on.
+
+    Raises:
+        ValueError: a sequence that this GPU refuses.
+        NoGpuError, CudaError: as for :class:`Gpu`.
+
+    Ctrl-C, any exception and closing the iterator release every block and drop what has not run;
+    traces yielded so far stay good.
+    """
+    yield from _open(gpu).observe_many(
+        sequences, warp_slots=warp_slots, deadline=deadline, settle=settle
+    )
+
+
+def _open(gpu: int) -> Gpu:
     key = (os.getpid(), gpu)
     with _locks[gpu]:
         opened = _opened.get(key)
         if opened is None:
             opened = _opened[key] = Gpu(gpu)
-    return opened.observe(
-        seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
-    )
+        return opened
 
 
 def _check(seq: Sequence, repeats: int) -> None:

@@ -140,6 +140,25 @@ def predict_many(
     )
 
 
+def explaining_state(
+    observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
+) -> InitialState | None:
+    """The first of ``states`` from which every block is predicted to be where it was observed.
+
+    Before the next event, of a sequence without durations that :func:`predict` takes.
+    """
+    name = spec.policy if policy is None else policy
+    core_spec, _, core_states = _prepared(spec, name)
+    index = _core.explaining_state(
+        core_spec,
+        _core_sequence(observation.sequence),
+        name,
+        [core_states[state] for state in states],
+        [placement.smid for placement in observation],
+    )
+    return None if index is None else states[index]
+
+
 class _Run:
     """What the predictions of one call have in common, checked."""
 

@@ -80,7 +80,9 @@ def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
         from tbsched.spec import device as find_device
 
         source = request.getfixturevalue("gpu") if oracle is None else oracle
-        judge = Judge(source, find_device(device), policy, None, level, past_refusal=True)
+        judge = Judge(
+            source, find_device(device), policy, None, level, past_refusal=True, hasty=False
+        )
         case = judge.judge(judge.predict(seq))
         if not case.agrees:
             pytest.fail(str(case.diff), pytrace=False)

@@ -304,6 +304,7 @@ def bad_fuzz(rng: random.Random, _: Path) -> Attempt:
             ("initial_state", wrong_type(rng, None)),
             ("limits", wrong_type(rng, None, str)),
             ("level", rng.choice(["", "x", "Exact"])),
+            ("draw", rng.choice(["", "Native", wrong_type(rng, str)])),
         ]
     )
     arguments = {"oracle": "rtx3090", "predictor": "rtx3090", "max_examples": 1, field: value}

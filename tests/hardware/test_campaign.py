@@ -28,6 +28,17 @@ def test_the_model_agrees_with_the_gpu(h200: Gpu) -> None:
     assert report.occupancy == report.launches, report
 
 
+@pytest.mark.parametrize("level", ["occupancy", "exact"])
+def test_the_model_agrees_with_a_gpu_that_is_kept_busy(h200: Gpu, level: str) -> None:
+    report = fuzz(
+        h200, "h200", draw="native", level=level, max_examples=5000, max_seconds=60, seed=23,
+        progress=False,
+    )  # fmt: skip
+    assert not report.counterexamples, report
+    assert len(report.unstable) <= report.examples // 100, report
+    assert report.occupancy == report.launches, report
+
+
 @pytest.mark.parametrize(
     ("predictor", "policy"),
     [("h200-no-warp-skip", None), ("h200-paper-order", None), ("h200", "round_robin")],

@@ -39,6 +39,31 @@ def test_interrupt(gpu: Gpu) -> None:
     observes_at_once(gpu)
 
 
+def test_interrupt_of_many(gpu: Gpu) -> None:
+    observes_at_once(gpu)
+    fast = tb.Sequence([tb.Launch(gpu.info.sms, 64, 32)])
+    seen: list[object] = []
+
+    def look() -> None:
+        for outcome in gpu.observe_many([*[fast] * 100, STUCK], settle=5.0):
+            seen.append(outcome)
+
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        look()
+    assert time.monotonic() - begin < 2
+    assert len(seen) == 100
+    observes_at_once(gpu)
+
+
+def test_many_that_are_dropped_on_the_way(gpu: Gpu) -> None:
+    outcomes = gpu.observe_many([tb.Sequence([tb.Launch(1, 32, 16)]), STUCK, STUCK], settle=5.0)
+    assert isinstance(next(outcomes), tb.Trace)
+    outcomes.close()
+    observes_at_once(gpu)
+
+
 def test_deadline(gpu: Gpu) -> None:
     begin = time.monotonic()
     with pytest.raises(tb.DeadlineExceeded, match="launch 1: 0 of 1 blocks started"):

@@ -51,6 +51,12 @@ def plain(annotation: str) -> str:
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
     text = re.sub(
+        r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[numpy\.int32\])"
+        r", (numpy\.int32|\"[^\"]*\")\]",
+        "npt.NDArray[np.int32]",
+        text,
+    )
+    text = re.sub(
         r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[numpy\.int64\]), .*\]",
         "npt.NDArray[np.int64]",
         text,

@@ -6,9 +6,7 @@ import contextlib
 import functools
 import os
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tbsched.fuzz.corpus import TraceFile
@@ -17,6 +15,7 @@ from tbsched.fuzz.loop import Campaign
 from tbsched.fuzz.options import SequenceOptions
 from tbsched.fuzz.oracles import (
     Device,
+    ManyOracle,
     ModelGpu,
     OracleLike,
     RecordedOracle,
@@ -34,11 +33,11 @@ from tbsched.trace import Oracle
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
-    from hypothesis.database import ExampleDatabase
 
 __all__ = ["Report", "fuzz", "record"]
 
 Path_ = str | os.PathLike[str]
+DRAWS = ("auto", "native", "hypothesis")
 
 
 def fuzz(
@@ -61,6 +60,7 @@ def fuzz(
     past_refusal: bool = False,
     target_fullness: bool = False,
     shrink_seconds: float = 30.0,
+    draw: str = "auto",
     progress: bool = True,
 ) -> Report:
     """Searches sequences on which a prediction and an oracle disagree, and shrinks them.
@@ -76,8 +76,7 @@ def fuzz(
             initial state explains the observation best).
         seed: repeats a campaign with the same other arguments; None draws one.
         corpus: a ``.jsonl`` trace file that counterexamples are appended to at once, and that the
-            campaign begins with: what it holds is tried again first. Hypothesis's own database
-            lies beside it, in the folder of that name with ``.examples`` at its end.
+            campaign begins with: what it holds is tried again first.
         record: a ``.jsonl`` trace file that every observation is appended to.
         options: what sequences are drawn from.
         strategy: draws the sequences instead; ``options`` only says what numbers shrink to.
@@ -92,6 +91,11 @@ def fuzz(
             launch costs milliseconds.
         target_fullness: let Hypothesis climb towards fuller GPUs.
         shrink_seconds: after so long a counterexample is taken as it is.
+        draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
+            and hands what disagrees to Hypothesis, which shrinks it; ``hypothesis`` draws one by
+            one, which is slower but tries variations of what it drew before; ``auto`` is native
+            for a GPU, and Hypothesis where native cannot: for a model, a strategy, recorded traces
+            or ``target_fullness``.
         progress: show a bar, the seed and counterexamples on standard error.
 
     Returns:
@@ -121,6 +125,7 @@ def fuzz(
         past_refusal=past_refusal,
         target_fullness=target_fullness,
         shrink_seconds=shrink_seconds,
+        draw=draw,
         progress=progress,
     )
 
@@ -141,6 +146,7 @@ def record(
     steer: bool = False,
     past_refusal: bool = False,
     repeats: int = 1,
+    draw: str = "auto",
     progress: bool = True,
 ) -> Report:
     """Records random sequences, and says how far a prediction agrees; nothing is shrunk.
@@ -152,8 +158,8 @@ def record(
         predictor, policy: what is compared, and ends sequences where it says that the GPU is full.
         repeats: observes each sequence so many times; where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
-        level, seed, options, strategy, limits, initial_state, steer, past_refusal, progress: as for
-            :func:`fuzz`.
+        level, seed, options, strategy, limits, initial_state, steer, past_refusal, draw, progress:
+            as for :func:`fuzz`.
 
     Returns:
         A :class:`Report` without counterexamples.
@@ -177,6 +183,7 @@ def record(
         steer=steer,
         past_refusal=past_refusal,
         repeats=repeats,
+        draw=draw,
         progress=progress,
     )
 
@@ -196,6 +203,7 @@ def _run(
     initial_state: InitialState | None,
     steer: bool,
     past_refusal: bool,
+    draw: str,
     progress: bool,
     max_counterexamples: int | None,
     max_seconds: float | None = None,
@@ -221,12 +229,18 @@ def _run(
     with contextlib.ExitStack() as opened:
         source = opened.enter_context(open_oracle(oracle))
         strategy_of = None
+        drawn = None
+        native = _native(draw, source, strategy, target_fullness)
         if strategy is None and isinstance(source, RecordedOracle):
             strategy = source.sequences(spec)
         elif strategy is None:
-            draw = _drawn_from(source, spec, limits)
-            strategy = draw(options)
-            strategy_of = functools.partial(_of_length, draw, options)
+            from tbsched.fuzz.draws import draws
+            from tbsched.fuzz.strategies import sequences
+
+            fitting = _limits(source, spec, limits)
+            strategy = sequences(fitting, options)
+            strategy_of = functools.partial(_of_length, fitting, options)
+            drawn = draws(fitting, options, seed) if native else None
         if steer:
             source = Steered(source, spec, initial_state)
             initial_state = source.initial_state
@@ -237,13 +251,14 @@ def _run(
             for path, every in ((corpus, 1), (record, 100))
         ]
         campaign = Campaign(
-            judge=Judge(source, spec, policy, initial_state, level, past_refusal),
+            # What is recorded was looked at with patience.
+            judge=Judge(source, spec, policy, initial_state, level, past_refusal, record is None),
             strategy=strategy,
+            draws=drawn,
             strategy_of=strategy_of,
             seed=seed,
             corpus=files[0],
             recording=files[1],
-            database=None if corpus is None else _database(Path(corpus)),
             floors=_floors(options),
             observed=_observing_code(oracle),
             max_examples=examples,
@@ -279,28 +294,39 @@ def _check_seconds(name: str, value: object) -> None:
         raise ValueError(f"{name}: {value} is less than 0")
 
 
-def _drawn_from(
-    oracle: Oracle, spec: DeviceSpec, limits: Device | None
-) -> Callable[[SequenceOptions], st.SearchStrategy[Sequence]]:
-    from tbsched.fuzz.strategies import sequences
-
-    if limits is None:
-        limits = oracle.spec if isinstance(oracle, ModelGpu) else spec
-    return functools.partial(sequences, limits)
+def _limits(oracle: Oracle, spec: DeviceSpec, limits: Device | None) -> DeviceSpec:
+    if limits is not None:
+        return find_device(limits)
+    return oracle.spec if isinstance(oracle, ModelGpu) else spec
 
 
 def _of_length(
-    draw: Callable[[SequenceOptions], st.SearchStrategy[Sequence]],
-    options: SequenceOptions,
-    launches: int,
+    limits: DeviceSpec, options: SequenceOptions, launches: int
 ) -> st.SearchStrategy[Sequence]:
-    return draw(replace(options, min_launches=launches, max_launches=launches))
+    from tbsched.fuzz.strategies import sequences
+
+    return sequences(limits, replace(options, min_launches=launches, max_launches=launches))
 
 
-def _database(corpus: Path) -> ExampleDatabase:
-    from hypothesis.database import DirectoryBasedExampleDatabase
-
-    return DirectoryBasedExampleDatabase(corpus.with_name(corpus.name + ".examples"))
+def _native(
+    draw: str,
+    oracle: Oracle,
+    strategy: st.SearchStrategy[Sequence] | None,
+    target_fullness: bool,
+) -> bool:
+    if draw not in DRAWS:
+        raise ValueError(f"draw: {draw!r} is not one of {', '.join(DRAWS)}")
+    own = {
+        "a strategy": strategy is not None,
+        "recorded traces": isinstance(oracle, RecordedOracle),
+        "target_fullness": target_fullness,
+    }
+    for what, given in own.items():
+        if draw == "native" and given:
+            raise ValueError(f"draw: 'native' does not go with {what}; take 'hypothesis'")
+    if draw == "auto":
+        return isinstance(oracle, ManyOracle) and not any(own.values())
+    return draw == "native"
 
 
 def _floors(options: SequenceOptions) -> Floors:

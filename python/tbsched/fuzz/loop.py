@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,9 @@ from tbsched.trace import Trace
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
-    from hypothesis.database import ExampleDatabase
+
+    from tbsched.fuzz.bulk import Pipeline
+    from tbsched.fuzz.draws import Draw
 
 
 # Draws with fewer launches, to leave a local minimum when shrinking.
@@ -47,10 +50,10 @@ class Campaign:
     judge: Judge
     strategy: st.SearchStrategy[Sequence]
     strategy_of: Callable[[int], st.SearchStrategy[Sequence]] | None  # so many launches
+    draws: Iterator[Draw] | None  # of the strategy's sequences; None: Hypothesis draws
     seed: int
     corpus: TraceFile | None
     recording: TraceFile | None
-    database: ExampleDatabase | None
     floors: Floors
     observed: str | None
     max_examples: int
@@ -131,6 +134,8 @@ class Campaign:
         # Here, not above: without it a campaign cannot begin, but `import tbsched` must work.
         from tbsched.fuzz.search import EXAMPLES_PER_SEARCH, search
 
+        if self.draws is not None:
+            return self._search_natively(self.draws)
         searches = 0
         while self.examples < self.max_examples:
             before = self.examples
@@ -142,9 +147,6 @@ class Campaign:
                 seed=f"{self.seed}:{searches}",
                 # The other half is for what Hypothesis cannot do.
                 shrink_seconds=self.shrink_seconds / 2,
-                # Once is enough: later searches would find what the first found there.
-                database=None if searches else self.database,
-                database_key=f"{self.judge.spec.name}/{self.judge.policy}".encode(),
                 score=(lambda: self.fullness) if self.target_fullness else None,
             )
             searches += 1
@@ -163,23 +165,78 @@ class Campaign:
             raise _Aborted(error) from None
 
     def _draw(self, drawn: Sequence) -> bool:
-        if self.max_seconds is not None and self._seconds() > self.max_seconds:
+        if self._over():
             raise _End
-        self.examples += 1
-        self.progress.update(self.examples, self.launches, self.disagreements, "fuzz")
+        self._count_example()
         prediction = self._predict(drawn)
         if prediction is None:
             return False
         case: Case | None = None
         with self._counting_unstable(prediction.sequence):
-            case = self.judge.judge(prediction)
-        if case is None or not self._counted(case):
-            return False
-        if case.agrees:
+            case = self.judge.look(prediction)
+        return case is not None and self._is_news(case) and self._begin_shrinking(case)
+
+    def _search_natively(self, draws: Iterator[Draw]) -> str:
+        from tbsched.fuzz.bulk import Pipeline
+        from tbsched.fuzz.search import search
+
+        pipeline = Pipeline(self.judge, self._predicted(draws))
+        while (found := self._next_news(pipeline)) is not None:
+            draw, case = found
+            if not self._begin_shrinking(case):
+                continue
+            search(
+                self.strategy,
+                self._fails,
+                examples=1,
+                seed=f"{self.seed}:native",
+                shrink_seconds=self.shrink_seconds / 2,
+                start=draw.choices,
+            )
+            self._finish()
+            if self._enough():
+                return "counterexamples"
+        return "examples" if self.examples >= self.max_examples else "seconds"
+
+    def _predicted(self, draws: Iterator[Draw]) -> Iterator[tuple[Draw, Trace]]:
+        for draw in itertools.islice(draws, self.max_examples):
+            if self._over():
+                return
+            prediction = self._predict(draw.sequence)
+            if prediction is None:
+                self._count_example()
+            else:
+                yield draw, prediction
+
+    def _next_news(self, pipeline: Pipeline) -> tuple[Draw, Case] | None:
+        """The next disagreement to be shrunk, with the draw that it comes of."""
+        with contextlib.closing(pipeline.outcomes()) as outcomes:
+            for draw, prediction, outcome in outcomes:
+                self._count_example()
+                with self._counting_unstable(prediction.sequence):
+                    if not isinstance(outcome, Trace):
+                        raise outcome
+                    case = self.judge.after_first_look(prediction, outcome)
+                    if self._is_news(case):
+                        return draw, case
+        return None
+
+    def _over(self) -> bool:
+        return self.max_seconds is not None and self._seconds() > self.max_seconds
+
+    def _count_example(self) -> None:
+        self.examples += 1
+        self.progress.update(self.examples, self.launches, self.disagreements, "fuzz")
+
+    def _is_news(self, case: Case) -> bool:
+        """Adds to the numbers; True for a disagreement that is to be shrunk."""
+        if not self._counted(case) or case.agrees:
             return False
         self.disagreements += 1
-        if self.max_counterexamples == 0 or case.sequence in self.counterexamples:
-            return False
+        return self.max_counterexamples != 0 and case.sequence not in self.counterexamples
+
+    def _begin_shrinking(self, case: Case) -> bool:
+        """Whether it shows again."""
         with self._counting_unstable(case.sequence):
             self.found = self.best = self._confirmed(case)
         if self.found is None:
@@ -228,7 +285,7 @@ class Campaign:
         self.progress.update(self.examples, self.launches, self.disagreements, "shrink")
         prediction = self.judge.predict(candidate)
         with self._counting_unstable(prediction.sequence):
-            case = self.judge.judge(prediction)
+            case = self.judge.look(prediction)
             if not case.agrees and self.best and size(case.sequence) < size(self.best.sequence):
                 self.best = case
             return not case.agrees

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from tbsched.compare import compare
 from tbsched.predict import predict
@@ -18,8 +18,23 @@ from tbsched.trace import Oracle, Placement, Trace
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
+    from tbsched.observe import Outcome
+
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
+
+
+@runtime_checkable
+class ManyOracle(Protocol):
+    """An oracle that is busy while its caller is: an open ``Gpu``."""
+
+    def observe(self, seq: Sequence, /, *, settle: float = ...) -> Trace:
+        """See :func:`tbsched.observe`."""
+
+    def observe_many(
+        self, sequences: Iterable[Sequence], /, *, settle: float = ...
+    ) -> Generator[Outcome, None, None]:
+        """See :func:`tbsched.observe_many`."""
 
 
 class ModelGpu:

@@ -9,7 +9,7 @@ launch instead of one per field halves what Hypothesis costs per example.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from tbsched.spec import device as find_device
 WARP = 32
 # Whether the launches of a sequence hold more than the fewest registers, and any shared memory.
 # Where every resource varies in every launch, the GPU is full before a rule about one shows.
-_BINDING = ((False, False), (True, False), (False, True), (True, True))
+BINDING = ((False, False), (True, False), (False, True), (True, True))
 # Which resident launches are released before a launch, the latest being 0. Half of the bytes: none.
 _RELEASES: tuple[tuple[int, ...], ...] = (
     *[()] * 10,
@@ -67,34 +67,44 @@ def sequences(
         TypeError, ValueError: an unknown device.
     """
     options = options or SequenceOptions()
-    draw = _LaunchTables.of(find_device(device), options)
-    width = draw.width + (1 if options.releases else 0)
+    tables = SequenceTables.of(find_device(device), options)
     rows = st.lists(
-        st.binary(min_size=width, max_size=width),
+        st.binary(min_size=tables.width, max_size=tables.width),
         min_size=options.min_launches,
         max_size=options.max_launches,
     )
-    return st.tuples(st.sampled_from(_BINDING), rows).map(_builder(draw, options.releases))
+    return st.tuples(st.sampled_from(BINDING), rows).map(tables.build)
 
 
-def _builder(
-    draw: _LaunchTables, releases: bool
-) -> Callable[[tuple[tuple[bool, bool], list[bytes]]], Sequence]:
-    def build(drawn: tuple[tuple[bool, bool], list[bytes]]) -> Sequence:
+@dataclass(frozen=True, slots=True)
+class SequenceTables:
+    """What the bytes of a sequence mean, a row of ``width`` bytes per launch."""
+
+    launches: _LaunchTables
+    releases: bool
+
+    @classmethod
+    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> SequenceTables:
+        return cls(_LaunchTables.of(spec, options), options.releases)
+
+    @property
+    def width(self) -> int:
+        return self.launches.width + (1 if self.releases else 0)
+
+    def build(self, drawn: tuple[tuple[bool, bool], list[bytes]]) -> Sequence:
+        """The sequence of a member of :data:`BINDING` and the rows of its launches."""
         (registers, shared_memory), rows = drawn
         events: list[Event] = []
         resident: list[int] = []
         for number, row in enumerate(rows):
             newest_first = resident[::-1]
-            for position in _pick(_RELEASES, row[-1]) if releases else ():
+            for position in _pick(_RELEASES, row[-1]) if self.releases else ():
                 if position < len(newest_first):
                     resident.remove(newest_first[position])
                     events.append(Release(newest_first[position]))
-            events.append(draw.launch(row, registers, shared_memory))
+            events.append(self.launches.launch(row, registers, shared_memory))
             resident.append(number)
         return Sequence(events)
-
-    return build
 
 
 def _pick(table: tuple[Any, ...], byte: int) -> Any:

@@ -1,0 +1,272 @@
+"""Campaigns whose sequences NumPy draws: what is drawn, how they overlap, who shrinks."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from helpers import Fake
+from helpers import gpu as few_sms
+from tbsched.compare import compare
+from tbsched.errors import UnstableMeasurement
+from tbsched.fuzz import RecordedOracle, Report, SequenceOptions, fuzz, record
+from tbsched.fuzz.draws import draws
+from tbsched.fuzz.judge import Judge
+from tbsched.fuzz.search import search
+from tbsched.fuzz.strategies import sequences
+from tbsched.observe import SETTLE, Gpu, Outcome
+from tbsched.predict import predict
+from tbsched.sequence import Launch, Sequence
+from tbsched.spec import device
+from tbsched.trace import Trace, load_traces
+
+RIGHT = "rtx3090"
+WRONG = ("rtx3090", "first_fit")
+RICH = SequenceOptions(
+    min_launches=2, max_launches=5, carveouts=(100, None, 0), clusters=(1, 2), priorities=(0, -1)
+)
+
+
+def campaign(oracle: object = RIGHT, *predictor: str, **arguments: object) -> Report:
+    settings: dict[str, object] = {
+        "seed": 1,
+        "max_examples": 200,
+        "progress": False,
+        "draw": "native",
+    }
+    return fuzz(oracle, *(predictor or WRONG), **{**settings, **arguments})  # type: ignore[arg-type]
+
+
+class Busy:
+    """A model behind the surface of a GPU. ``hasty`` is what it predicts in a short look."""
+
+    def __init__(self, hasty: tuple[str, str | None] = (RIGHT, None)) -> None:
+        self.hasty = hasty
+        self.patient = 0
+        self.looks = 0
+        self.raises: dict[int, BaseException] = {}
+
+    def observe(self, seq: Sequence, /, *, settle: float = SETTLE) -> Trace:
+        self.looks += 1
+        if self.looks in self.raises:
+            raise self.raises[self.looks]
+        if settle < SETTLE:
+            return predict(seq, *self.hasty)
+        self.patient += 1
+        return predict(seq, RIGHT)
+
+    def observe_many(
+        self, sequences: Iterable[Sequence], /, *, settle: float = SETTLE
+    ) -> Generator[Outcome, None, None]:
+        ahead: list[Sequence] = []
+        for seq in itertools.chain(sequences, [None] * 5):
+            if seq is not None:
+                ahead.append(seq)
+            if ahead and (len(ahead) > 4 or seq is None):
+                try:
+                    yield self.observe(ahead.pop(0), settle=settle)
+                except UnstableMeasurement as error:
+                    yield error
+
+
+# -- draws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options", [SequenceOptions(), RICH, SequenceOptions(min_launches=3, max_launches=3)]
+)
+def test_hypothesis_draws_the_same_from_the_choices(options: SequenceOptions) -> None:
+    spec = device("h200")
+    for draw in itertools.islice(draws(spec, options, seed=3), 3):
+        seen: list[Sequence] = []
+
+        def look(sequence: Sequence, seen: list[Sequence] = seen) -> bool:
+            seen.append(sequence)
+            return True
+
+        search(
+            sequences(spec, options),
+            look,
+            examples=1,
+            seed="0",
+            shrink_seconds=0.0,
+            start=draw.choices,
+        )
+        assert seen[0] == draw.sequence
+
+
+def test_hypothesis_shrinks_from_there() -> None:
+    draw = next(d for d in draws(device("h200"), RICH, seed=1) if len(d.sequence.launches) == 5)
+    smallest = search(
+        sequences("h200", RICH),
+        lambda sequence: sum(launch.blocks for launch in sequence.launches) >= 2,
+        examples=1,
+        seed="0",
+        shrink_seconds=10.0,
+        start=draw.choices,
+    )
+    assert smallest is not None
+    assert [launch.blocks for launch in smallest.launches] == [1, 1]
+
+
+def test_draws_repeat_differ_and_fit_the_device() -> None:
+    spec = device("h200")
+    first, again, other = (
+        [draw.sequence for draw in itertools.islice(draws(spec, RICH, seed), 300)]
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other
+    assert len(set(first)) > 290
+    for sequence in first:
+        spec.check(sequence)
+        assert 2 <= len(sequence.launches) <= 5
+    flat = [launch for sequence in first for launch in sequence.launches]
+    assert {launch.carveout for launch in flat} == {100, None, 0}
+    assert {launch.cluster for launch in flat} == {1, 2}
+
+
+# -- campaigns ------------------------------------------------------------------------------------
+
+
+def test_a_model_agrees_with_itself() -> None:
+    report = campaign(RIGHT, RIGHT)
+    assert (report.examples, report.disagreements, report.ended) == (200, 0, "examples")
+    assert report.launches == report.occupancy == report.exact > 400
+
+
+@pytest.mark.parametrize("oracle", [RIGHT, Busy()])
+def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk(oracle: object) -> None:
+    report = campaign(oracle)
+    (found,) = report.counterexamples
+    assert report.ended == "counterexamples"
+    assert found.shrunk
+    assert len(found.sequence.launches) <= 2
+    assert compare(found.prediction, predict(found.sequence, *WRONG)).exact
+
+
+def test_it_goes_on_where_it_was_behind_a_counterexample() -> None:
+    spec = device("h200-no-warp-skip")
+    drawn = [d.sequence for d in itertools.islice(draws(spec, SequenceOptions(), 5), 150)]
+    judge = Judge(Busy(), spec, None, None, "occupancy", False, False)
+    differ = [
+        not compare(p, predict(p.sequence, "h200")).occupancy for p in map(judge.predict, drawn)
+    ]
+    report = campaign(
+        "h200", spec, max_counterexamples=None, max_examples=150, seed=5, shrink_seconds=0.2,
+        limits="h200",
+    )  # fmt: skip
+    assert report.examples == 150
+    assert report.disagreements == sum(differ) > 1
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    first, again = campaign(), campaign()
+    assert first.counterexamples[0].sequence == again.counterexamples[0].sequence
+    assert first.examples == again.examples
+
+
+def test_a_hasty_look_counts_only_where_it_agrees() -> None:
+    oracle = Busy(hasty=WRONG)
+    report = campaign(oracle, RIGHT, max_examples=50)
+    assert (report.disagreements, report.counterexamples, report.unstable) == (0, (), ())
+    assert report.launches == report.occupancy
+    assert 0 < oracle.patient < 50
+
+
+def test_what_is_recorded_was_looked_at_with_patience(tmp_path: Path) -> None:
+    oracle = Busy(hasty=WRONG)
+    report = record(oracle, tmp_path / "r.jsonl", 50, predictor=RIGHT, progress=False, seed=1)
+    assert oracle.patient == 50
+    assert report.examples == len(load_traces(tmp_path / "r.jsonl")) == 50
+
+
+def test_an_unstable_sequence_is_counted_and_the_others_go_on() -> None:
+    oracle = Busy()
+    oracle.raises = {3: UnstableMeasurement("shaky"), 9: UnstableMeasurement("shaky")}
+    report = campaign(oracle, RIGHT, max_examples=30)
+    assert report.examples == 30
+    assert [unstable.reason for unstable in report.unstable] == ["shaky", "shaky"]
+
+
+def test_errors_of_the_oracle_come_through() -> None:
+    oracle = Busy()
+    oracle.raises = {7: OSError("gone")}
+    with pytest.raises(OSError, match="gone"):
+        campaign(oracle, RIGHT)
+
+
+def test_interrupt_gives_the_report_so_far() -> None:
+    oracle = Busy()
+    oracle.raises = {20: KeyboardInterrupt()}
+    report = campaign(oracle, RIGHT)
+    assert report.ended == "interrupted"
+    assert report.examples == 19
+
+
+def test_it_ends_in_time() -> None:
+    report = campaign(RIGHT, RIGHT, max_seconds=0.2, max_examples=10**6)
+    assert report.ended == "seconds"
+    assert 0 < report.examples < 10**6
+
+
+def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    native: list[int] = []
+
+    def none(*_: object) -> Iterator[object]:
+        native.append(1)
+        return iter(())
+
+    # By this path: the name tbsched.fuzz is a function, too.
+    monkeypatch.setattr(importlib.import_module("tbsched.fuzz.draws"), "draws", none)
+    campaign(Busy(), RIGHT, draw="auto")
+    assert native == [1]
+    campaign(Busy(), RIGHT, draw="hypothesis", max_examples=5)
+    campaign(RIGHT, RIGHT, draw="auto", max_examples=5)
+    campaign(Busy(), RIGHT, draw="auto", max_examples=5, target_fullness=True)
+    assert native == [1]
+
+
+def test_what_native_cannot_do_is_said() -> None:
+    trace = predict(Sequence([Launch(1, 32, 32)]), RIGHT)
+    with pytest.raises(ValueError, match="draw: 'native' does not go with a strategy"):
+        campaign(strategy=st.just(trace.sequence))
+    with pytest.raises(ValueError, match="draw: 'native' does not go with recorded traces"):
+        campaign(RecordedOracle([trace]))
+    with pytest.raises(ValueError, match="draw: 'native' does not go with target_fullness"):
+        campaign(target_fullness=True)
+    with pytest.raises(ValueError, match="draw: 'fast' is not one of auto, native, hypothesis"):
+        campaign(draw="fast")
+
+
+# -- on the fake driver ---------------------------------------------------------------------------
+
+
+def test_on_a_gpu_from_end_to_end(fake_gpu: tuple[Gpu, Fake]) -> None:
+    spec = few_sms(4, "h200")
+    report = fuzz(
+        fake_gpu[0], spec, "first_fit", seed=1, max_examples=100, progress=False, shrink_seconds=5
+    )
+    (found,) = report.counterexamples
+    assert found.shrunk
+    assert len(found.sequence.launches) == 1
+
+
+def test_interrupt_on_a_gpu(fake_gpu: tuple[Gpu, Fake]) -> None:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    report = fuzz(
+        fake_gpu[0], few_sms(4, "h200"), "round_robin", seed=1, max_examples=10**6,
+        max_counterexamples=0, progress=False,
+    )  # fmt: skip
+    assert report.ended == "interrupted"
+    assert report.examples > 0
+    assert fake_gpu[0].observe(Sequence([Launch(8, 1024, 32)]))[0].placed == 8
