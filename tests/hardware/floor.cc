@@ -19,7 +19,8 @@ namespace {
 using namespace tbsched::cuda;
 
 constexpr size_t kLine = 128;
-constexpr size_t kFlags = 128 * kLine;  // one per launch of a sequence
+constexpr size_t kMostLaunches = 128;  // of a sequence
+constexpr size_t kFlags = kMostLaunches * kLine;
 constexpr size_t kRecords = size_t{1} << 20;
 
 // Laid out as in campaign_speed.py.
@@ -37,8 +38,11 @@ class Floor {
   Floor()
       : context_(0),
         current_(context_),
-        memory_(context_.driver(), kFlags + kRecords * sizeof(BlockRecord)) {
-    for (int32_t i = 0; i < 128; ++i) {
+        memory_(context_.driver(), kFlags + kRecords * sizeof(BlockRecord)),
+        relays_(context_.driver()) {
+    relays_.reserve(kFlags / sizeof(uint32_t));
+    relays_.write(std::vector<uint32_t>(relays_.size()));
+    for (size_t i = 0; i < kMostLaunches; ++i) {
       streams_.push_back(std::make_unique<Stream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
     }
   }
@@ -56,15 +60,17 @@ class Floor {
   // `held`: blocks stay until released; else they leave at once.
   void run(const std::span<const FloorEvent> events, const bool held) {
     int32_t launches = 0;
+    ++run_;
     for (const FloorEvent& event : events) {
       if (event.kind == 0) {
         launch(event, held);
         launches = event.launch + 1;
       } else if (event.kind == 1) {
-        flag(event.launch).store(1, std::memory_order_release);
+        flag(event.launch).store(run_, std::memory_order_release);
       } else {
-        for (int32_t i = 0; i < launches; ++i) flag(i).store(1, std::memory_order_release);
+        for (int32_t i = 0; i < launches; ++i) flag(i).store(run_, std::memory_order_release);
         for (int32_t i = 0; i < launches; ++i) finish(streams_[static_cast<size_t>(i)]->handle());
+        ++run_;
       }
     }
   }
@@ -78,17 +84,17 @@ class Floor {
   }
 
   void launch(const FloorEvent& event, const bool held) {
-    flag(event.launch).store(0, std::memory_order_release);
-    auto* const records = reinterpret_cast<BlockRecord*>(memory_.bytes().data() + kFlags);
-    // How long a block stays stands in its record; all launches share these.
-    const uint32_t ticks = held ? 10'000 : 0;
-    if (records[0].ticks != ticks) {
-      for (size_t i = 0; i < kRecords; ++i) records[i].ticks = ticks;
-    }
     ProbeArguments arguments{
-        .records = memory_.on_device(records),
+        // All launches share these.
+        .records =
+            memory_.on_device(reinterpret_cast<BlockRecord*>(memory_.bytes().data() + kFlags)),
         .warp_slots = nullptr,
         .release = memory_.on_device(reinterpret_cast<uint32_t*>(flag_place(event.launch))),
+        .relay = relays_.at(static_cast<size_t>(event.launch) * kLine / sizeof(uint32_t)),
+        .ticks = nullptr,
+        .same_ticks = held ? 10'000U : 0U,
+        .run = run_,
+        .ask_mask = 1023,
         .waiting = kHeld,
     };
     if (!held) arguments.waiting.linger_ns = 0;
@@ -112,6 +118,8 @@ class Floor {
   const Context context_;
   const CurrentContext current_;
   MappedMemory memory_;
+  DeviceMemory<uint32_t> relays_;
+  uint32_t run_ = 0;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Module>> modules_;
   std::vector<CUfunction> functions_;

@@ -116,12 +116,13 @@ def test_times_must_be_positive_and_finite(gpu: Gpu, name: str) -> None:
 def test_interrupt_releases_everything_and_keeps_what_was_seen(gpu: Gpu) -> None:
     # The last of them is held for as long as the settling time.
     sequences = [*itertools.repeat(ONE, AHEAD + 2), tb.Sequence([FULL, FULL])]
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     seen: list[object] = []
 
     def look() -> None:
         for outcome in gpu.observe_many(sequences, settle=9.0):
             seen.append(outcome)
+            if len(seen) == AHEAD + 2:
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
