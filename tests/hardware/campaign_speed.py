@@ -231,17 +231,25 @@ def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float) -> str:
             what += f" ({report.disagreements} disagree, {len(report.unstable)} unstable)"
         return Speed(what, report.examples, report.launches, report.seconds)
 
-    sequences = [trace.sequence for trace in drawn(spec, max(200, int(200 * seconds)))]
+    rows: list[Speed] = []
+
+    def add(speed: Speed) -> Speed:
+        """Said at once: what was measured survives whatever comes after it."""
+        print(f"{speed.what}: {speed.sequences} in {speed.seconds:.1f} s", file=sys.stderr)
+        rows.append(speed)
+        return speed
+
+    sequences = [trace.sequence for trace in drawn(spec, max(200, int(100 * seconds)))]
     gpu_few = sequences[:200]
     launcher_alone(gpu, gpu_few)  # loads kernels
     count = launches_of(sequences)
-    held = Speed("floor: held", len(sequences), count, floor.run(sequences, held=True))
-    gone = Speed("floor: leave at once", len(sequences), count, floor.run(sequences, held=False))
-    rows = [gone, held]
-    rows.append(with_phases("launcher alone", lambda: launcher_alone(gpu, sequences)))
+    once = floor.run(sequences, held=False)
+    add(Speed("floor: leave at once", len(sequences), count, once))
+    held = add(Speed("floor: held", len(sequences), count, floor.run(sequences, held=True)))
+    add(with_phases("launcher alone", lambda: launcher_alone(gpu, sequences)))
     for draw, level in itertools.product(("native", "hypothesis"), ("occupancy", "exact")):
-        rows.append(with_phases(f"{draw}, {level}", lambda d=draw, v=level: fuzzed(d, v)))
-    rows.append(papers_way(gpu, sequences))
+        add(with_phases(f"{draw}, {level}", lambda d=draw, v=level: fuzzed(d, v)))
+    add(papers_way(gpu, sequences))
     headings = ("", "sequences", "launches", "sequences/s", "launches/s", "of floor: held")
     phase_headings = ("us per sequence", "whole", "runs", *PHASES)
     tables = (

@@ -1,7 +1,9 @@
 // The floor of a campaign's speed: the same launches with nothing recorded. Nobody waits for a
 // launch to be placed or for a release to be done, and nobody reads what blocks write.
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -94,7 +96,7 @@ class Floor {
         .ticks = nullptr,
         .same_ticks = held ? 10'000U : 0U,
         .run = run_,
-        .ask_mask = 1023,
+        .ask_mask = std::bit_ceil(static_cast<uint32_t>(std::min(event.blocks, 4096))) - 1,
         .waiting = kHeld,
     };
     if (!held) arguments.waiting.linger_ns = 0;

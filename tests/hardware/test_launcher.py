@@ -34,7 +34,7 @@ def fills(
     assert per_sm(gpu, trace[0].smid).tolist() == [resident] * gpu.info.sms
 
 
-@pytest.mark.parametrize("registers", [12, 16, 24, 32, 40, 64, 72, 96, 128, 168, 200, 255])
+@pytest.mark.parametrize("registers", [16, 24, 32, 40, 64, 72, 96, 128, 168, 200, 255])
 def test_patched_register_count_binds(gpu: Gpu, registers: int) -> None:
     launch = tb.Launch(1, 128, registers)
     assert gpu._gpu.kernel_size(launch) == (registers, 0)
