@@ -110,12 +110,12 @@ py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
 
 py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
                              const std::string& policy, const InitialState state,
-                             const int64_t launch_interval_ns) {
+                             std::vector<int64_t> issue_ns) {
   const PolicyRow& row = policy_named(policy);
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(spec, sequence, row, state, launch_interval_ns);
+    timeline = predict_timeline(spec, sequence, row, state, std::move(issue_ns));
   }
   return in_python(std::move(timeline));
 }
@@ -216,9 +216,12 @@ PYBIND11_MODULE(_core, module) {
                        const int32_t registers_per_sm, const int32_t register_unit,
                        const int32_t shared_memory_unit, const int32_t shared_memory_reserve,
                        std::vector<int32_t> shared_memory_configurations,
-                       const int32_t local_memory_initial, const Mechanisms& mechanisms,
-                       std::string launch_order, const int32_t hardware_queues,
-                       const int32_t resident_grids) {
+                       const int32_t local_memory_initial, const int32_t local_memory_unit,
+                       const Mechanisms& mechanisms, std::string launch_order,
+                       const int32_t hardware_queues, const int32_t resident_grids,
+                       const int64_t launch_latency_ns, const int64_t completion_latency_ns,
+                       const int64_t exit_latency_ns, const int64_t event_latency_ns,
+                       const int64_t legacy_latency_ns, const int64_t launch_switch_ns) {
              return DeviceSpec{
                  .name = std::move(name),
                  .topology = {std::move(tpc_of_sm), std::move(gpc_of_sm), std::move(sm_preference)},
@@ -232,18 +235,28 @@ PYBIND11_MODULE(_core, module) {
                  .shared_memory_reserve = shared_memory_reserve,
                  .shared_memory_configurations = std::move(shared_memory_configurations),
                  .local_memory_initial = local_memory_initial,
+                 .local_memory_unit = local_memory_unit,
                  .mechanisms = mechanisms,
                  .launch_order = std::move(launch_order),
                  .hardware_queues = hardware_queues,
-                 .resident_grids = resident_grids};
+                 .resident_grids = resident_grids,
+                 .launch_latency_ns = launch_latency_ns,
+                 .completion_latency_ns = completion_latency_ns,
+                 .exit_latency_ns = exit_latency_ns,
+                 .event_latency_ns = event_latency_ns,
+                 .legacy_latency_ns = legacy_latency_ns,
+                 .launch_switch_ns = launch_switch_ns};
            }),
            py::kw_only(), py::arg("name"), py::arg("tpc_of_sm"), py::arg("gpc_of_sm"),
            py::arg("sm_preference"), py::arg("processing_blocks"), py::arg("blocks_per_sm"),
            py::arg("cluster_blocks_per_sm"), py::arg("warps_per_sm"), py::arg("registers_per_sm"),
            py::arg("register_unit"), py::arg("shared_memory_unit"),
            py::arg("shared_memory_reserve"), py::arg("shared_memory_configurations"),
-           py::arg("local_memory_initial"), py::arg("mechanisms"), py::arg("launch_order"),
-           py::arg("hardware_queues"), py::arg("resident_grids"));
+           py::arg("local_memory_initial"), py::arg("local_memory_unit"), py::arg("mechanisms"),
+           py::arg("launch_order"), py::arg("hardware_queues"), py::arg("resident_grids"),
+           py::arg("launch_latency_ns"), py::arg("completion_latency_ns"),
+           py::arg("exit_latency_ns"), py::arg("event_latency_ns"), py::arg("legacy_latency_ns"),
+           py::arg("launch_switch_ns"));
 
   py::class_<InitialState>(module, "InitialState")
       .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
@@ -309,7 +322,7 @@ PYBIND11_MODULE(_core, module) {
              "A list of (blocks, limiter) per launch; both are per SM.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("spec"), py::arg("sequence"),
-      py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
+      py::arg("policy"), py::arg("state"), py::arg("issue_ns"),
       "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; and the hardware queue of each launch.");
   module.def(

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine/engine.h"
 #include "engine/timed_engine.h"
@@ -102,8 +103,19 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
 }
 
 Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-                          const InitialState state, const int64_t launch_interval_ns) {
-  return TimedEngine(spec, policy, state, launch_interval_ns).run(sequence);
+                          const InitialState state, std::vector<int64_t> issue_ns) {
+  return TimedEngine(spec, policy, state, std::move(issue_ns)).run(sequence);
+}
+
+std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch_interval_ns) {
+  std::vector<int64_t> issue_ns;
+  int64_t next = 0;
+  for (const Event& event : sequence) {
+    if (!std::holds_alternative<Launch>(event)) continue;
+    issue_ns.push_back(next);
+    next = next > kLatestNs - launch_interval_ns ? kNever : next + launch_interval_ns;
+  }
+  return issue_ns;
 }
 
 std::vector<Prediction> predict_many(const DeviceSpec& spec,
@@ -119,7 +131,8 @@ std::vector<Prediction> predict_many(const DeviceSpec& spec,
       const Sequence& sequence = *sequences[k];
       try {
         if (timed(sequence)) {
-          predictions[k] = predict_timeline(spec, sequence, policy, state, launch_interval_ns);
+          predictions[k] = predict_timeline(spec, sequence, policy, state,
+                                            at_intervals(sequence, launch_interval_ns));
         } else {
           predictions[k] = predict(spec, sequence, policy, state, warp_slots);
         }

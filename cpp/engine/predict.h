@@ -20,9 +20,11 @@ std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequenc
                                  const PolicyRow& policy, InitialState state,
                                  bool warp_slots = false);
 
-// Of a sequence whose launches have durations. The host issues a launch every `launch_interval_ns`.
+// Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
 Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-                          InitialState state, int64_t launch_interval_ns);
+                          InitialState state, std::vector<int64_t> issue_ns);
+// Of a host that issues a launch every `launch_interval_ns`; past kLatestNs it is kNever.
+std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 

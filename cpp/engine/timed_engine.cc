@@ -1,7 +1,6 @@
 #include "engine/timed_engine.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,33 +9,26 @@
 namespace tbsched {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 }  // namespace
 
 TimedEngine::TimedEngine(const DeviceSpec& spec, const PolicyRow& policy, const InitialState state,
-                         const int64_t launch_interval_ns)
+                         std::vector<int64_t> issue_ns)
     : scheduler_(spec, policy, state),
-      streams_(spec.hardware_queues, launch_order_named(spec.launch_order)),
+      streams_(spec),
       grids_left_(spec.resident_grids),
-      launch_interval_ns_(launch_interval_ns) {}
+      exit_latency_ns_(spec.exit_latency_ns),
+      launch_switch_ns_(spec.launch_switch_ns),
+      issue_ns_(std::move(issue_ns)) {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
-  while (true) {
-    const int64_t now = next_instant(sequence);
-    if (now == kNever) break;
+  for (int64_t now = 0; (now = next_instant(sequence, now)) != kNever;) {
     leave(now);
     issue(sequence, now);
     admit(now);
-    scheduler_.place({
-        .gate = [](int32_t) { return Refusal::none; },
-        .placed = [&](const BlockScheduler::Placed& blocks) { placed(blocks, now); },
-        .refused = [&](const int32_t launch, const Refusal cause,
-                       const int32_t behind) { waits(launch, cause, behind, now); },
-    });
+    place(now);
   }
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -59,23 +51,31 @@ void TimedEngine::add(const Sequence& sequence) {
       refuse("release: launches with durations end by themselves");
     }
   }
-  if (launch_interval_ns_ > kNever / std::max<int64_t>(1, std::ssize(kernels_))) {
-    refuse("launch_interval: " + std::to_string(launch_interval_ns_) + " ns for each of " +
-           std::to_string(kernels_.size()) + " launches is beyond the range of time");
+  const bool in_range =
+      issue_ns_.empty() || (issue_ns_.front() >= 0 && issue_ns_.back() <= kLatestNs);
+  if (issue_ns_.size() != kernels_.size() || !in_range || !std::ranges::is_sorted(issue_ns_)) {
+    refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
+           std::to_string(kLatestNs) + " ns");
   }
   timeline_.blocks.resize(rows);
   timeline_.hardware_queue.resize(kernels_.size());
 }
 
-int64_t TimedEngine::next_instant(const Sequence& sequence) const {
-  const int64_t leaving = resident_.empty() ? kNever : resident_.top().end_ns;
-  return next_event_ < sequence.size() ? std::min(leaving, due_ns()) : leaving;
+int64_t TimedEngine::next_instant(const Sequence& sequence, const int64_t now) const {
+  const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
+  const int64_t due = next_event_ < sequence.size() ? due_ns() : kNever;
+  const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
+  return std::min({leaving, due, switching, streams_.next_change(now)});
 }
 
-int64_t TimedEngine::due_ns() const { return launches_issued_ * launch_interval_ns_; }
+// Events behind the last launch are due with it.
+int64_t TimedEngine::due_ns() const {
+  if (launches_issued_ < issue_ns_.size()) return issue_ns_[launches_issued_];
+  return issue_ns_.empty() ? 0 : issue_ns_.back();
+}
 
 void TimedEngine::leave(const int64_t now) {
-  while (!resident_.empty() && resident_.top().end_ns == now) {
+  while (!resident_.empty() && resident_.top().leaves_ns == now) {
     const Resident blocks = resident_.top();
     resident_.pop();
     for (int32_t held = blocks.first_held; held >= 0;) {
@@ -93,7 +93,7 @@ void TimedEngine::leave(const int64_t now) {
 }
 
 void TimedEngine::issue(const Sequence& sequence, const int64_t now) {
-  // What follows a launch is due an interval after it, but events are due with the launch.
+  // The next launch is due later, but the events before it with the launch before them.
   while (next_event_ < sequence.size()) {
     const bool is_launch = std::holds_alternative<Launch>(sequence[next_event_]);
     if (is_launch && due_ns() > now) break;
@@ -111,6 +111,29 @@ void TimedEngine::admit(const int64_t now) {
   }
 }
 
+void TimedEngine::place(const int64_t now) {
+  wants_to_switch_ = false;
+  scheduler_.place({
+      .gate =
+          [&](const int32_t launch) {
+            if (launch == current_ || now >= next_switch_ns_) return Refusal::none;
+            wants_to_switch_ = true;
+            return Refusal::turn;
+          },
+      .placed =
+          [&](const BlockScheduler::Placed& blocks) {
+            if (std::exchange(current_, blocks.launch) != blocks.launch) {
+              next_switch_ns_ = now + launch_switch_ns_;
+            }
+            placed(blocks, now);
+          },
+      .refused =
+          [&](const int32_t launch, const Refusal cause, const int32_t behind) {
+            waits(launch, cause, cause == Refusal::turn ? current_ : behind, now);
+          },
+  });
+}
+
 void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now) {
   const Kernel& kernel = kernels_[placed.launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
@@ -121,7 +144,8 @@ void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now
     const int32_t block = placed.first_block + k;
     if (!together) {
       end = end_ns(placed.launch, block, now);
-      resident_.push({end, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
+      resident_.push(
+          {end + exit_latency_ns_, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
     }
     timeline_.blocks[kernel.first_row + block] = {.launch = placed.launch,
                                                   .block = block,
@@ -131,7 +155,7 @@ void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now
   }
   if (together) {
     for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
-    resident_.push({end, serial_++, placed.launch, blocks, held});
+    resident_.push({end + exit_latency_ns_, serial_++, placed.launch, blocks, held});
   }
   if (scheduler_.placed_whole(placed.launch)) waits(placed.launch, Refusal::none, -1, now);
 }
@@ -139,7 +163,7 @@ void TimedEngine::placed(const BlockScheduler::Placed& placed, const int64_t now
 int64_t TimedEngine::end_ns(const int32_t launch, const size_t block, const int64_t now) const {
   const std::vector<int64_t>& durations = kernels_[launch].launch->duration_ns;
   const int64_t duration = durations[durations.size() == 1 ? 0 : block];
-  if (duration < 0 || duration >= kNever - now) {
+  if (duration < 0 || duration > kLatestNs || now > kLatestNs) {
     refuse("launch " + std::to_string(launch) + ": duration: " + std::to_string(duration) +
            " ns from " + std::to_string(now) + " ns on is beyond the range of time");
   }

@@ -4,8 +4,9 @@
 // At each instant, in this order:
 //   1. Blocks that end then leave, in the order in which they were placed.
 //   2. The host issues what is due.
-//   3. Hardware queues pass events on, and launches while there is room for another grid.
-//   4. Blocks of the launches that wait for room are placed, in the device's order of launches.
+//   3. Hardware queues pass launches on while there is room for another grid.
+//   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
+//      takes a while until the scheduler turns from one launch to another.
 // Blocks that run for no time at all then leave, at the same instant, and all begins anew.
 #pragma once
 
@@ -24,12 +25,13 @@ namespace tbsched {
 
 class TimedEngine {
  public:
-  // The host issues a launch every `launch_interval_ns`, the first at once; events take no time.
+  // `issue_ns`: when the host issues each launch, in ascending order; what is between two launches
+  // is issued together with the first.
   TimedEngine(const DeviceSpec& spec, const PolicyRow& policy, InitialState state,
-              int64_t launch_interval_ns);
+              std::vector<int64_t> issue_ns);
 
-  // Throws std::invalid_argument for a launch that can never fit or has no duration, for a release,
-  // and where time overflows.
+  // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
+  // issue, for a release, and where time overflows.
   Timeline run(const Sequence& sequence) &&;
 
  private:
@@ -41,17 +43,17 @@ class TimedEngine {
     int32_t behind = -1;
     int64_t since_ns = 0;
   };
-  // Blocks that end together: all that were placed at once, or one.
+  // Blocks that leave together: all that were placed at once, or one.
   struct Resident {
-    int64_t end_ns;
+    int64_t leaves_ns;
     int64_t serial;  // in the order of placing
     int32_t launch;
     int32_t blocks;
     int32_t first_held;
 
-    // The first to end is at the top of a heap.
+    // The first to leave is at the top of a heap.
     bool operator<(const Resident& other) const {
-      return end_ns != other.end_ns ? end_ns > other.end_ns : serial > other.serial;
+      return leaves_ns != other.leaves_ns ? leaves_ns > other.leaves_ns : serial > other.serial;
     }
   };
 
@@ -62,11 +64,12 @@ class TimedEngine {
   };
 
   void add(const Sequence& sequence);
-  int64_t next_instant(const Sequence& sequence) const;
+  int64_t next_instant(const Sequence& sequence, int64_t now) const;
   int64_t due_ns() const;
   void leave(int64_t now);
   void issue(const Sequence& sequence, int64_t now);
   void admit(int64_t now);
+  void place(int64_t now);
   void placed(const BlockScheduler::Placed& placed, int64_t now);
   int64_t end_ns(int32_t launch, size_t block, int64_t now) const;
   int32_t hold(const Footprint& footprint, int32_t next);
@@ -75,9 +78,14 @@ class TimedEngine {
   BlockScheduler scheduler_;
   Streams streams_;
   int32_t grids_left_;
-  int64_t launch_interval_ns_;
+  int64_t exit_latency_ns_;
+  int64_t launch_switch_ns_;
+  std::vector<int64_t> issue_ns_;
   size_t next_event_ = 0;
-  int64_t launches_issued_ = 0;
+  size_t launches_issued_ = 0;
+  int32_t current_ = -1;        // the launch that the scheduler hands out blocks of
+  int64_t next_switch_ns_ = 0;  // when it may turn to another
+  bool wants_to_switch_ = false;
   int64_t serial_ = 0;
   std::vector<Kernel> kernels_;
   std::priority_queue<Resident> resident_;

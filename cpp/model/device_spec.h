@@ -50,12 +50,19 @@ struct DeviceSpec {
   int32_t shared_memory_per_block = 0;                // bytes, the most that a block may ask for
   std::vector<int32_t> shared_memory_configurations;  // bytes per SM, ascending
   int32_t local_memory_initial = 1024;  // bytes per thread that the device is set up for at first
+  int32_t local_memory_unit = 16;       // bytes per thread
   int32_t max_cluster = 1;
   Mechanisms mechanisms;
   std::string policy;
   std::string launch_order = "leftover";  // a row of policy/launch_order
   int32_t hardware_queues = 8;
   int32_t resident_grids = 128;
+  int64_t launch_latency_ns = 0;      // from the launch call until the launch has reached the GPU
+  int64_t completion_latency_ns = 0;  // from a launch's last exit until its successor may start
+  int64_t exit_latency_ns = 0;        // from a block's end until its room is there for another
+  int64_t event_latency_ns = 0;       // on top of it, for what waits for an event
+  int64_t legacy_latency_ns = 0;      // on top of it, to and from the legacy stream
+  int64_t launch_switch_ns = 0;  // from a launch's first block until another launch is considered
 };
 
 // What an idle device may still remember: where block numbering starts.

@@ -22,12 +22,13 @@ enum class Refusal : uint8_t {
   event,
   legacy_stream,
   grids,
+  turn,  // the thread block scheduler is still with another launch
 };
 
-inline constexpr std::array<std::string_view, 14> kRefusalNames = {
+inline constexpr std::array<std::string_view, 15> kRefusalNames = {
     "none",           "slots",        "warps",         "registers", "shared_memory",
     "configuration",  "local_memory", "queue",         "stream",    "priority",
-    "hardware_queue", "event",        "legacy_stream", "grids",
+    "hardware_queue", "event",        "legacy_stream", "grids",     "turn",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "model/refusal.h"
 
 namespace tbsched {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kLatestNs = kNever / 4;  // of what a user gives: no sum of it overflows
 
 struct BlockTime {
   int32_t launch;
@@ -17,7 +21,7 @@ struct BlockTime {
   int64_t end_ns;
 };
 
-// From its issue until its last block is placed, a launch waits.
+// From when it reaches the GPU until its last block is placed, a launch waits.
 struct Wait {
   int32_t launch;
   int32_t behind;  // the launch that it waits for, or -1

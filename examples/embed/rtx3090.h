@@ -40,6 +40,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .shared_memory_per_block = 101376,
       .shared_memory_configurations = {8192, 16384, 32768, 65536, 102400},
       .local_memory_initial = 1024,
+      .local_memory_unit = 16,
       .max_cluster = 1,
       .mechanisms = {
           .strict_round_robin = true,
@@ -58,5 +59,11 @@ inline tbsched::DeviceSpec rtx3090() {
       .launch_order = "leftover",
       .hardware_queues = 8,
       .resident_grids = 128,
+      .launch_latency_ns = 0,
+      .completion_latency_ns = 0,
+      .exit_latency_ns = 0,
+      .event_latency_ns = 0,
+      .legacy_latency_ns = 0,
+      .launch_switch_ns = 0,
   };
 }

@@ -29,10 +29,17 @@ class DeviceSpec:
         shared_memory_reserve: int,
         shared_memory_configurations: _Sequence[int],
         local_memory_initial: int,
+        local_memory_unit: int,
         mechanisms: Mechanisms,
         launch_order: str,
         hardware_queues: int,
         resident_grids: int,
+        launch_latency_ns: int,
+        completion_latency_ns: int,
+        exit_latency_ns: int,
+        event_latency_ns: int,
+        legacy_latency_ns: int,
+        launch_switch_ns: int,
     ) -> None: ...
 
 class InitialState:
@@ -101,5 +108,5 @@ def predict_many(
     threads: int,
 ) -> list[Any]: ...
 def predict_timeline(
-    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, launch_interval_ns: int
+    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, issue_ns: _Sequence[int]
 ) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...

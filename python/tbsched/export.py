@@ -60,12 +60,19 @@ def cpp_header(spec: DeviceSpec) -> str:
         "shared_memory_per_block": str(spec.shared_memory_per_block),
         "shared_memory_configurations": _numbers(spec.shared_memory_configurations, 10),
         "local_memory_initial": str(spec.local_memory_initial),
+        "local_memory_unit": str(spec.local_memory_unit),
         "max_cluster": str(spec.max_cluster),
         "mechanisms": _braces(mechanisms, 10),
         "policy": _string(spec.policy),
         "launch_order": _string(spec.launch_order),
         "hardware_queues": str(spec.hardware_queues),
         "resident_grids": str(spec.resident_grids),
+        "launch_latency_ns": str(spec.launch_latency_ns),
+        "completion_latency_ns": str(spec.completion_latency_ns),
+        "exit_latency_ns": str(spec.exit_latency_ns),
+        "event_latency_ns": str(spec.event_latency_ns),
+        "legacy_latency_ns": str(spec.legacy_latency_ns),
+        "launch_switch_ns": str(spec.launch_switch_ns),
     }
     title = spec.title.encode("ascii", "replace").decode()
     return (

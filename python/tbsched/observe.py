@@ -204,8 +204,8 @@ def observe(
     Returns:
         A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end. Of a timed
         sequence they count from the first start on, ``timeline`` and ``makespan`` are those of a
-        prediction, and ``extra["issued_ns"]`` is when the host made each launch call, from the
-        first one on.
+        prediction, and ``issue_times`` is when the host made each launch call, from the first one
+        on.
 
     Raises:
         ValueError: something this GPU refuses or could never run; nothing has been launched.

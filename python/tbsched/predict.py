@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
-from tbsched.checks import integer, seconds
+from tbsched.checks import MAX_SECONDS, integer, seconds
 from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Release, Sequence, Stream
 from tbsched.spec import DeviceSpec, InitialState, device
 from tbsched.trace import (
@@ -54,6 +55,7 @@ def predict(
     initial_state: InitialState | None = None,
     *,
     launch_interval: float = 0.0,
+    issue_times: Iterable[float] | None = None,
     warp_slots: bool = False,
 ) -> Trace:
     """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
@@ -65,6 +67,8 @@ def predict(
         initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
         launch_interval: of a timed sequence, seconds from one launch of the host to the next;
             recording events and waiting for them takes it no time.
+        issue_times: instead, when the host issues each launch, in seconds and ascending:
+            ``Trace.issue_times`` of a recording.
         warp_slots: also predicts ``%warpid`` of each warp: its processing block + their number x
             the lowest free slot of that (traces h200/slots). Where the turns of an SM stand at
             first is latent: they are taken to start at processing block 0 of every SM, so that
@@ -80,17 +84,19 @@ def predict(
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
-            of single blocks, an unknown device, policy or state, a launch_interval without
-            durations, warp_slots with durations or of a device whose warps do not go in strict
-            turn; names the field, the value and the limit. A launch that could never be
+            of single blocks, an unknown device, policy or state, a launch_interval or
+            issue_times without durations, both of them, issue_times that are not one per launch
+            and ascending, warp_slots with durations or of a device whose warps do not go in
+            strict turn; names the field, the value and the limit. A launch that could never be
             placed is refused so before anything runs, which is the only way not to finish: what
             waits, waits for work issued before it.
     """
     run = _Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
     rows: Any
+    issue_ns = run.issue_ns(seq, issue_times)
     if seq.timed:
-        rows = _core.predict_timeline(run.spec, events, run.policy, run.state, run.interval_ns)
+        rows = _core.predict_timeline(run.spec, events, run.policy, run.state, issue_ns)
     else:
         rows = _core.predict(run.spec, events, run.policy, run.state, warp_slots)
     return run.trace(seq, events, rows)
@@ -202,7 +208,33 @@ class _Run:
             self._check_slots(seq)
         if self._interval and not seq.timed:
             raise ValueError(f"launch_interval: {self._interval} needs launches with durations")
+        if self._interval * len(seq.launches) > MAX_SECONDS:
+            raise ValueError(
+                f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
+                "beyond the range of time, 1e9 seconds"
+            )
         return _core_sequence(seq)
+
+    def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
+        """When each launch of a timed sequence is issued."""
+        if issue_times is None:
+            return [number * self.interval_ns for number in range(len(seq.launches))]
+        if self._interval:
+            raise ValueError("issue_times: they are instead of launch_interval, which is given too")
+        if not seq.timed:
+            raise ValueError(f"issue_times: {issue_times} needs launches with durations")
+        try:
+            given = list(issue_times)
+        except TypeError:
+            raise TypeError(
+                f"issue_times: a time per launch is needed, got {issue_times!r}"
+            ) from None
+        times = [seconds("predict", "issue_times", time) for time in given]
+        if len(times) != len(seq.launches) or any(a > b for a, b in itertools.pairwise(times)):
+            raise ValueError(
+                f"issue_times: {len(seq.launches)} ascending times are needed, got {times}"
+            )
+        return [round(time * 1e9) for time in times]
 
     def _check_slots(self, seq: Sequence) -> None:
         warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
@@ -316,10 +348,17 @@ def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
         shared_memory_reserve=spec.shared_memory_reserve,
         shared_memory_configurations=list(spec.shared_memory_configurations),
         local_memory_initial=spec.local_memory_initial,
+        local_memory_unit=spec.local_memory_unit,
         mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
         launch_order=spec.launch_order,
         hardware_queues=spec.hardware_queues,
         resident_grids=spec.resident_grids,
+        launch_latency_ns=spec.launch_latency_ns,
+        completion_latency_ns=spec.completion_latency_ns,
+        exit_latency_ns=spec.exit_latency_ns,
+        event_latency_ns=spec.event_latency_ns,
+        legacy_latency_ns=spec.legacy_latency_ns,
+        launch_switch_ns=spec.launch_switch_ns,
     )
 
 

@@ -36,6 +36,7 @@ LIMITER_WORDS = {
     "priority": "a more urgent launch that waits holds it up",
     "hardware_queue": "other streams' work is ahead of it in its hardware queue",
     "event": "the event that it waits for has not happened",
+    "turn": "the thread block scheduler is still with another launch",
     "legacy_stream": "work of the legacy stream and other work wait for each other",
     "grids": "the GPU takes no more grids at once",
 }

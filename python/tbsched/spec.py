@@ -94,11 +94,19 @@ class DeviceSpec:
         shared_memory_per_block: the most that a block may ask for.
         shared_memory_configurations: sizes that an SM can be configured to, ascending.
         local_memory_initial: bytes per thread that an untouched GPU is set up for.
+        local_memory_unit: it grows in steps of so many.
         mechanisms: which mechanisms act.
         policy: the row of the policy table that predicts this device.
         launch_order: which waiting launch is considered first, a row of :func:`launch_orders`.
         hardware_queues: the queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
         resident_grids: launches that can run or wait for room at once.
+        launch_latency_ns: from the launch call until the launch has reached the GPU.
+        completion_latency_ns: from the exit of a launch's last block until what waits for the
+            launch may start.
+        exit_latency_ns: from the end of a block until its room is there for another.
+        event_latency_ns, legacy_latency_ns: on top of completion_latency_ns for what waits for an
+            event; to and from the legacy stream.
+        launch_switch_ns: from the first block of a launch until another launch is considered.
         first_gpcs, first_singletons: the latent states of an idle GPU are their product.
         provenance: the source of each value, by its key in the TOML file.
     """
@@ -124,11 +132,18 @@ class DeviceSpec:
     shared_memory_per_block: int
     shared_memory_configurations: tuple[int, ...]
     local_memory_initial: int
+    local_memory_unit: int
     mechanisms: Mechanisms
     policy: str
     launch_order: str
     hardware_queues: int
     resident_grids: int
+    launch_latency_ns: int
+    completion_latency_ns: int
+    exit_latency_ns: int
+    event_latency_ns: int
+    legacy_latency_ns: int
+    launch_switch_ns: int
     first_gpcs: tuple[int, ...]
     first_singletons: tuple[int, ...]
     provenance: Mapping[str, Provenance] = field(
@@ -350,6 +365,7 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "allocation.shared_memory_per_block": _whole,
     "allocation.shared_memory_configurations": _whole_list,
     "allocation.local_memory_initial": _whole,
+    "allocation.local_memory_unit": _whole,
     "mechanisms.strict_round_robin": _flag,
     "mechanisms.warp_skip": _flag,
     "mechanisms.registers": _text,
@@ -365,6 +381,12 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     "scheduler.launch_order": _text,
     "scheduler.hardware_queues": _whole,
     "scheduler.resident_grids": _whole,
+    "scheduler.launch_latency_ns": _whole,
+    "scheduler.completion_latency_ns": _whole,
+    "scheduler.exit_latency_ns": _whole,
+    "scheduler.event_latency_ns": _whole,
+    "scheduler.legacy_latency_ns": _whole,
+    "scheduler.launch_switch_ns": _whole,
     "scheduler.first_gpcs": _whole_list,
     "scheduler.first_singletons": _whole_list,
 }
@@ -461,8 +483,15 @@ _RANGES: dict[str, tuple[int, int]] = {
     "shared_memory_reserve": (0, 65536),
     "shared_memory_per_block": (0, 2**24),
     "local_memory_initial": (0, 2**24),
+    "local_memory_unit": (1, 65536),
     "hardware_queues": (1, 1024),
     "resident_grids": (1, 2**20),
+    "launch_latency_ns": (0, 10**9),
+    "completion_latency_ns": (0, 10**9),
+    "exit_latency_ns": (0, 10**9),
+    "event_latency_ns": (0, 10**9),
+    "legacy_latency_ns": (0, 10**9),
+    "launch_switch_ns": (0, 10**9),
 }
 
 

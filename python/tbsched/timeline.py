@@ -30,6 +30,7 @@ _CAUSE_WORDS = {
         "more queues, CUDA_DEVICE_MAX_CONNECTIONS, or fewer streams would separate them)"
     ),
     "grids": "for a resident grid to end (the GPU takes no more grids at once)",
+    "turn": "for the thread block scheduler to turn to it from {who}",
     "queue": (
         "held up behind {who}, which waits for room itself (issued before it, or with a more "
         "urgent priority, it would have come first)"

@@ -49,7 +49,8 @@ class Placement:
         limiter: what refused the blocks that are -1 (``slots``, ``warps``, ``registers``,
             ``shared_memory``, ``configuration``, ``local_memory``, ``queue``, ``stream``); None
             where nothing did or nobody knows. Of a timed sequence what the launch first waited
-            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``.
+            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``,
+            ``turn``.
         start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
             on; None for a prediction of blocks that are held until released.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
@@ -102,8 +103,8 @@ class Trace:
             computes each launch's :class:`Capacity`.
         waits: for a prediction of a timed sequence, what its launches waited for: a structured
             array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
-            from its issue until its last block is placed. ``cause`` is one of the words of
-            :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
+            from when it reaches the GPU until its last block is placed. ``cause`` is one of the
+            words of :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
     """
@@ -163,6 +164,16 @@ class Trace:
         from tbsched.timeline import timeline_of
 
         return timeline_of(self)
+
+    @property
+    def issue_times(self) -> tuple[float, ...] | None:
+        """When the host made each launch call, in seconds from the first; ascending.
+
+        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them, as of a
+        prediction.
+        """
+        issued_ns = self.extra.get("issued_ns")
+        return None if issued_ns is None else tuple(time / 1e9 for time in issued_ns)
 
     @property
     def makespan(self) -> float:

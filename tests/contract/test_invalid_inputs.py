@@ -191,12 +191,24 @@ def bad_spec(rng: random.Random, _: Path) -> Attempt:
         mechanisms = dataclasses.replace(H200.mechanisms, **changes)
         return lambda: predict(GOOD, dataclasses.replace(H200, mechanisms=mechanisms)), field
     numbers = isinstance(getattr(H200, field), int)
-    value = bad_number(rng, 0, 2**24) if numbers else wrong_type(rng, str)
+    value = bad_number(rng, 0, 10**9) if numbers else wrong_type(rng, str)
     return lambda: predict(GOOD, dataclasses.replace(H200, **{field: value})), field
 
 
 def bad_predict(rng: random.Random, _: Path) -> Attempt:
-    kind = rng.randrange(6)
+    kind = rng.randrange(7)
+    if kind == 6:
+        one = Sequence([Launch(1, 32, 16, duration=1e-3)])
+        bad = [
+            wrong_type(rng, None, list, set, bytes),  # those iterate over numbers
+            [wrong_type(rng, float)],
+            [],
+            [0.0, 1.0],
+            [-1.0],
+            [2**70],
+        ]
+        times = rng.choice(bad)
+        return lambda: predict(one, "h200", issue_times=times), "issue_times"
     if kind == 5:
         value = rng.choice([wrong_type(rng, float), -1, 1e10, float("nan"), 2**70, 1.0])
         return lambda: predict(GOOD, "h200", launch_interval=value), "launch_interval"

@@ -11,30 +11,58 @@ from dataclasses import dataclass, field
 from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Sequence, WaitEvent
 
 
-@dataclass
+@dataclass(eq=False)
 class Work:
     """One event of the sequence, on its way."""
 
     item: Launch | RecordEvent | WaitEvent
+    stream: object
     issue: int
     must_be_done: list[Work] = field(default_factory=list)
-    queue: int = 0
+    record: Work | None = None  # of a wait, what it waits for
     rank: tuple[int, int] = (0, 0)
-    passed: bool = False  # left its hardware queue
+    issued: bool = False
+    queue: int = -1  # of a launch that is issued
+    taken: int = -1  # the place of a launch among those that the GPU has taken from a queue
     done: bool = False
-    admitted: int = -1
+    done_at: int = 0
+    freed_at: int = (
+        0  # of the legacy stream: when all work before it was done, if that took a while
+    )
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Toy:
-    """A GPU of one SM."""
+    """A GPU of one SM; latencies are nanoseconds."""
 
     slots: int
     queues: int
     grids: int
     by_priority: bool
+    launch_latency: int = 0
+    completion_latency: int = 0
+    exit_latency: int = 0
+    event_latency: int = 0
+    legacy_latency: int = 0
+    launch_switch: int = 0
+
+    def gone(self, work: Work, now: int) -> bool:
+        """Whether the room of all blocks of a launch is free again."""
+        return (
+            isinstance(work.item, Launch)
+            and len(work.ends) == work.item.blocks
+            and max(work.ends) + self.exit_latency <= now
+        )
+
+
+@dataclass
+class Scheduler:
+    """Turns from one launch to another no sooner than a while after the last turn."""
+
+    current: Work | None = None
+    next_turn: int = 0
 
 
 def nanoseconds(launch: Launch) -> list[int]:
@@ -43,29 +71,28 @@ def nanoseconds(launch: Launch) -> list[int]:
     return [round(seconds * 1e9) for seconds in durations.tolist()]
 
 
-def arranged(sequence: Sequence, toy: Toy, interval: int) -> list[Work]:
+def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
     """All work, with what each has to wait for."""
     works: list[Work] = []
     by_stream: dict[object, Work] = {}
-    queue_of: dict[object, int] = {}
     records: dict[int, Work] = {}
     launches = 0
     for position, item in enumerate(sequence):
         assert isinstance(item, Launch | RecordEvent | WaitEvent)
         stream: object = item.stream if item.stream is not None else ("own", position)
-        # An event is issued together with the launch before it.
+        # An event is issued together with the launch before it, or with the first.
         is_launch = isinstance(item, Launch)
-        work = Work(item, interval * (launches if is_launch else max(0, launches - 1)))
+        with_launch = launches if is_launch else max(0, launches - 1)
+        work = Work(item, stream, issue_ns[with_launch] if issue_ns else 0)
         launches += is_launch
-        work.queue = queue_of.setdefault(stream, len(queue_of) % toy.queues)
         if stream in by_stream:
             work.must_be_done.append(by_stream[stream])
         if stream == LEGACY_STREAM:
             work.must_be_done += works
         else:
-            work.must_be_done += [w for w in works if w.item.stream == LEGACY_STREAM]
+            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM]
         if isinstance(item, WaitEvent) and item.event in records:
-            work.must_be_done.append(records[item.event])
+            work.record = records[item.event]
         if isinstance(item, RecordEvent):
             records[item.event] = work
         if isinstance(item, Launch):
@@ -75,50 +102,96 @@ def arranged(sequence: Sequence, toy: Toy, interval: int) -> list[Work]:
     return works
 
 
-def simulate(sequence: Sequence, toy: Toy, interval: int = 0) -> list[Work]:
-    """The launches of a sequence, with the start and end of each block in nanoseconds."""
-    works = arranged(sequence, toy, interval)
+def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
+    """The queue of a launch, after the launch calls before it."""
+    users = [[other for other in called if other.queue == queue] for queue in range(toy.queues)]
+    earlier = [other for other in called if other.stream == work.stream]
+    if earlier and users[earlier[-1].queue][-1].stream == work.stream:
+        return earlier[-1].queue
+    empty = [q for q in range(toy.queues) if all(other.taken >= 0 for other in users[q])]
+    last_use = [called.index(mine[-1]) if mine else -1 for mine in users]
+    return min(empty or range(toy.queues), key=lambda queue: (last_use[queue], queue))
+
+
+def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
+    """The launches of a sequence, with the queue of each, and start and end of its blocks in ns."""
+    works = arranged(sequence, toy, issue_ns)
     launches = [work for work in works if isinstance(work.item, Launch)]
     now = 0
-    while not all(work.done for work in works):
-        while step(works, launches, toy, now):
+    scheduler = Scheduler()
+    while True:
+        while step(works, launches, toy, scheduler, now):
             pass
-        future = [work.issue for work in works if work.issue > now]
-        future += [end for work in launches for end in work.ends if end > now]
-        if future:
-            now = min(future)
-    return launches
+        if all(work.done for work in works):
+            return launches
+        times = [work.issue for work in works] + [scheduler.next_turn]
+        times += [work.issue + toy.launch_latency for work in launches]
+        exits = [end + toy.exit_latency for work in launches for end in work.ends]
+        times += exits + [time + completion(work, toy) for time in exits for work in launches]
+        times += [work.done_at + toy.event_latency for work in works]
+        times += [work.freed_at + toy.legacy_latency for work in works]
+        now = min(time for time in times if time > now)
 
 
-def step(works: list[Work], launches: list[Work], toy: Toy, now: int) -> bool:
+def completion(work: Work, toy: Toy) -> int:
+    """From a launch's last exit until what waits for it may start."""
+    return toy.completion_latency + toy.legacy_latency * (work.stream == LEGACY_STREAM)
+
+
+def met(work: Work, toy: Toy, now: int) -> bool:
+    """Whether a work that is issued waits for nothing any more."""
+    if not all(other.done for other in work.must_be_done):
+        return False
+    if work.record is not None:
+        late = work.record.done_at > work.issue or not work.record.done
+        if not work.record.done or (late and work.record.done_at + toy.event_latency > now):
+            return False
+    if work.stream == LEGACY_STREAM and isinstance(work.item, Launch):
+        last = max((other.done_at for other in work.must_be_done), default=0)
+        work.freed_at = last if last > work.issue else 0
+        return work.freed_at == 0 or work.freed_at + toy.legacy_latency <= now
+    return True
+
+
+def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler, now: int) -> bool:
     """Applies the first rule that does something; False if none does."""
-    for work in launches:
-        assert isinstance(work.item, Launch)
-        if not work.done and len(work.ends) == work.item.blocks and max(work.ends) <= now:
+    for work in works:
+        event = work.issued and not isinstance(work.item, Launch) and met(work, toy, now)
+        if not work.done and (event or toy.gone(work, now - completion(work, toy))):
             work.done = True
+            work.done_at = now
             return True
-    ready = [
+    for work in works:
+        if not work.issued and work.issue <= now:
+            work.issued = True
+            if isinstance(work.item, Launch):
+                called = [other for other in launches if other.queue >= 0]
+                work.queue = chosen_queue(work, called, toy)
+            return True
+    heads = [
         work
         for queue in range(toy.queues)
-        for work in [w for w in works if w.queue == queue and not w.passed][:1]
-        if work.issue <= now and all(other.done for other in work.must_be_done)
+        for work in [w for w in launches if w.queue == queue and w.taken < 0][:1]
     ]
-    for work in ready:
-        if not isinstance(work.item, Launch):
-            work.passed = work.done = True
-            return True
-    resident = [work for work in launches if work.passed and not work.done]
+    ready = [
+        work for work in heads if work.issue + toy.launch_latency <= now and met(work, toy, now)
+    ]
+    resident = [work for work in launches if work.taken >= 0 and not toy.gone(work, now)]
     if ready and len(resident) < toy.grids:
         first = min(ready, key=lambda work: work.rank)
-        first.passed = True
-        first.admitted = 1 + max(work.admitted for work in launches)
+        first.taken = 1 + max(work.taken for work in launches)
         return True
     waiting = [w for w in resident if len(w.starts) < w.item.blocks]  # type: ignore[union-attr]
-    free = toy.slots - sum(end > now for work in launches for end in work.ends)
-    if waiting and free > 0:
+    may_turn = now >= scheduler.next_turn
+    waiting = [work for work in waiting if work is scheduler.current or may_turn]
+    there = [end for work in launches for end in work.ends if end + toy.exit_latency > now]
+    if waiting and len(there) < toy.slots:
         # All blocks are alike, so none fits where an earlier one does not.
-        first = min(waiting, key=lambda work: (work.rank[0], work.admitted))
+        first = min(waiting, key=lambda work: (work.rank[0], work.taken))
         assert isinstance(first.item, Launch)
+        if first is not scheduler.current:
+            scheduler.current = first
+            scheduler.next_turn = now + toy.launch_switch
         first.ends.append(now + nanoseconds(first.item)[len(first.starts)])
         first.starts.append(now)
         return True

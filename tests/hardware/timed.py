@@ -171,12 +171,10 @@ def scores(traces: list[tb.Trace], device: str, variants: bool) -> Iterator[str]
 
 
 def predicted(trace: tb.Trace, device: str, **changes: Any) -> tb.Trace:
-    """The model's word on a trace, with the queues and the launch interval of its recording."""
+    """The model's word on a trace, with the queues and the times of issue of its recording."""
     queues = int(trace.device.details["max_connections"])
     spec = replace(tb.device(device), **{"hardware_queues": queues, **changes})
-    issued = trace.extra["issued_ns"]
-    interval = issued[-1] / 1e9 / (len(issued) - 1) if len(issued) > 1 else 0.0
-    return tb.predict(trace.sequence, spec, launch_interval=interval)
+    return tb.predict(trace.sequence, spec, issue_times=trace.issue_times)
 
 
 def lateness_text(traces: list[tb.Trace]) -> str:

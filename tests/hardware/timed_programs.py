@@ -101,20 +101,20 @@ def directed(spec: DeviceSpec) -> dict[str, Sequence]:
     behind: list[Event] = [one("a", 0, 5.0), one("b", 0)]
     waits: list[Event] = [full("a", 0), RecordEvent(0, 0)]
     return {
-        "which streams share the queue of stream 0, whose second launch waits": Sequence(
+        "do streams avoid the queue of stream 0, whose second launch waits": Sequence(
             [*behind, *(one(f"s{k}", k) for k in others)]
         ),
         "the same, the other streams being more urgent": Sequence(
             [*behind, *(one(f"s{k}", k, priority=-1) for k in others)]
         ),
-        "the same, streams used in turn before": Sequence(
+        "the same with no queue empty: streams used in turn before, and unfinished": Sequence(
             [
                 *(one(f"t{k}", k, 0.2) for k in (0, *others)),
                 *behind,
                 *(one(f"s{k}", k) for k in others),
             ]
         ),
-        "which streams share the queue of stream 1, at whose head an event is waited for": Sequence(
+        "do streams avoid the queue of stream 1, which waits for an event": Sequence(
             [
                 one("a", 0, 5.0),
                 RecordEvent(0, 0),
@@ -123,7 +123,7 @@ def directed(spec: DeviceSpec) -> dict[str, Sequence]:
                 *(one(f"s{k}", k) for k in range(2, others[-1] + 1)),
             ]
         ),
-        "does an event record at the head hold up its queue": Sequence(
+        "does an event record hold up a queue": Sequence(
             [
                 one("a", 0, 5.0),
                 RecordEvent(0, 0),

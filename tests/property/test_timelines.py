@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -62,33 +63,88 @@ def big_launches(draw: st.DrawFn) -> Launch:
     )
 
 
-def issue_ns(sequence: Sequence, interval: float) -> list[int]:
-    return [round(interval * 1e9) * number for number in range(len(sequence.launches))]
+@st.composite
+def issued(
+    draw: st.DrawFn, some: st.SearchStrategy[Sequence], gaps: st.SearchStrategy[int]
+) -> tuple[Sequence, list[int]]:
+    """A program, and when the host issues each launch in nanoseconds."""
+    program = draw(some)
+    count = len(program.launches)
+    drawn = draw(st.lists(gaps, min_size=count, max_size=count))
+    return program, list(itertools.accumulate(drawn))
+
+
+def in_seconds(times_ns: list[int]) -> list[float]:
+    return [time / 1e9 for time in times_ns]
 
 
 def test_every_order_of_launches_has_its_rules_here() -> None:
     assert {row.name for row in launch_orders()} == set(BY_PRIORITY)
 
 
-@settings(REPEATABLE, max_examples=500)
+# Few values, so that much happens at the same instant.
+LATENCIES = st.sampled_from([0, 0, 500, 1000, 2500])
+
+
+@settings(REPEATABLE, max_examples=1500)
 @given(
-    program=programs(toy_launches()),
+    program=issued(programs(toy_launches()), st.sampled_from([0, 0, 500, 1000, 4000])),
     slots=st.integers(1, 8),
     queues=st.integers(1, 4),
     grids=st.integers(1, 5),
     order=st.sampled_from(sorted(BY_PRIORITY)),
-    interval_us=st.integers(0, 2),
+    launch_latency=LATENCIES,
+    completion_latency=LATENCIES,
+    exit_latency=LATENCIES,
+    event_latency=LATENCIES,
+    legacy_latency=LATENCIES,
+    launch_switch=LATENCIES,
 )
 def test_toy_gpu_runs_as_a_plain_simulation_says(
-    program: Sequence, slots: int, queues: int, grids: int, order: str, interval_us: int
+    program: tuple[Sequence, list[int]],
+    slots: int,
+    queues: int,
+    grids: int,
+    order: str,
+    launch_latency: int,
+    completion_latency: int,
+    exit_latency: int,
+    event_latency: int,
+    legacy_latency: int,
+    launch_switch: int,
 ) -> None:
+    sequence, issue_ns = program
     spec = gpu(
-        blocks_per_sm=slots, hardware_queues=queues, resident_grids=grids, launch_order=order
+        blocks_per_sm=slots,
+        hardware_queues=queues,
+        resident_grids=grids,
+        launch_order=order,
+        launch_latency_ns=launch_latency,
+        completion_latency_ns=completion_latency,
+        exit_latency_ns=exit_latency,
+        event_latency_ns=event_latency,
+        legacy_latency_ns=legacy_latency,
+        launch_switch_ns=launch_switch,
     )
-    trace = predict(program, spec, launch_interval=interval_us * US)
-    expected = simulate(program, Toy(slots, queues, grids, BY_PRIORITY[order]), interval_us * 1000)
-    found = [(p.start_ns.tolist(), p.end_ns.tolist()) for p in trace]  # type: ignore[union-attr]
-    assert found == [(work.starts, work.ends) for work in expected]
+    toy = Toy(
+        slots,
+        queues,
+        grids,
+        BY_PRIORITY[order],
+        launch_latency,
+        completion_latency,
+        exit_latency,
+        event_latency,
+        legacy_latency,
+        launch_switch,
+    )
+    trace = predict(sequence, spec, issue_times=in_seconds(issue_ns))
+    expected = simulate(sequence, toy, issue_ns)
+    found = [
+        (p.hardware_queue, p.start_ns.tolist(), p.end_ns.tolist())  # type: ignore[union-attr]
+        for p in trace
+    ]
+    assert found == [(work.queue, work.starts, work.ends) for work in expected]
 
 
 def within_capacity(trace: Trace, name: str) -> bool:
@@ -113,7 +169,7 @@ def within_capacity(trace: Trace, name: str) -> bool:
         spec.shared_memory_configurations[-1],
     )
     for now in np.unique(rows["start_ns"]):
-        there = (rows["start_ns"] <= now) & (now < rows["end_ns"])
+        there = (rows["start_ns"] <= now) & (now < rows["end_ns"] + spec.exit_latency_ns)
         for need, limit in zip(needs.T, limits, strict=True):
             if np.bincount(rows["sm"][there], weights=need[there]).max(initial=0) > limit:
                 return False
@@ -122,10 +178,12 @@ def within_capacity(trace: Trace, name: str) -> bool:
 
 @pytest.mark.parametrize("name", DEVICES)
 @settings(REPEATABLE, max_examples=60)
-@given(program=programs(big_launches()), interval=st.sampled_from([0.0, US]))
-def test_program_on_a_device_obeys_the_laws(name: str, program: Sequence, interval: float) -> None:
-    trace = predict(program, name, launch_interval=interval)
-    rows = trace.timeline
+@given(timed=issued(programs(big_launches()), st.sampled_from([0, 0, 1000, 10_000])))
+def test_program_on_a_device_obeys_the_laws(name: str, timed: tuple[Sequence, list[int]]) -> None:
+    program, issue_ns = timed
+    trace = predict(program, name, issue_times=in_seconds(issue_ns))
+    rows, spec = trace.timeline, device(name)
+    completion_ns = spec.exit_latency_ns + spec.completion_latency_ns
 
     # every block exactly once, for its duration
     counts = [launch.blocks for launch in program.launches]
@@ -155,17 +213,17 @@ def test_program_on_a_device_obeys_the_laws(name: str, program: Sequence, interv
             assert placement.end_ns is not None
             assert placement.start_ns.min() >= before
             key = ("own", number) if event.stream is None else event.stream
-            ended[key] = int(placement.end_ns.max())
+            ended[key] = int(placement.end_ns.max()) + completion_ns
         elif isinstance(event, RecordEvent):
             recorded[event.event] = before
         else:
             ended[event.stream] = max(before, recorded.get(event.event, 0))
 
-    # a launch waits without a gap from its issue until its last block starts
+    # a launch waits without a gap from when it reaches the GPU until its last block starts
     assert trace.waits is not None
-    for k, issued in enumerate(issue_ns(program, interval)):
+    for k, called in enumerate(issue_ns):
         mine = trace.waits[trace.waits["launch"] == k]
-        edges = [issued, *mine["end_ns"].tolist()]
+        edges = [called + spec.launch_latency_ns, *mine["end_ns"].tolist()]
         assert mine["begin_ns"].tolist() == edges[:-1]
         assert (mine["end_ns"] > mine["begin_ns"]).all()
         start = trace[k].start_ns
@@ -173,7 +231,7 @@ def test_program_on_a_device_obeys_the_laws(name: str, program: Sequence, interv
         assert edges[-1] == start.max()
 
     # the same again
-    again = predict(program, name, launch_interval=interval)
+    again = predict(program, name, issue_times=in_seconds(issue_ns))
     assert (again.timeline == rows).all()
     assert (again.waits == trace.waits).all()
 
@@ -184,10 +242,12 @@ def test_program_on_a_device_obeys_the_laws(name: str, program: Sequence, interv
 def test_first_instant_is_that_of_launches_that_are_held(name: str, launches: list[Launch]) -> None:
     some = [dataclasses.replace(x, stream=None, priority=0, duration=None) for x in launches]
     held = predict(Sequence(some), name)
-    timed = predict(Sequence([dataclasses.replace(x, duration=1.0) for x in some]), name)
+    spec = dataclasses.replace(device(name), launch_switch_ns=0)
+    timed = predict(Sequence([dataclasses.replace(x, duration=1.0) for x in some]), spec)
     for one, other in zip(held, timed, strict=True):
         assert other.start_ns is not None
-        assert one.smid.tolist() == np.where(other.start_ns == 0, other.smid, -1).tolist()
+        first = other.start_ns == spec.launch_latency_ns
+        assert one.smid.tolist() == np.where(first, other.smid, -1).tolist()
 
 
 @st.composite

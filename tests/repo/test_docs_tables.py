@@ -161,7 +161,7 @@ def test_program_that_the_page_shows_runs() -> None:
     exec(example, names)
     prediction = names["prediction"]
     assert prediction.concurrent(1, 2)
-    assert prediction.waits["cause"].tolist() == ["stream", "event"]
+    assert prediction.waits["cause"].tolist() == ["stream", "event", "turn", "configuration"]
 
 
 def test_device_file_that_the_page_shows_loads(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import tbsched as tb
 from tbsched.cli import app
 
+# On the H200 the second launch starts 450 + 1450 ns after the end of the first.
 PROGRAM = tb.Sequence([tb.Launch(132, 1024, 32, stream=0, duration=1e-3)] * 2)
 
 
@@ -23,13 +24,15 @@ def program(tmp_path: Path) -> Path:
 def test_predict_prints_the_timeline_and_the_waits(program: Path) -> None:
     result = CliRunner().invoke(app, ["predict", str(program)])
     assert result.exit_code == 0
-    assert "makespan 2 ms" in result.stdout
-    assert "Launch 1 waited 1 ms: 1 ms for launch 0, before it in its stream" in result.stdout
+    assert "makespan 2.002 ms" in result.stdout
+    assert (
+        "Launch 1 waited 1.002 ms: 1.002 ms for launch 0, before it in its stream" in result.stdout
+    )
 
 
 def test_predict_takes_the_interval_of_the_host(program: Path) -> None:
     result = CliRunner().invoke(app, ["predict", str(program), "--launch-interval", "5e-4"])
-    assert "Launch 1 waited 500 us" in result.stdout
+    assert "Launch 1 waited 501.9 us" in result.stdout
 
 
 def test_timed_prediction_that_was_written_can_be_drawn(program: Path, tmp_path: Path) -> None:

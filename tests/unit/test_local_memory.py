@@ -41,6 +41,15 @@ def test_waiting_launch_holds_up_the_next_and_runs_when_the_gpu_is_idle() -> Non
     assert after.final_smid.tolist() == [1]
 
 
+def test_setup_grows_in_units() -> None:
+    grown = [launch(local_memory=1028), *released(0), launch()]
+    assert fits(GPU, *grown, launch(local_memory=1040))
+    assert not fits(GPU, *grown, launch(local_memory=1041))
+    coarse = gpu(2, local_memory_unit=512)
+    assert fits(coarse, *grown, launch(local_memory=1536))
+    assert not fits(coarse, *grown, launch(local_memory=1537))
+
+
 def test_initial_setup_is_the_device_s_own() -> None:
     assert fits(gpu(local_memory_initial=0), launch(), launch(local_memory=0))
     assert not fits(gpu(local_memory_initial=0), launch(), launch(local_memory=1))

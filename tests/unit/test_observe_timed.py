@@ -108,9 +108,11 @@ def test_a_more_urgent_stream_takes_room_first(gpu: Gpu) -> None:
 
 def test_the_host_says_when_it_issued_each_launch(gpu: Gpu) -> None:
     trace = gpu.observe(tb.Sequence([run(), run(), run()]))
-    issued = trace.extra["issued_ns"]
+    issued = trace.issue_times
+    assert issued is not None
+    assert len(issued) == 3
     assert issued[0] == 0
-    assert issued == sorted(issued)
+    assert list(issued) == sorted(issued)
     assert tb.Trace(trace.sequence, trace.device, trace.placements).makespan == trace.makespan
 
 

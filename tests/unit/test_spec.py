@@ -358,6 +358,12 @@ RANGES = [
     ("allocation.shared_memory_reserve", -1, 65537),
     ("allocation.shared_memory_per_block", -1, 2**24 + 1),
     ("allocation.local_memory_initial", -1, 2**24 + 1),
+    ("allocation.local_memory_unit", 0, 65537),
+    ("scheduler.hardware_queues", 0, 1025),
+    ("scheduler.resident_grids", 0, 2**20 + 1),
+    ("scheduler.launch_latency_ns", -1, 10**9 + 1),
+    ("scheduler.completion_latency_ns", -1, 10**9 + 1),
+    ("scheduler.exit_latency_ns", -1, 10**9 + 1),
     ("topology.sms", 0, 65537),
 ]
 

@@ -20,8 +20,14 @@ def timed(blocks: int = 1, ms: float = 1, **rest: object) -> Launch:
     return launch(blocks, duration=ms * 1e-3, **rest)  # type: ignore[arg-type]
 
 
-def run(*events: Event, spec: DeviceSpec = ONE, interval_ms: float = 0) -> Trace:
-    return predict(Sequence(events), spec, launch_interval=interval_ms * 1e-3)
+def run(
+    *events: Event,
+    spec: DeviceSpec = ONE,
+    interval_ms: float = 0,
+    issue_ms: list[float] | None = None,
+) -> Trace:
+    times = None if issue_ms is None else [ms * 1e-3 for ms in issue_ms]
+    return predict(Sequence(events), spec, launch_interval=interval_ms * 1e-3, issue_times=times)
 
 
 def starts(trace: Trace) -> list[float]:
@@ -81,11 +87,11 @@ def test_time_is_in_whole_nanoseconds() -> None:
 
 
 def test_time_that_overflows_is_refused() -> None:
-    nine = [launch(stream=0, duration=1e9)] * 9
-    assert run(*nine).makespan == 9e9
-    with pytest.raises(ValueError, match=r"launch 9: duration: .* beyond the range of time"):
-        run(*nine, launch(stream=0, duration=1e9))
-    with pytest.raises(ValueError, match=r"launch_interval: .* beyond the range of time"):
+    three = [launch(stream=0, duration=1e9)] * 3
+    assert run(*three).makespan == 3e9
+    with pytest.raises(ValueError, match=r"launch 3: duration: .* beyond the range of time"):
+        run(*three, launch(stream=0, duration=1e9))
+    with pytest.raises(ValueError, match=r"launch_interval: 1000000000.0 for each of 10 launches"):
         run(*[launch(duration=0.0)] * 10, interval_ms=1e12)
 
 
@@ -108,6 +114,65 @@ def test_interval_needs_durations_and_is_a_time() -> None:
         predict(Sequence([launch()]), ONE, launch_interval=1)
     with pytest.raises(ValueError, match=r"launch_interval: -1 is outside 0\.\.1e9 seconds"):
         predict(Sequence([timed()]), ONE, launch_interval=-1)
+
+
+def test_host_issues_each_launch_at_its_time() -> None:
+    events = [timed(stream=0), timed(ms=3, stream=1), RecordEvent(0, 1), timed(stream=2)]
+    assert starts(run(*events, issue_ms=[0.5, 0.5, 2])) == [0.5, 0.5, 2]
+    assert starts(run(*events[:3], WaitEvent(0, 2), events[3], issue_ms=[0, 0, 1])) == [0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ([0.0], r"issue_times: 2 ascending times are needed, got \[0\.0\]"),
+        ([1.0, 0.5], r"issue_times: 2 ascending times are needed, got \[1\.0, 0\.5\]"),
+        ([0.0, -1.0], r"issue_times: -1\.0 is outside 0\.\.1e9 seconds"),
+        ([0.0, "x"], "issue_times: "),
+    ],
+)
+def test_issue_times_are_one_per_launch_and_ascend(times: list[float], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        predict(Sequence([timed(), timed()]), ONE, issue_times=times)
+
+
+def test_issue_times_need_durations_and_no_interval() -> None:
+    with pytest.raises(ValueError, match=r"issue_times: .* needs launches with durations"):
+        predict(Sequence([launch()]), ONE, issue_times=[0.0])
+    with pytest.raises(ValueError, match="issue_times: they are instead of launch_interval"):
+        predict(Sequence([timed()]), ONE, launch_interval=1, issue_times=[0.0])
+
+
+# -- latencies ------------------------------------------------------------------------------------
+
+
+def test_launch_starts_when_it_has_reached_the_gpu_and_waits_from_then_on() -> None:
+    spec = gpu(launch_latency_ns=MS // 4)
+    trace = run(timed(16, ms=2), timed(1), spec=spec, issue_ms=[0, 0.5])
+    assert starts(trace) == [0.25, 2.25]
+    assert waits(trace, 0) == []
+    assert waits(trace, 1) == [("slots", -1, 0.75, 2.25)]
+
+
+def test_room_of_a_block_is_there_for_another_after_the_exit_latency() -> None:
+    trace = run(timed(16), timed(1), spec=gpu(exit_latency_ns=MS // 4))
+    assert starts(trace) == [0, 1.25]
+    assert trace[0].end_ns is not None
+    assert trace[0].end_ns.max() == MS
+
+
+def test_successors_start_after_the_completion_latency_and_room_is_there_before() -> None:
+    spec = gpu(exit_latency_ns=MS // 4, completion_latency_ns=MS // 2)
+    event = [RecordEvent(0, 0), WaitEvent(0, 2), timed(stream=2)]
+    trace = run(timed(16, stream=0), timed(stream=1), *event, timed(stream=0), spec=spec)
+    assert starts(trace) == [0, 1.25, 1.75, 1.75]
+    legacy = run(timed(stream=0), timed(stream=LEGACY_STREAM), timed(stream=1), spec=spec)
+    assert starts(legacy) == [0, 1.75, 3.5]
+
+
+def test_resident_grid_gives_its_place_back_with_the_room_of_its_last_block() -> None:
+    spec = gpu(resident_grids=1, exit_latency_ns=MS // 4, completion_latency_ns=MS // 2)
+    assert starts(run(timed(), timed(), spec=spec)) == [0, 1.25]
 
 
 # -- streams --------------------------------------------------------------------------------------
@@ -139,10 +204,58 @@ def test_streams_of_one_queue_wait_for_each_other_s_streams() -> None:
     assert starts(run(*events, spec=gpu(hardware_queues=3))) == [0, 1, 0, 0]
 
 
-def test_streams_take_queues_in_the_order_of_first_use() -> None:
-    numbers = [7, 3, 7, 5, 3]
-    trace = run(*[timed(stream=s) for s in numbers], timed(), spec=gpu(hardware_queues=3))
-    assert [placement.hardware_queue for placement in trace] == [0, 1, 0, 2, 1, 0]
+def queues(trace: Trace) -> list[int | None]:
+    return [placement.hardware_queue for placement in trace]
+
+
+def test_launch_takes_the_queue_used_longest_ago_the_lowest_number_first() -> None:
+    numbers = [7, 3, 5, 3, 9, 1]
+    trace = run(*[timed(stream=s) for s in numbers], spec=gpu(hardware_queues=3))
+    assert queues(trace) == [0, 1, 2, 1, 0, 2]  # queue 1 was used again after queue 0
+
+
+def test_stream_keeps_its_queue_as_long_as_it_was_the_last_to_use_it() -> None:
+    two = gpu(hardware_queues=2)
+    assert queues(run(*[timed(stream=s) for s in (0, 1, 0, 0)], spec=two)) == [0, 1, 0, 0]
+    # Stream 2 has used queue 0 since, so stream 0 takes the queue used longest ago.
+    assert queues(run(*[timed(stream=s) for s in (0, 1, 2, 0)], spec=two)) == [0, 1, 0, 1]
+
+
+def test_queue_from_which_everything_is_taken_comes_before_one_used_longer_ago() -> None:
+    two = gpu(hardware_queues=2)
+    events = [timed(stream=0), timed(stream=0), timed(stream=1), timed(stream=2)]
+    # Launch 1 waits in queue 0. When launch 3 is issued launch 2 has been taken, or has not.
+    assert queues(run(*events, spec=two, issue_ms=[0, 0, 0, 0.1])) == [0, 0, 1, 1]
+    assert queues(run(*events, spec=two, issue_ms=[0, 0, 0.1, 0.1])) == [0, 0, 1, 0]
+
+
+def test_own_queue_is_kept_though_another_is_empty() -> None:
+    trace = run(timed(stream=0), timed(stream=0), timed(stream=0), issue_ms=[0, 0, 0.1])
+    assert queues(trace) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+def test_ninth_stream_is_held_up_by_the_first_only_if_no_queue_is_empty(used_before: bool) -> None:
+    # Eight queues; the second launch of stream 0 waits, then come streams 1 to 8.
+    before = [timed(ms=0.2, stream=s) for s in range(9)] if used_before else []
+    waiting = [timed(ms=5, stream=0), timed(ms=0.5, stream=0)]
+    events = [*before, *waiting, *[timed(ms=0.5, stream=s) for s in range(1, 9)]]
+    eight = gpu(hardware_queues=8, blocks_per_sm=32)
+    trace = run(*events, spec=eight, issue_ms=[k * 2e-3 for k in range(len(events))])
+    second, last_launch = len(before) + 1, len(events) - 1
+    held_up = [cause for cause, behind, *_ in waits(trace, last_launch) if behind == second]
+    assert held_up == (["hardware_queue"] if used_before else [])
+    assert (starts(trace)[-1] >= 5) == used_before
+
+
+@pytest.mark.parametrize(("issue_ms", "queue"), [(0.009, 0), (0.01, 0), (0.011, 1)])
+def test_queue_is_not_empty_until_its_launch_has_reached_the_gpu(
+    issue_ms: float, queue: int
+) -> None:
+    spec = gpu(hardware_queues=2, launch_latency_ns=10_000)
+    events = [timed(stream=0), timed(stream=0), timed(stream=1), timed(stream=2)]
+    trace = run(*events, spec=spec, issue_ms=[0, 0, 0, issue_ms])
+    assert trace[3].hardware_queue == queue
 
 
 def test_launch_at_the_head_of_its_queue_holds_up_nothing_once_it_has_only_room_to_wait_for() -> (
@@ -152,13 +265,26 @@ def test_launch_at_the_head_of_its_queue_holds_up_nothing_once_it_has_only_room_
     assert waits(trace, 2)[0][0] == "queue"  # in the thread block scheduler, not in the queue
 
 
-def test_event_at_the_head_of_a_queue_holds_up_what_is_behind_it() -> None:
-    two = gpu(hardware_queues=2)
-    events = [timed(stream=1), RecordEvent(0, 1), WaitEvent(0, 0), timed(stream=2)]
-    trace = run(*events, spec=two)  # stream 0 is the second one used
-    assert starts(trace) == [0, 1]  # stream 2 shares queue 0 with the record behind launch 0
-    assert waits(trace, 1) == [("hardware_queue", -1, 0, 1)]
-    assert starts(run(*events, spec=gpu(hardware_queues=3))) == [0, 0]
+def test_record_takes_no_place_in_a_queue_and_holds_up_nothing() -> None:
+    one = gpu(hardware_queues=1)
+    events = [timed(stream=0), RecordEvent(0, 0), timed(stream=1)]
+    assert starts(run(*events, spec=one)) == [0, 0]
+    assert starts(run(events[0], timed(stream=0), events[2], spec=one)) == [0, 1, 1]
+
+
+def test_wait_holds_up_a_queue_only_with_a_launch_after_it() -> None:
+    one = gpu(hardware_queues=1)
+    behind = [timed(stream=0), RecordEvent(0, 0), WaitEvent(0, 1)]
+    assert starts(run(*behind, timed(stream=2), spec=one)) == [0, 0]
+    trace = run(*behind, timed(stream=1), timed(stream=2), spec=one)
+    assert starts(trace) == [0, 1, 1]
+    assert waits(trace, 2) == [("hardware_queue", 1, 0, 1)]
+
+
+def test_record_after_a_wait_happens_after_what_is_waited_for() -> None:
+    events = [timed(stream=0), RecordEvent(0, 0), WaitEvent(0, 1), RecordEvent(1, 1)]
+    assert starts(run(*events, WaitEvent(1, 2), timed(stream=2))) == [0, 1]
+    assert starts(run(*events, timed(stream=2))) == [0, 0]
 
 
 # -- events ---------------------------------------------------------------------------------------

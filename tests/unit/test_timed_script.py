@@ -30,7 +30,7 @@ def test_what_the_model_recorded_the_model_predicts(tmp_path: Path) -> None:
     assert (tmp_path / "timed.txt").read_text("utf-8") == recorded
     assert re.search(r"^all +4 +100\.00 +100\.00 +0\.00 +0\.00", recorded, re.MULTILINE)
     assert "mean rank correlation 1.000" in recorded
-    assert re.search(r"model, .*5\.0: b s16", recorded)
+    assert re.search(r"model, .*5\.2: b s16 s32", recorded)
 
     replayed = run("--replay", tmp_path / "timed.jsonl.xz", "--variants")
     assert set(recorded.splitlines()) <= set(replayed.splitlines())

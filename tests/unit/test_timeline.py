@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,18 @@ def test_times_survive_a_trace_file(trace: tb.Trace, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="explain: nobody recorded what the launches waited for"):
         again.explain(0)
     assert "makespan 2.1 ms" in str(again)
+
+
+def test_times_of_issue_are_those_of_a_recording(trace: tb.Trace, tmp_path: Path) -> None:
+    assert trace.issue_times is None
+    issued = dataclasses.replace(trace, extra={"issued_ns": [0, 1500, 3000, 1_234_567]})
+    tb.save_traces(tmp_path / "t.jsonl", [issued])
+    (again,) = tb.load_traces(tmp_path / "t.jsonl")
+    assert again.issue_times == (0.0, 1.5e-6, 3e-6, 1.234567e-3)
+    prediction = tb.predict(PROGRAM, TWO_QUEUES, issue_times=again.issue_times)
+    assert prediction.waits is not None
+    mine = prediction.waits[prediction.waits["launch"] == 3]
+    assert mine["begin_ns"][0] == 1_234_567
 
 
 def test_trace_without_times_has_no_timeline() -> None:
