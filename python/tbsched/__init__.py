@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
     from tbsched.steer import Steered, steer
-    from tbsched.timing import TimeDiff, compare_times
+    from tbsched.timing import TimeDiff, compare_times, predict_as_recorded
     from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
@@ -83,6 +83,7 @@ __all__ = [
     "observe_many",
     "policies",
     "predict",
+    "predict_as_recorded",
     "predict_many",
     "save_traces",
     "steer",
@@ -110,7 +111,7 @@ _NAMES_OF = {
     "sequence": ("LEGACY_STREAM", "Launch", "RecordEvent", "Release", "Sequence", "WaitEvent"),
     "spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
     "steer": ("Steered", "steer"),
-    "timing": ("TimeDiff", "compare_times"),
+    "timing": ("TimeDiff", "compare_times", "predict_as_recorded"),
     "trace": ("Placement", "Trace", "load_traces", "save_traces"),
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}

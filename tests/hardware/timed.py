@@ -2,10 +2,12 @@
 
     python tests/hardware/timed.py --out DIR --connections 8
     python tests/hardware/timed.py --replay DIR/timed.jsonl.xz --variants
+    python tests/hardware/timed.py --plan orders.jsonl.xz --sets 200
 
 The first writes every trace to ``DIR/timed.jsonl.xz`` and the text that it prints to
 ``DIR/timed.txt``; the second scores such a file, without a GPU. ``--connections`` is
-CUDA_DEVICE_MAX_CONNECTIONS, and the model's ``hardware_queues``.
+CUDA_DEVICE_MAX_CONNECTIONS, and the model's ``hardware_queues``. The third searches the orders of
+the kernel sets, which takes longer than running them, for ``--orders orders.jsonl.xz`` later.
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ from timed_programs import directed, kernel_set, random_program
 import tbsched as tb
 from tbsched.observe import Gpu
 from tbsched.report import render, table_of
-from tbsched.timing import TimeDiff, compare_times
+from tbsched.timing import TimeDiff, compare_times, predict_as_recorded
 from tbsched.trace import DeviceInfo
 
-DIRECTED_RUNS = 5
-ORDER_RUNS = 3
-RANDOM_ORDERS = 5
+DIRECTED_RUNS = 3
+PROGRAM_RUNS = 2
+ORDER_RUNS = 2
+RANDOM_ORDERS = 3
 ORDERS_SEARCHED = 300
+# Of two runs of a program, that it counts as one that repeats.
+REPEATS = 0.97
 # Of a launch call, where nothing was measured yet.
 LAUNCH_INTERVAL = 3e-6
 WORST_SHOWN = 10
@@ -71,10 +76,12 @@ def main() -> int:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, help="folder for the traces and the text")
     where.add_argument("--replay", type=Path, nargs="+", help="recorded files to score")
+    where.add_argument("--plan", type=Path, help="file for the orders of the kernel sets")
     parser.add_argument("--device", default="h200", help="the model")
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--programs", type=int, default=300, help="random programs")
     parser.add_argument("--sets", type=int, default=40, help="kernel sets to order")
+    parser.add_argument("--orders", type=Path, help="what --plan wrote, instead of --sets")
     parser.add_argument("--seconds", type=float, default=300, help="records no longer than this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rehearse", action="store_true", help="the model plays the GPU")
@@ -83,6 +90,10 @@ def main() -> int:
     if arguments.replay:
         traces = [trace for path in arguments.replay for trace in tb.load_traces(path)]
         print("\n\n".join(scores(traces, arguments.device, arguments.variants)))
+        return 0
+    if arguments.plan:
+        spec = replace(tb.device(arguments.device), hardware_queues=arguments.connections)
+        tb.save_traces(arguments.plan, planned(arguments.sets, arguments.seed, spec))
         return 0
     os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(arguments.connections)
     out: Path = arguments.out
@@ -112,18 +123,32 @@ def recorded(observer: Observer, arguments: argparse.Namespace) -> Iterator[tb.T
     for question, seq in directed(spec).items():
         for run in range(DIRECTED_RUNS):
             yield from _observed(observer, seq, f"directed-{run}", question=question)
-    for number in range(arguments.sets):
+    for number in range(arguments.programs):
         if time.monotonic() > end - arguments.seconds / 2:
             break
-        for role, seq in orders(arguments.seed * 10_000 + number, spec).items():
-            for run in range(ORDER_RUNS):
-                name = f"order-{number}-{role}-{run}"
-                yield from _observed(observer, seq, name, set=number, role=role)
-    for number in range(arguments.programs):
+        seed = arguments.seed * 100_000 + number
+        for run in range(PROGRAM_RUNS):
+            name = f"program-{seed}-{run}"
+            yield from _observed(observer, random_program(seed), name, program=seed)
+    plans = (
+        tb.load_traces(arguments.orders)
+        if arguments.orders
+        else planned(arguments.sets, arguments.seed, spec)
+    )
+    for plan in plans:
         if time.monotonic() > end:
             break
-        seed = arguments.seed * 100_000 + number
-        yield from _observed(observer, random_program(seed), f"program-{seed}", program=seed)
+        for run in range(ORDER_RUNS):
+            yield from _observed(observer, plan.sequence, f"{plan.id}-{run}", **plan.extra)
+
+
+def planned(sets: int, seed: int, spec: tb.DeviceSpec) -> Iterator[tb.Trace]:
+    """The orders of each kernel set, as the model predicts them."""
+    for number in range(sets):
+        for role, seq in orders(seed * 10_000 + number, spec).items():
+            trace = tb.predict(seq, spec, launch_interval=LAUNCH_INTERVAL)
+            extra = {"set": number, "role": role}
+            yield replace(trace, id=f"order-{number}-{role}", waits=None, extra=extra)
 
 
 def _observed(observer: Observer, seq: tb.Sequence, name: str, **extra: Any) -> Iterator[tb.Trace]:
@@ -174,7 +199,7 @@ def predicted(trace: tb.Trace, device: str, **changes: Any) -> tb.Trace:
     """The model's word on a trace, with the queues and the times of issue of its recording."""
     queues = int(trace.device.details["max_connections"])
     spec = replace(tb.device(device), **{"hardware_queues": queues, **changes})
-    return tb.predict(trace.sequence, spec, issue_times=trace.issue_times)
+    return predict_as_recorded(trace, spec)
 
 
 def lateness_text(traces: list[tb.Trace]) -> str:
@@ -213,6 +238,7 @@ class Agreement:
         )
 
 
+REPEATABLE = f"two runs alike in {100 * REPEATS:g} % of starts"
 HEADINGS = ("programs", "pairs alike %", "starts within 5 % %", "makespan error % median", "95th")
 
 
@@ -221,16 +247,29 @@ def _percent(part: int, whole: int) -> str:
 
 
 def programs_text(traces: list[tb.Trace], device: str) -> str:
-    """Agreement over random programs, by what is in them, and the worst of them."""
-    found = [(trace, compare_times(predicted(trace, device), trace)) for trace in traces]
-    groups: dict[str, list[TimeDiff]] = defaultdict(list)
-    for trace, diff in found:
+    """Agreement over random programs, of the GPU with itself and of the model with it.
+
+    One run of each program is compared, by what is in it and whether another run was like it.
+    """
+    runs: dict[int, list[tb.Trace]] = defaultdict(list)
+    for trace in traces:
+        runs[trace.extra["program"]].append(trace)
+    groups: dict[str, list[TimeDiff]] = {"the GPU with itself": [], "all": [], REPEATABLE: []}
+    found = []
+    for same in runs.values():
+        diff = compare_times(predicted(same[0], device), same[0])
+        found.append((same[0], diff))
         groups["all"].append(diff)
-        for feature in features(trace):
-            groups[feature].append(diff)
+        for other in same[1:]:
+            again = compare_times(other, same[0])
+            groups["the GPU with itself"].append(again)
+            if again.starts_agreeing >= REPEATS * again.blocks:
+                groups[REPEATABLE].append(diff)
+        for feature in features(same[0]):
+            groups.setdefault(feature, []).append(diff)
     table = _table(
         ("random programs", *HEADINGS),
-        [(name, *Agreement(tuple(diffs)).row()) for name, diffs in groups.items()],
+        [(name, *Agreement(tuple(diffs)).row()) for name, diffs in groups.items() if diffs],
     )
     worst = sorted(found, key=lambda row: row[1].pairs_agreeing / max(row[1].pairs, 1))
     lines = [f"{trace.id}: {diff}" for trace, diff in worst[:WORST_SHOWN]]
@@ -265,8 +304,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 def variants_text(traces: list[tb.Trace], device: str) -> str:
-    """Agreement of variants of the model."""
+    """Agreement of variants of the model with one run of each program."""
     rows = []
+    traces = list({trace.extra["program"]: trace for trace in reversed(traces)}.values())
     for name, changes in VARIANTS.items():
         diffs = tuple(compare_times(predicted(x, device, **changes), x) for x in traces)
         rows.append((name, *Agreement(diffs).row()))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import tbsched as tb
-from tbsched.timing import compare_times
+from helpers import gpu
+from tbsched.timing import compare_times, predict_as_recorded
 from tbsched.trace import DeviceInfo
 
 MS = 1_000_000
@@ -90,3 +93,18 @@ def test_what_cannot_be_compared_is_refused() -> None:
     unknown = tb.Trace(TWO, PREDICTED.device, (tb.Placement(smid), tb.Placement(smid[:1])))
     with pytest.raises(ValueError, match="nobody recorded when"):
         compare_times(PREDICTED, unknown)
+
+
+def test_recorded_program_is_predicted_from_what_its_blocks_did() -> None:
+    one = {"threads": 32, "registers": 16, "duration": 0.001}
+    program = tb.Sequence([tb.Launch(2, stream=0, **one), tb.Launch(1, stream=1, **one)])
+    spec = gpu(blocks_per_sm=2)
+    recorded = trace([(0, 15 * MS // 10)] * 2, [(2 * MS, 35 * MS // 10)], seq=program)
+    recorded = replace(recorded, extra={"issued_ns": [0, 2 * MS]})
+    found = predict_as_recorded(recorded, spec)
+    assert found.sequence == program
+    assert (found.timeline["start_ns"] == recorded.timeline["start_ns"]).all()
+    assert (found.timeline["end_ns"] == recorded.timeline["end_ns"]).all()
+    nothing = tuple(tb.Placement(placement.smid) for placement in recorded)
+    with pytest.raises(ValueError, match="nobody recorded when the blocks ran"):
+        predict_as_recorded(replace(recorded, placements=nothing), spec)

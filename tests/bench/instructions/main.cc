@@ -47,7 +47,7 @@ extern "C" [[gnu::noinline]] void measured(const tbsched::DeviceSpec& spec,
                                            const Sequence& sequence, const bool timed) {
   const tbsched::PolicyRow& policy = *tbsched::find_policy(spec.policy);
   if (timed) {
-    predict_timeline(spec, sequence, policy, {}, 0);
+    predict_timeline(spec, sequence, policy, {}, at_intervals(sequence, 0));
   } else {
     predict(spec, sequence, policy, {});
   }
