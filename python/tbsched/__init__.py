@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from tbsched.fuzz import fuzz
     from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
     from tbsched.observe import observe, observe_many
-    from tbsched.predict import launch_orders, policies, predict, predict_many
+    from tbsched.predict import (
+        launch_orders,
+        policies,
+        predict,
+        predict_as_recorded,
+        predict_many,
+    )
     from tbsched.sequence import (
         LEGACY_STREAM,
         Launch,
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     )
     from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
     from tbsched.steer import Steered, steer
-    from tbsched.timing import TimeDiff, compare_times, predict_as_recorded
+    from tbsched.timing import TimeDiff, compare_times
     from tbsched.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
@@ -107,11 +113,17 @@ _NAMES_OF = {
     "fuzz": ("fuzz",),
     "launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
     "observe": ("observe", "observe_many"),
-    "predict": ("launch_orders", "policies", "predict", "predict_many"),
+    "predict": (
+        "launch_orders",
+        "policies",
+        "predict",
+        "predict_as_recorded",
+        "predict_many",
+    ),
     "sequence": ("LEGACY_STREAM", "Launch", "RecordEvent", "Release", "Sequence", "WaitEvent"),
     "spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
     "steer": ("Steered", "steer"),
-    "timing": ("TimeDiff", "compare_times", "predict_as_recorded"),
+    "timing": ("TimeDiff", "compare_times"),
     "trace": ("Placement", "Trace", "load_traces", "save_traces"),
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tbsched.checks import seconds
 from tbsched.duration import Float64Array
-from tbsched.sequence import Event, Launch, Sequence
-from tbsched.spec import DeviceSpec
-from tbsched.trace import Int64Array, Placement, Trace
+from tbsched.trace import Int64Array, Trace
 
 TOLERANCE = 0.05
 # Below a microsecond GPUs tell no times apart.
@@ -67,41 +64,6 @@ class TimeDiff:
             f"blocks start within {100 * self.tolerance:g} % of their launch's duration, makespan "
             f"{100 * self.makespan_error:+.2f} % of {seconds_words(self.makespan)}"
         )
-
-
-def predict_as_recorded(
-    observation: Trace, device: str | os.PathLike[str] | DeviceSpec, policy: str | None = None
-) -> Trace:
-    """Predicts a recorded program from when its launches were issued and how long its blocks ran.
-
-    Blocks of a GPU leave some 0.2 us later than asked, and who leaves first decides who comes next.
-
-    Args:
-        observation: a trace of a timed sequence with ``start_ns`` and ``end_ns``.
-        device, policy: as for :func:`tbsched.predict`.
-
-    Returns:
-        A trace of the observation's own sequence, for :func:`compare_times`.
-
-    Raises:
-        TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
-    """
-    from tbsched.predict import predict
-
-    placements = iter(observation)
-    events: list[Event] = []
-    for event in observation.sequence:
-        if isinstance(event, Launch):
-            event = replace(event, duration=_durations(next(placements)))
-        events.append(event)
-    trace = predict(Sequence(events), device, policy, issue_times=observation.issue_times)
-    return replace(trace, sequence=observation.sequence)
-
-
-def _durations(placement: Placement) -> tuple[float, ...]:
-    if placement.start_ns is None or placement.end_ns is None:
-        raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
-    return tuple(((placement.end_ns - placement.start_ns) / 1e9).tolist())
 
 
 def compare_times(

@@ -12,7 +12,7 @@ from tbsched.verify import verify
 HOLDOUT = Path(__file__).parents[1] / "traces" / "h200-holdout"
 
 
-@pytest.mark.parametrize("name", ["plain", "carve", "long", "cluster", "mixed"])
+@pytest.mark.parametrize("name", ["plain", "carve", "long", "cluster", "mixed", "local"])
 def test_every_block_of_every_launch_is_where_the_h200_put_it(name: str) -> None:
     score = verify(load_traces(HOLDOUT / f"{name}.jsonl.xz"), "h200")
     assert not score.skipped

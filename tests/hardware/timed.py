@@ -30,8 +30,9 @@ from timed_programs import directed, kernel_set, random_program
 
 import tbsched as tb
 from tbsched.observe import Gpu
+from tbsched.predict import predict_as_recorded
 from tbsched.report import render, table_of
-from tbsched.timing import TimeDiff, compare_times, predict_as_recorded
+from tbsched.timing import TimeDiff, compare_times
 from tbsched.trace import DeviceInfo
 
 DIRECTED_RUNS = 3

@@ -9,7 +9,8 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu
-from tbsched.timing import compare_times, predict_as_recorded
+from tbsched.predict import predict_as_recorded
+from tbsched.timing import compare_times
 from tbsched.trace import DeviceInfo
 
 MS = 1_000_000

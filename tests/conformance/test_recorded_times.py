@@ -1,0 +1,139 @@
+"""When blocks ran on an H200: programs that it ran, against the model.
+
+``programs`` and ``orders`` were recorded after the model was made and are only scored; the others
+are what it was made from. A program is predicted from its times of issue and how long its blocks
+ran.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from helpers import ROOT
+from tbsched.predict import predict_as_recorded
+from tbsched.spec import DeviceSpec, device
+from tbsched.timing import TimeDiff, compare_times
+from tbsched.trace import Trace, load_traces
+
+TIMED = ROOT / "tests" / "traces" / "h200-timed"
+H200 = device("h200")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of several programs, in all."""
+
+    diffs: list[TimeDiff]
+
+    @property
+    def pairs(self) -> float:
+        return sum(d.pairs_agreeing for d in self.diffs) / sum(d.pairs for d in self.diffs)
+
+    @property
+    def starts(self) -> float:
+        return sum(d.starts_agreeing for d in self.diffs) / sum(d.blocks for d in self.diffs)
+
+    def makespan(self, percentile: float) -> float:
+        errors = [abs(diff.makespan_error) for diff in self.diffs]
+        return float(np.percentile(errors, percentile))
+
+
+def score(traces: Iterable[Trace], spec: DeviceSpec = H200) -> Score:
+    return Score([compare_times(predict_as_recorded(trace, spec), trace) for trace in traces])
+
+
+@pytest.fixture(scope="module")
+def queues() -> list[Trace]:
+    return load_traces(TIMED / "queues.jsonl.xz")
+
+
+@pytest.fixture(scope="module")
+def programs() -> dict[int, list[Trace]]:
+    """Two runs of each."""
+    runs: dict[int, list[Trace]] = defaultdict(list)
+    for trace in load_traces(TIMED / "programs.jsonl.xz"):
+        runs[trace.extra["program"]].append(trace)
+    return runs
+
+
+def test_queues_are_chosen_as_the_driver_chooses_them(queues: list[Trace]) -> None:
+    found = score(queues)
+    assert len(found.diffs) == 281
+    assert found.pairs > 0.995
+    assert found.starts > 0.95
+
+
+@pytest.mark.parametrize("count", [1, 4, 128])
+def test_another_number_of_queues_explains_less(queues: list[Trace], count: int) -> None:
+    found = score(queues, replace(H200, hardware_queues=count))
+    assert found.pairs < 0.98
+
+
+def test_programs_never_looked_at_run_as_predicted(programs: dict[int, list[Trace]]) -> None:
+    found = score(runs[0] for runs in programs.values())
+    itself = Score([compare_times(again, first) for first, again in programs.values()])
+    assert len(found.diffs) == 300
+    assert found.pairs > 0.985
+    assert found.pairs > itself.pairs - 0.005
+    assert found.starts > itself.starts - 0.04
+    assert found.makespan(50) < 0.02
+    assert found.makespan(95) < 0.10
+
+
+def test_programs_that_the_gpu_repeats_run_as_predicted(programs: dict[int, list[Trace]]) -> None:
+    alike = []
+    for first, again in programs.values():
+        itself = compare_times(again, first)
+        if itself.starts_agreeing >= 0.97 * itself.blocks:
+            alike.append(first)
+    found = score(alike)
+    assert len(alike) > 150
+    assert found.pairs > 0.99
+    assert found.starts > 0.95
+
+
+def test_without_the_launch_latency_queues_are_chosen_less_well(queues: list[Trace]) -> None:
+    without = score(queues, replace(H200, launch_latency_ns=0))
+    assert without.pairs < score(queues).pairs - 0.005
+
+
+@pytest.mark.parametrize(
+    "without",
+    ["completion_latency_ns", "exit_latency_ns", "event_latency_ns", "legacy_latency_ns",
+     "launch_switch_ns"],
+)  # fmt: skip
+def test_without_a_latency_starts_are_further_off(without: str) -> None:
+    traces = load_traces(TIMED / "latencies.jsonl.xz")
+    assert error_ns(traces, replace(H200, **{without: 0})) > 1.01 * error_ns(traces, H200)
+
+
+def error_ns(traces: list[Trace], spec: DeviceSpec) -> float:
+    """Mean of how far launches' first starts are off, none counted as more than 10 us."""
+    errors = []
+    for trace in traces:
+        starts = [
+            np.array([p.start_ns.min() for p in one if p.start_ns is not None])
+            for one in (trace, predict_as_recorded(trace, spec))
+        ]
+        off = np.abs((starts[0] - starts[0][0]) - (starts[1] - starts[1][0]))
+        errors.append(np.minimum(off, 10_000))
+    return float(np.concatenate(errors).mean())
+
+
+def test_advised_orders_are_faster_and_ranks_are_as_predicted() -> None:
+    sets: dict[int, dict[str, Trace]] = defaultdict(dict)
+    for trace in load_traces(TIMED / "orders.jsonl.xz"):
+        sets[trace.extra["set"]][trace.extra["role"]] = trace
+    gains = [
+        roles["given"].makespan / roles["advised"].makespan - 1
+        for roles in sets.values()
+        if {"given", "advised"} <= roles.keys()
+    ]
+    assert len(gains) == 60
+    assert np.median(gains) > 0.05
+    assert np.mean(np.array(gains) > -0.01) > 0.9
