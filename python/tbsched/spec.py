@@ -164,12 +164,18 @@ class DeviceSpec:
         found = {tpc: gpc for gpc, members in enumerate(self.gpcs) for tpc in members}
         return tuple(found.get(tpc, -1) for tpc in range(self.tpcs))
 
-    def initial_states(self) -> tuple[InitialState, ...]:
-        """The latent states that this GPU can be in when idle; the first is the default."""
-        return tuple(
+    def initial_states(self, policy: str | None = None) -> tuple[InitialState, ...]:
+        """The latent states that this GPU can be in when idle; the first is the default.
+
+        Args:
+            policy: only those that this policy tells apart, which for all but the device's own,
+                None, is the first.
+        """
+        states = tuple(
             InitialState(gpc, singleton)
             for gpc, singleton in itertools.product(self.first_gpcs, self.first_singletons)
         )
+        return states if policy in (None, self.policy) else states[:1]
 
     def check(self, sequence: Sequence) -> None:
         """Refuses what the CUDA runtime would refuse on this device.

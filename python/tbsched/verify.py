@@ -95,7 +95,7 @@ def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff
         SequenceRefusedError: the model refuses the sequence.
     """
     best: Diff | None = None
-    for state in spec.initial_states():
+    for state in spec.initial_states(policy):
         try:
             prediction = predict(trace.sequence, spec, policy, state)
         except ValueError as error:

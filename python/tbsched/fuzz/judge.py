@@ -74,7 +74,7 @@ class Judge:
         self.many = oracle if isinstance(oracle, ManyOracle) else None
         self.settle = HASTY_SETTLE if hasty else SETTLE
         # The latest state that explained an observation comes first: it usually explains the next.
-        self._states = [*spec.initial_states()]
+        self._states = [*spec.initial_states(policy)]
         if initial_state is not None or level != "exact":
             self._states = [self._states[0] if initial_state is None else initial_state]
 
