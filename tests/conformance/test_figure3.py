@@ -7,9 +7,11 @@ import itertools
 
 import pytest
 
-from conformance.figure3 import Bar, bar, configurations, observed
+from conformance.figure3 import STREAMS, Bar, bar, configurations, observed
+from helpers import TRACES
 from tbsched.predict import predict
 from tbsched.spec import device
+from tbsched.trace import load_traces
 
 
 @functools.cache
@@ -45,3 +47,14 @@ def test_configurations_are_within_the_paper_s_limits_and_reach_them() -> None:
     assert min(kernel.threads for kernel in launches) == 1
     assert max(kernel.threads for kernel in launches) == 1024
     assert {len(drawn) for drawn in configurations(8)} == {8}
+
+
+def test_an_h200_does_as_its_model_says_and_misleads_round_robin_as_often() -> None:
+    traces = load_traces(TRACES / "figure3.jsonl.xz")
+    seen = {n: [trace for trace in traces if len(trace.sequence) == n] for n in STREAMS}
+    bars = [bar(streams, some, device("h200")) for streams, some in seen.items()]
+    assert [found.configurations for found in bars] == [400] * 7
+    assert not any(found.model for found in bars)
+    wrong = [found.round_robin / found.configurations for found in bars]
+    assert all(less < more for less, more in itertools.pairwise(wrong))
+    assert wrong[-1] == pytest.approx(0.935)
