@@ -6,7 +6,9 @@ import importlib
 import itertools
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tbsched.compare import compare
 from tbsched.errors import UnstableMeasurement
 from tbsched.fuzz import RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.fuzz.draws import draws
+from tbsched.fuzz.interrupts import Interrupts
 from tbsched.fuzz.judge import Judge
 from tbsched.fuzz.search import search
 from tbsched.fuzz.strategies import sequences
@@ -261,22 +264,36 @@ def test_on_a_gpu_from_end_to_end(fake_gpu: tuple[Gpu, Fake]) -> None:
     assert len(found.sequence.launches) == 1
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupt_on_a_gpu(fake_gpu: tuple[Gpu, Fake]) -> None:
-    ended = threading.Event()
-
-    def interrupt() -> None:
-        # Python drops an interrupt that comes while an object is being finalised: press again.
-        pause = 0.5
-        while not ended.wait(pause):
-            os.kill(os.getpid(), signal.SIGINT)
-            pause = 10.0
-
-    threading.Thread(target=interrupt, daemon=True).start()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     report = fuzz(
         fake_gpu[0], few_sms(4, "h200"), "round_robin", seed=1, max_examples=10**6,
         max_counterexamples=0, progress=False,
     )  # fmt: skip
-    ended.set()
     assert report.ended == "interrupted"
     assert report.examples > 0
     assert fake_gpu[0].observe(Sequence([Launch(8, 1024, 32)]))[0].placed == 8
+
+
+class Finalised:
+    """A Ctrl-C comes while it is."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+
+def test_interrupt_that_python_drops_is_raised_at_the_next_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    interrupts = Interrupts()
+    with interrupts.watched():
+        Finalised()
+        assert len(dropped) == 1
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+    interrupts.check()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.fuzz.corpus import TraceFile
+from tbsched.fuzz.interrupts import Interrupts
 from tbsched.fuzz.judge import Case, Judge
 from tbsched.fuzz.progress import Progress
 from tbsched.fuzz.results import Counterexample, Report, Unstable, case_id, code_of
@@ -80,6 +81,7 @@ class Campaign:
     best: Case | None = None
     shrink_until: float = 0.0
     started: float = field(default_factory=time.monotonic)
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
     def run(self) -> Report:
         """Runs to its end.
@@ -89,7 +91,8 @@ class Campaign:
         """
         self.progress.say(f"fuzz: seed {self.seed}")
         try:
-            ended = self._replay() or self._search()
+            with self.interrupts.watched():
+                ended = self._replay() or self._search()
         except _End:
             ended = "seconds"
         except _Aborted as aborted:
@@ -225,6 +228,7 @@ class Campaign:
         return self.max_seconds is not None and self._seconds() > self.max_seconds
 
     def _count_example(self) -> None:
+        self.interrupts.check()
         self.examples += 1
         self.progress.update(self.examples, self.launches, self.disagreements, "fuzz")
 
