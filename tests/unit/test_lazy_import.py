@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,9 @@ def test_name_is_what_it_says_even_after_its_module_is_imported(name: str) -> No
     if name in tbsched._NAMES_OF:
         path = [part for part in sys.path if part]
         subprocess.run(
-            [sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(path)}
+            [sys.executable, "-c", program],
+            check=True,
+            env={**os.environ, "PYTHONPATH": ":".join(path)},
         )
 
 
@@ -51,6 +54,6 @@ def test_importing_the_package_loads_nothing_else() -> None:
     path = [part for part in sys.path if part]
     said = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True,
-        env={"PYTHONPATH": ":".join(path)},
+        env={**os.environ, "PYTHONPATH": ":".join(path)},
     )  # fmt: skip
     assert said.stdout.strip() == ""
