@@ -62,7 +62,7 @@ class MappedMemory {
   CUdeviceptr device_ = 0;
 };
 
-// Memory of the GPU for values that only the GPU changes.
+// Memory of the GPU that blocks reach without the bus.
 template <typename Value>
 class DeviceMemory {
  public:
@@ -71,7 +71,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Makes room for at least `count` values. Returns whether the memory is new, and holds anything.
+  // Makes room for at least `count` values. True: the memory is new, and nobody has set it.
   bool reserve(const size_t count) {
     if (count <= count_) return false;
     give_back();

@@ -85,11 +85,11 @@ class Streams {
 
     bool empty() const { return head == items.size(); }
   };
-  // An item that is done, or the first of those that a wait waits for, a while after it happened.
+  // When an item counts as done, a while after it happened.
   struct Ending {
     int64_t time_ns;
     int32_t item;
-    bool is_signal = false;  // of an event, to a wait
+    bool is_signal = false;  // not itself: the event that it, a wait, waits for
 
     // The first is at the top of a heap.
     bool operator<(const Ending& other) const {

@@ -250,12 +250,14 @@ class _Run:
 
     def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
         """When each launch of a timed sequence is issued."""
+        if not seq.timed:
+            if issue_times is not None:
+                raise ValueError(f"issue_times: {issue_times} needs launches with durations")
+            return []
         if issue_times is None:
             return [number * self.interval_ns for number in range(len(seq.launches))]
         if self._interval:
             raise ValueError("issue_times: they are instead of launch_interval, which is given too")
-        if not seq.timed:
-            raise ValueError(f"issue_times: {issue_times} needs launches with durations")
         try:
             given = list(issue_times)
         except TypeError:
