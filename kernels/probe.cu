@@ -6,7 +6,7 @@
 namespace {
 
 using tbsched::cuda::BlockRecord;
-using tbsched::cuda::BlockState;
+using tbsched::cuda::kFirstBlockAsks;
 using tbsched::cuda::kTimed;
 using tbsched::cuda::ProbeArguments;
 using tbsched::cuda::Waiting;
@@ -31,10 +31,20 @@ __device__ uint64_t global_ns() {
   return value;
 }
 
-// Where the host reads it while blocks run, all that was written before must be there first.
-__device__ void publish(BlockRecord& record, const BlockState state, const Waiting& waiting) {
-  if (waiting.linger_ns != 0) __threadfence_system();
-  *reinterpret_cast<volatile BlockState*>(&record.state) = state;
+// Half a record in one write: the bus takes it in one piece, and no fence has to wait for others.
+__device__ void publish(uint64_t& half) {
+  const uint64_t now = global_ns();
+  asm volatile("st.volatile.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&half),
+               "r"(static_cast<uint32_t>(now)), "r"(static_cast<uint32_t>(now >> 32)), "r"(smid()),
+               "r"(1)
+               : "memory");
+}
+
+// Read anew each time, since what is kept takes a register.
+__device__ unsigned block() {
+  unsigned value;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(value));
+  return value;
 }
 
 // As the host, or another SM, wrote it a moment ago.
@@ -42,11 +52,15 @@ __device__ uint32_t fresh(const uint32_t& value) {
   return *reinterpret_cast<const volatile uint32_t*>(&value);
 }
 
-__device__ bool released(const ProbeArguments& arguments) {
-  if (fresh(*arguments.relay) == arguments.run) return true;
+__device__ bool may_ask(const ProbeArguments& arguments) {
+  if (arguments.looks_per_ask == kFirstBlockAsks) return blockIdx.x == 0;
   // As good as drawn at random, and an atomic counter would take four registers more.
-  if (((clock() >> 4) & arguments.ask_mask) != 0) return false;
-  if (fresh(*arguments.release) != arguments.run) return false;
+  return ((clock() >> 4) & (arguments.looks_per_ask - 1)) == 0;
+}
+
+__device__ bool released(const ProbeArguments& arguments, const bool asks) {
+  if (fresh(*arguments.relay) == arguments.run) return true;
+  if (!asks || fresh(*arguments.release) != arguments.run) return false;
   *reinterpret_cast<volatile uint32_t*>(arguments.relay) = arguments.run;
   return true;
 }
@@ -61,8 +75,9 @@ __device__ void wait(const uint32_t end, const ProbeArguments& arguments) {
     const uint32_t left = end - ticks(waiting);
     if (static_cast<int32_t>(left) <= 0) return;
     if (left > waiting.asks_until) {
-      if (released(arguments)) return;
-      __nanosleep(waiting.sleep_ns);
+      const bool asks = may_ask(arguments);
+      if (released(arguments, asks)) return;
+      __nanosleep(asks ? arguments.ask_sleep_ns : arguments.look_sleep_ns);
     } else {
       // Half of what is left, in nanoseconds: it may sleep twice as long as it is asked to.
       __nanosleep(left << (kTimed.tick_bits - 1));
@@ -70,19 +85,15 @@ __device__ void wait(const uint32_t end, const ProbeArguments& arguments) {
   }
 }
 
-__device__ void stay(BlockRecord& record, const ProbeArguments& arguments) {
-  record.start_ns = global_ns();
-  record.smid = smid();
+__device__ void stay(const ProbeArguments& arguments) {
+  publish(arguments.records[block()].start_ns);
   const uint32_t start = ticks(arguments.waiting);
   const uint32_t end =
       start + (arguments.ticks != nullptr ? arguments.ticks[blockIdx.x] : arguments.same_ticks);
-  publish(record, BlockState::started, arguments.waiting);
 
   wait(end, arguments);
 
-  record.end_ns = global_ns();
-  record.end_smid = smid();
-  publish(record, BlockState::ended, arguments.waiting);
+  publish(arguments.records[block()].end_ns);
   const auto published = static_cast<uint32_t>(global_ns());
   while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {
   }
@@ -97,6 +108,6 @@ extern "C" __global__ void __launch_bounds__(1024)
     const uint64_t index = uint64_t{blockIdx.x} * warps + threadIdx.x / kWarpThreads;
     arguments.warp_slots[index] = static_cast<int32_t>(warpid());
   }
-  if (threadIdx.x == 0) stay(arguments.records[blockIdx.x], arguments);
+  if (threadIdx.x == 0) stay(arguments);
   __syncthreads();
 }

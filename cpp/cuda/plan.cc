@@ -11,8 +11,9 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr size_t kLineBytes = 128;    // two release flags never share a cache line
-constexpr size_t kMostStreams = 128;  // of one priority; as many grids can be resident
+constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
+constexpr size_t kMostStreams = 128;         // of one priority; as many grids can be resident
+constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -119,11 +120,29 @@ std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
   return found;
 }
 
-// With one of so many looks all launches together ask the host about once a microsecond.
-uint32_t ask_mask(const Launch& launch, const size_t launches) {
-  const auto looking_at_once = static_cast<uint64_t>(std::min(launch.blocks, 4096));
+// How the blocks of a launch ask whether to leave.
+struct Asking {
+  uint32_t looks_per_ask;
+  uint32_t ask_sleep_ns;
+  uint32_t look_sleep_ns;
+};
+
+// All launches together ask the host about once a microsecond.
+Asking asking_timed(const Launch& launch, const size_t launches) {
+  constexpr uint32_t sleep_ns = 16'384;
+  const auto looking_at_once = static_cast<uint64_t>(std::min(launch.blocks, kMostBlocksAtOnce));
   const uint64_t looks = looking_at_once * std::min(launches, size_t{1} << 12) / 4;
-  return static_cast<uint32_t>(std::bit_ceil(std::max(uint64_t{1}, looks)) - 1);
+  return {static_cast<uint32_t>(std::bit_ceil(std::max(uint64_t{2}, looks))), sleep_ns, sleep_ns};
+}
+
+// One block of each launch asks, about twice a microsecond in all. There is one look at a relay a
+// nanosecond: all relays are in the same part of the cache, which takes little more.
+Asking asking_held(const std::span<const PlannedLaunch> launches) {
+  int64_t blocks = 0;
+  for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
+  const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMostBlocksAtOnce));
+  const auto asking = static_cast<uint32_t>(std::min(launches.size(), size_t{1} << 12));
+  return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
 }  // namespace
@@ -161,10 +180,12 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& prob
 
 void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
   const Waiting& waiting = plan.timed ? kTimed : kHeld;
+  const Asking held = asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
   lay_out_memory(plan.launches, warp_slots);
   for (PlannedLaunch& planned : plan.launches) {
     planned.ticks = ticks_of(planned.launch, waiting, hold);
+    const Asking asking = plan.timed ? asking_timed(planned.launch, plan.launches.size()) : held;
     planned.arguments = {
         .records = memory_->on_device(planned.records.data()),
         .warp_slots = memory_->on_device(planned.warp_slots.data()),
@@ -173,7 +194,9 @@ void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanose
         .ticks = nullptr,
         .same_ticks = planned.ticks.front(),
         .run = run_,
-        .ask_mask = ask_mask(planned.launch, plan.launches.size()),
+        .looks_per_ask = asking.looks_per_ask,
+        .ask_sleep_ns = asking.ask_sleep_ns,
+        .look_sleep_ns = asking.look_sleep_ns,
         .waiting = waiting,
     };
   }

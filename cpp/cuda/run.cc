@@ -19,27 +19,21 @@ constexpr auto kCallPatience = milliseconds(30);
 constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
 constexpr auto kNap = microseconds(50);
 // A block that the host saw end lingers a little, then leaves; its room is free after that.
-constexpr auto kExit = microseconds(20);
+constexpr auto kExit = microseconds(6);
+// Blocks of a launch that fit are placed within a microsecond of each other, and seen within ten.
+constexpr int kSoonerOnceStarted = 8;
 constexpr auto kHoldBeyondDeadline = seconds(1);
 constexpr auto kDrainBeyondHold = seconds(4);
 
-BlockState state_of(BlockRecord& record) {
-  return std::atomic_ref(record.state).load(std::memory_order_acquire);
-}
-
-// Counts the blocks that have come as far as `state`. Blocks start and end roughly in order:
-// `prefix` is how many of the first have been seen there already.
-size_t count_at(const std::span<BlockRecord> records, const BlockState state, size_t& prefix) {
-  const auto there = [state](BlockRecord& record) { return state_of(record) >= state; };
+// Counts the blocks that have made the mark. They do so roughly in order: `prefix` is how many of
+// the first have been seen to have made it already.
+size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::* const mark,
+                    size_t& prefix) {
+  const auto there = [mark](BlockRecord& record) {
+    return std::atomic_ref(record.*mark).load(std::memory_order_relaxed) != 0;
+  };
   while (prefix < records.size() && there(records[prefix])) ++prefix;
   return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
-}
-
-// Too short a time to sleep.
-void let_blocks_exit() {
-  const auto until = std::chrono::steady_clock::now() + kExit;
-  while (std::chrono::steady_clock::now() < until) {
-  }
 }
 
 void launch_probe(const Context& context, PlannedLaunch& planned) {
@@ -130,6 +124,9 @@ void Run::submit(const Event& event, const PlannedMark& mark) {
 
 void Run::launch(const size_t number) {
   const Stopwatch stopwatch(spent_.launch);
+  while (Clock::now() < room_free_) {
+    // Too short a time to sleep.
+  }
   submit(number);
   wait([](const Count& count) { return count.waiting == 0; });
 }
@@ -138,19 +135,20 @@ void Run::release(const size_t number) {
   const Stopwatch stopwatch(spent_.release);
   let_go(number);
   wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
-  let_blocks_exit();
+  room_free_ = Clock::now() + kExit;
 }
 
 // Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
+// That is lost where blocks have waited for room.
 void Run::clean_up() {
   const Stopwatch stopwatch(spent_.clean_up);
   waited_for_room_ = look().waiting != 0;
   for (size_t number = 0; number < launches_.size(); ++number) {
     if (progress_[number].released) continue;
     let_go(number);
+    if (waited_for_room_) continue;
     const size_t blocks = launches_[number].records.size();
     wait([&](const Count&) { return progress_[number].ended == blocks; });
-    let_blocks_exit();
   }
   wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
 }
@@ -188,8 +186,8 @@ bool Run::wait(const Done& done) {
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
   // With nothing held, what waits cannot wait for room: it will come. So will an exit.
   if (count.held == 0 || count.leaving != 0) return false;
-  return still >= (worker_.busy() ? std::max<Clock::duration>(options_.settle, kCallPatience)
-                                  : options_.settle);
+  const Clock::duration settle = options_.settle / (count.unseen == 0 ? kSoonerOnceStarted : 1);
+  return still >= (worker_.busy() ? std::max<Clock::duration>(settle, kCallPatience) : settle);
 }
 
 Run::Count Run::look() {
@@ -200,14 +198,15 @@ Run::Count Run::look() {
     if (!progress.submitted) break;
     const std::span<BlockRecord> records = launches_[number].records;
     if (progress.started < records.size()) {
-      progress.started = count_at(records, BlockState::started, progress.started_prefix);
+      progress.started = count_marked(records, &BlockRecord::started, progress.started_prefix);
     }
     if (progress.released && progress.ended < records.size()) {
-      progress.ended = count_at(records, BlockState::ended, progress.ended_prefix);
+      progress.ended = count_marked(records, &BlockRecord::ended, progress.ended_prefix);
     }
     // A block may start and end between the two counts.
     progress.started = std::max(progress.started, progress.ended);
     count.waiting += records.size() - progress.started;
+    count.unseen += progress.started == 0 ? 1 : 0;
     (progress.released ? count.leaving : count.held) += progress.started - progress.ended;
   }
   return count;
@@ -221,15 +220,24 @@ void Run::let_go(const size_t number) {
 
 void Run::synchronise() {
   const Stopwatch stopwatch(spent_.synchronise);
-  CUresult result = CUDA_ERROR_NOT_READY;
-  while (worker_.busy() || (result = query_streams()) == CUDA_ERROR_NOT_READY) {
-    if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
-    std::this_thread::yield();
-  }
+  const auto wait_while = [this](const auto& busy) {
+    while (busy()) {
+      if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
+      std::this_thread::yield();
+    }
+  };
+  wait_while([this] { return worker_.busy(); });
   worker_.rethrow();
-  if (result != CUDA_SUCCESS) {
-    const Driver& driver = context_.driver();
-    throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+  const Driver& driver = context_.driver();
+  for (const PlannedLaunch& planned : launches_) {
+    CUresult result = CUDA_SUCCESS;
+    wait_while([&] {
+      result = driver.stream_query.code(planned.stream);
+      return result == CUDA_ERROR_NOT_READY;
+    });
+    if (result != CUDA_SUCCESS) {
+      throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+    }
   }
   idle_ = true;
 }

@@ -22,7 +22,8 @@ inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
 struct RunOptions {
   bool warp_slots = false;
   std::chrono::nanoseconds deadline = std::chrono::seconds(10);
-  // With blocks held and nothing new for so long, what has not started waits for room.
+  // With blocks held and nothing new for so long, what has not started waits for room. An eighth
+  // is enough where every launch has started.
   std::chrono::nanoseconds settle = std::chrono::milliseconds(3);
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
@@ -61,6 +62,7 @@ class Run {
   // The same for all together.
   struct Count {
     size_t waiting = 0;  // launched, not started
+    size_t unseen = 0;   // launches of which no block has started
     size_t held = 0;     // started, not released
     size_t leaving = 0;  // started and released, not ended
     uint64_t returned = 0;
@@ -94,6 +96,7 @@ class Run {
   TimeSpent& spent_;
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
+  Clock::time_point room_free_{};  // that the last release made
   bool waited_for_room_ = false;
   bool abandoned_ = false;
 };

@@ -28,7 +28,6 @@
 namespace {
 
 using tbsched::cuda::BlockRecord;
-using tbsched::cuda::BlockState;
 using tbsched::cuda::ProbeArguments;
 using tbsched::cuda::Waiting;
 
@@ -218,7 +217,7 @@ class FakeGpu {
     BlockRecord& record = *block.record;
     const uint64_t now = now_ns();
     if (block.publish != 0 && now >= block.publish) {
-      publish(record, BlockState::started);
+      publish(record.started);
       block.publish = 0;
     }
     const ProbeArguments& arguments = block.grid->arguments;
@@ -232,7 +231,7 @@ class FakeGpu {
       block.end = last_end_ = now;
       record.end_ns = now;
       record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-      publish(record, BlockState::ended);
+      publish(record.ended);
     }
     if (block.end == 0 || now - block.end < waiting.linger_ns) return true;
     sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
@@ -279,9 +278,7 @@ class FakeGpu {
     return true;
   }
 
-  static void publish(BlockRecord& record, const BlockState state) {
-    std::atomic_ref(record.state).store(state, std::memory_order_release);
-  }
+  static void publish(uint32_t& mark) { std::atomic_ref(mark).store(1, std::memory_order_release); }
 
   std::mutex mutex_;
   std::condition_variable idle_;

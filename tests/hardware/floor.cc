@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -96,7 +95,9 @@ class Floor {
         .ticks = nullptr,
         .same_ticks = held ? 10'000U : 0U,
         .run = run_,
-        .ask_mask = std::bit_ceil(static_cast<uint32_t>(std::min(event.blocks, 4096))) - 1,
+        .looks_per_ask = kFirstBlockAsks,
+        .ask_sleep_ns = 2000,
+        .look_sleep_ns = static_cast<uint32_t>(std::clamp(event.blocks, 500, 4000)),
         .waiting = kHeld,
     };
     if (!held) arguments.waiting.linger_ns = 0;

@@ -276,7 +276,7 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
 @pytest.mark.parametrize(
     ("launch", "message"),
     [
-        (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 16\.\.255"),
+        (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 14\.\.255"),
         (tb.Launch(1, 1024, 65), r"launch 0: Launch\.registers: 65 .* at most 65536"),
         (tb.Launch(1, 32, 16, shared_memory=232449), r"shared_memory: 232449 .* 0\.\.232448"),
         (tb.Launch(1, 32, 16, priority=-6), r"Launch\.priority: -6 is outside -5\.\.0"),
