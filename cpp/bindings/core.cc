@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "bindings/event_table.h"
+#include "engine/bulk.h"
 #include "engine/explain.h"
 #include "engine/predict.h"
 #include "policy/launch_order.h"
@@ -153,6 +155,41 @@ std::optional<size_t> explain_in_python(
   for (const auto& blocks : smid) seen.emplace_back(blocks.data(), blocks.data() + blocks.size());
   const py::gil_scoped_release unlocked;
   return explaining_state(spec, sequence, row, states, seen);
+}
+
+py::list until_refused_in_python(const DeviceSpec& spec, const Numbers& cells, const Bounds& bounds,
+                                 const std::string& policy, const InitialState state,
+                                 const int32_t threads) {
+  const PolicyRow& row = policy_named(policy);
+  const EventTable table = event_table(cells, bounds);
+  std::vector<UntilRefused> found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = predict_until_refused(spec, table, row, state, threads);
+  }
+  py::list result;
+  for (UntilRefused& one : found) {
+    result.append(py::make_tuple(to_array(std::move(one.smid)), one.events));
+  }
+  return result;
+}
+
+std::vector<int32_t> explain_many_in_python(const DeviceSpec& spec, const Numbers& cells,
+                                            const Bounds& bounds, const std::string& policy,
+                                            const std::vector<InitialState>& states,
+                                            const std::vector<Numbers>& smid,
+                                            const int32_t threads) {
+  const PolicyRow& row = policy_named(policy);
+  const EventTable table = event_table(cells, bounds);
+  if (smid.size() != table.sequences()) {
+    throw py::value_error("smid: an array for each sequence is needed");
+  }
+  std::vector<std::span<const int32_t>> seen;
+  for (const Numbers& blocks : smid) {
+    seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
+  }
+  const py::gil_scoped_release unlocked;
+  return explaining_states(spec, table, row, states, seen, threads);
 }
 
 py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
@@ -317,6 +354,16 @@ PYBIND11_MODULE(_core, module) {
   module.def("explaining_state", &explain_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("states"), py::arg("smid"),
              "The index of the first state that puts every block where `smid` has it, or None.");
+  module.def(
+      "predict_until_refused", &until_refused_in_python, py::arg("spec"), py::arg("cells"),
+      py::arg("bounds"), py::arg("policy"), py::arg("state"), py::arg("threads"),
+      "For each sequence of a table of events the SMs of all blocks, and how many events: up "
+      "to and with the first launch that is not placed whole.");
+  module.def("explaining_states", &explain_many_in_python, py::arg("spec"), py::arg("cells"),
+             py::arg("bounds"), py::arg("policy"), py::arg("states"), py::arg("smid"),
+             py::arg("threads"),
+             "For each sequence of a table of events the index of the first state that puts every "
+             "block where `smid` has it, or -1.");
   module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
              py::arg("policy"), py::arg("state"),
              "A list of (blocks, limiter) per launch; both are per SM.");

@@ -5,12 +5,14 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "bindings/event_table.h"
 #include "cuda/batch.h"
 #include "cuda/cubin.h"
 #include "cuda/error.h"
@@ -108,6 +110,12 @@ cuda::RunOptions to_options(const bool warp_slots, const double deadline, const 
   };
 }
 
+// One of tbsched.errors.
+template <typename... Arguments>
+py::object made(const char* const name, const Arguments&... arguments) {
+  return py::module_::import("tbsched.errors").attr(name)(arguments...);
+}
+
 void python_signals() {
   const py::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -140,19 +148,26 @@ class LauncherBatch {
     get().add(to_sequence(events), to_options(warp_slots_, deadline, settle_, {}));
   }
 
+  // Of a table of events, one of its sequences after the other.
+  void add_table(const Numbers& cells, const Bounds& bounds, const double deadline) {
+    cuda::Batch& batch = get();
+    const EventTable table = event_table(cells, bounds);
+    const cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
+    for (size_t k = 0; k < table.sequences(); ++k) batch.add(table.sequence(k), options);
+  }
+
   // What `run` would have returned or raised.
   py::list next() {
-    cuda::Batch& batch = get();
-    std::optional<cuda::Batch::Result> result;
-    while (!result) {
-      {
-        const py::gil_scoped_release no_gil;
-        result = batch.next(cuda::kBetweenInterrupts);
-      }
-      if (!result) python_signals();
-    }
-    if (result->error) std::rethrow_exception(result->error);
-    return to_list(result->launches);
+    const cuda::Batch::Result result = wait();
+    if (result.error) std::rethrow_exception(result.error);
+    return to_list(result.launches);
+  }
+
+  // The SMs alone, of all blocks before the next event; of so many sequences.
+  py::list next_smids(const int64_t count) {
+    py::list found;
+    for (int64_t k = 0; k < count; ++k) found.append(smids(wait()));
+    return found;
   }
 
   void close() {
@@ -161,6 +176,38 @@ class LauncherBatch {
   }
 
  private:
+  cuda::Batch::Result wait() {
+    cuda::Batch& batch = get();
+    for (;;) {
+      std::optional<cuda::Batch::Result> result;
+      {
+        const py::gil_scoped_release no_gil;
+        result = batch.next(cuda::kBetweenInterrupts);
+      }
+      if (result) return std::move(*result);
+      python_signals();
+    }
+  }
+
+  // Or the exception that says why there are none; others are thrown.
+  static py::object smids(const cuda::Batch::Result& result) {
+    try {
+      if (result.error) std::rethrow_exception(result.error);
+    } catch (const cuda::Unstable& unstable) {
+      return made("UnstableMeasurement", unstable.what());
+    } catch (const cuda::DeadlineExceeded& exceeded) {
+      return made("DeadlineExceeded", exceeded.what());
+    }
+    size_t blocks = 0;
+    for (const MeasuredLaunch& launch : result.launches) blocks += launch.placement.smid.size();
+    py::array_t<int32_t> array(static_cast<py::ssize_t>(blocks));
+    int32_t* next = array.mutable_data();
+    for (const MeasuredLaunch& launch : result.launches) {
+      next = std::ranges::copy(launch.placement.smid, next).out;
+    }
+    return array;
+  }
+
   cuda::Batch& get() const {
     if (!batch_) throw py::value_error("this batch is closed");
     if (getpid() != batch_.get_deleter().process) {
@@ -286,8 +333,8 @@ py::dict images() {
 
 template <typename... Arguments>
 void raise(const char* const name, const Arguments&... arguments) {
-  const py::object type = py::module_::import("tbsched.errors").attr(name);
-  PyErr_SetObject(type.ptr(), type(arguments...).ptr());
+  const py::object error = made(name, arguments...);
+  PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 
 void translate(const std::exception_ptr& error) {
@@ -317,7 +364,10 @@ PYBIND11_MODULE(_launcher, module) {
 
   py::class_<LauncherBatch>(module, "Batch")
       .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"))
+      .def("add_table", &LauncherBatch::add_table, py::arg("cells"), py::arg("bounds"),
+           py::kw_only(), py::arg("deadline"))
       .def("next", &LauncherBatch::next)
+      .def("next_smids", &LauncherBatch::next_smids, py::arg("count"))
       .def("close", &LauncherBatch::close);
   py::class_<LauncherGpu>(module, "Gpu")
       .def(py::init<int32_t, bool>(), py::arg("index"), py::kw_only(), py::arg("from_ptx") = false)

@@ -1,14 +1,13 @@
 #include "engine/predict.h"
 
 #include <algorithm>
-#include <atomic>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/parallel.h"
 #include "engine/timed_engine.h"
 #include "sm/processing_blocks.h"
 
@@ -124,33 +123,15 @@ std::vector<Prediction> predict_many(const DeviceSpec& spec,
                                      const int64_t launch_interval_ns, const bool warp_slots,
                                      const int32_t threads) {
   std::vector<Prediction> predictions(sequences.size());
-  std::vector<std::string> faults(sequences.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t k = next++; k < sequences.size(); k = next++) {
-      const Sequence& sequence = *sequences[k];
-      try {
-        if (timed(sequence)) {
-          predictions[k] = predict_timeline(spec, sequence, policy, state,
-                                            at_intervals(sequence, launch_interval_ns));
-        } else {
-          predictions[k] = predict(spec, sequence, policy, state, warp_slots);
-        }
-      } catch (const std::exception& error) {
-        faults[k] = error.what();
-      }
+  for_each_sequence(sequences.size(), threads, [&](const size_t k) {
+    const Sequence& sequence = *sequences[k];
+    if (timed(sequence)) {
+      predictions[k] = predict_timeline(spec, sequence, policy, state,
+                                        at_intervals(sequence, launch_interval_ns));
+    } else {
+      predictions[k] = predict(spec, sequence, policy, state, warp_slots);
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int32_t thread = 1; thread < threads; ++thread) others.emplace_back(work);
-    work();
-  }
-  const auto fault = std::ranges::find_if_not(faults, &std::string::empty);
-  if (fault != faults.end()) {
-    throw std::invalid_argument("sequence " + std::to_string(fault - faults.begin()) + ": " +
-                                *fault);
-  }
+  });
   return predictions;
 }
 

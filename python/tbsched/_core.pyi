@@ -91,6 +91,15 @@ def explaining_state(
     states: _Sequence[InitialState],
     smid: _Sequence[npt.NDArray[np.int32]],
 ) -> int | None: ...
+def explaining_states(
+    spec: DeviceSpec,
+    cells: npt.NDArray[np.int32],
+    bounds: npt.NDArray[np.int64],
+    policy: str,
+    states: _Sequence[InitialState],
+    smid: _Sequence[npt.NDArray[np.int32]],
+    threads: int,
+) -> list[int]: ...
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(
@@ -110,3 +119,11 @@ def predict_many(
 def predict_timeline(
     spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, issue_ns: _Sequence[int]
 ) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
+def predict_until_refused(
+    spec: DeviceSpec,
+    cells: npt.NDArray[np.int32],
+    bounds: npt.NDArray[np.int64],
+    policy: str,
+    state: InitialState,
+    threads: int,
+) -> list: ...

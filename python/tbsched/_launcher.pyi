@@ -4,6 +4,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.sequence import Event, Launch
 
 class Info(TypedDict):
@@ -25,7 +26,13 @@ class Measured(TypedDict):
 
 class Batch:
     def add(self, events: Iterable[Event], *, deadline: float) -> None: ...
+    def add_table(
+        self, cells: npt.NDArray[np.int32], bounds: npt.NDArray[np.int64], *, deadline: float
+    ) -> None: ...
     def next(self) -> list[Measured]: ...
+    def next_smids(
+        self, count: int
+    ) -> list[npt.NDArray[np.int32] | UnstableMeasurement | DeadlineExceeded]: ...
     def close(self) -> None: ...
 
 class Gpu:

@@ -14,16 +14,19 @@ import numpy as np
 
 from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.sequence import Sequence
-from tbsched.trace import DeviceInfo, Placement, Trace
+from tbsched.trace import DeviceInfo, Int32Array, Placement, Trace
 
 if TYPE_CHECKING:
     from tbsched import _launcher
+    from tbsched.event_table import EventTable
 
 SHORTEST_DEADLINE = 10.0  # seconds
 SETTLE = 0.003  # seconds
 # Sequences given to the GPU before the first of them is looked at: it never waits for Python.
 AHEAD = 32
+TABLES_AHEAD = 2
 Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
+Smids: TypeAlias = Int32Array | UnstableMeasurement | DeadlineExceeded
 # Two sequences at once on one GPU would measure each other.
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 # A GPU cannot be used in a process forked after it was opened, hence the process in the key.
@@ -109,6 +112,36 @@ class Gpu:
                     yield self._outcome(running.popleft(), batch)
             while running:
                 yield self._outcome(running.popleft(), batch)
+        finally:
+            batch.close()
+
+    def observe_tables(
+        self, tables: Iterable[EventTable], *, deadline: float | None = None, settle: float = SETTLE
+    ) -> Generator[list[Smids], None, None]:
+        """As :func:`observe_many`, of tables of events.
+
+        Args:
+            tables: taken at most three ahead of what has been yielded.
+            deadline, settle: as for :func:`observe_many`.
+
+        Yields:
+            For each table a list: for each sequence the SMs of all blocks before the next event,
+            int32 (blocks,), launch after launch; or the error that it ended in.
+
+        Raises:
+            as :func:`observe_many`.
+        """
+        deadline = SHORTEST_DEADLINE if deadline is None else deadline
+        batch = self._gpu.batch(warp_slots=False, settle=settle)
+        running: deque[int] = deque()
+        try:
+            for table in tables:
+                batch.add_table(table.cells, table.bounds, deadline=deadline)
+                running.append(len(table))
+                if len(running) > TABLES_AHEAD:
+                    yield batch.next_smids(running.popleft())
+            while running:
+                yield batch.next_smids(running.popleft())
         finally:
             batch.close()
 

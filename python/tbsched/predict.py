@@ -154,7 +154,7 @@ def explaining_state(
     Before the next event, of a sequence without durations that :func:`predict` takes.
     """
     name = spec.policy if policy is None else policy
-    core_spec, _, core_states = _prepared(spec, name)
+    core_spec, _, core_states = prepared(spec, name)
     index = _core.explaining_state(
         core_spec,
         _core_sequence(observation.sequence),
@@ -218,7 +218,7 @@ class _Run:
         self._warp_slots = warp_slots
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
-        self.spec, self._info, states = _prepared(self._device, self.policy)
+        self.spec, self._info, states = prepared(self._device, self.policy)
         if initial_state is None:
             self.state = next(iter(states.values()))
         elif not isinstance(initial_state, InitialState):
@@ -349,7 +349,7 @@ _spec = device  # predict() has a parameter of that name
 
 
 @functools.lru_cache(maxsize=128)
-def _prepared(
+def prepared(
     spec: DeviceSpec, policy: str
 ) -> tuple[_core.DeviceSpec, DeviceInfo, dict[InitialState, _core.InitialState]]:
     """What predictions of a device have in common, kept as most programs ask about one device."""

@@ -32,7 +32,7 @@ from rich.console import Console
 
 import tbsched as tb
 from tbsched.fuzz import ModelGpu, Report, SequenceOptions
-from tbsched.fuzz.draws import draws
+from tbsched.fuzz.draws import Draws
 from tbsched.fuzz.judge import HASTY_SETTLE, Judge
 from tbsched.observe import Gpu
 from tbsched.report import render, table_of
@@ -150,7 +150,7 @@ def rehearsal(folder: Path) -> tb.DeviceSpec:
 def drawn(spec: tb.DeviceSpec, count: int) -> list[tb.Trace]:
     """Predictions of what a campaign observes first."""
     judge = Judge(ModelGpu(spec), spec, None, None, "occupancy", False, False)
-    source = draws(spec, SequenceOptions(), SEED)
+    source = Draws(spec, SequenceOptions(), SEED)
     return [judge.predict(draw.sequence) for draw in itertools.islice(source, count)]
 
 
@@ -201,7 +201,7 @@ def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:
         work()
         return f"{1e6 * (time.perf_counter() - begin) / count:,.0f}"
 
-    source = draws(spec, options, SEED)
+    source = Draws(spec, options, SEED)
     made = [next(source).sequence for _ in range(count)]
     traces = [tb.predict(sequence, spec) for sequence in made]
     return [

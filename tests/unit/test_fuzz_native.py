@@ -20,7 +20,7 @@ from helpers import gpu as few_sms
 from tbsched.compare import compare
 from tbsched.errors import UnstableMeasurement
 from tbsched.fuzz import RecordedOracle, Report, SequenceOptions, fuzz, record
-from tbsched.fuzz.draws import draws
+from tbsched.fuzz.draws import Draws
 from tbsched.fuzz.interrupts import Interrupts
 from tbsched.fuzz.judge import Judge
 from tbsched.fuzz.search import search
@@ -88,7 +88,7 @@ class Busy:
 )
 def test_hypothesis_draws_the_same_from_the_choices(options: SequenceOptions) -> None:
     spec = device("h200")
-    for draw in itertools.islice(draws(spec, options, seed=3), 3):
+    for draw in itertools.islice(Draws(spec, options, seed=3), 3):
         seen: list[Sequence] = []
 
         def look(sequence: Sequence, seen: list[Sequence] = seen) -> bool:
@@ -107,7 +107,7 @@ def test_hypothesis_draws_the_same_from_the_choices(options: SequenceOptions) ->
 
 
 def test_hypothesis_shrinks_from_there() -> None:
-    draw = next(d for d in draws(device("h200"), RICH, seed=1) if len(d.sequence.launches) == 5)
+    draw = next(d for d in Draws(device("h200"), RICH, seed=1) if len(d.sequence.launches) == 5)
     smallest = search(
         sequences("h200", RICH),
         lambda sequence: sum(launch.blocks for launch in sequence.launches) >= 2,
@@ -123,7 +123,7 @@ def test_hypothesis_shrinks_from_there() -> None:
 def test_draws_repeat_differ_and_fit_the_device() -> None:
     spec = device("h200")
     first, again, other = (
-        [draw.sequence for draw in itertools.islice(draws(spec, RICH, seed), 300)]
+        [draw.sequence for draw in itertools.islice(Draws(spec, RICH, seed), 300)]
         for seed in (1, 1, 2)
     )
     assert first == again != other
@@ -157,7 +157,7 @@ def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk(oracle: objec
 
 def test_it_goes_on_where_it_was_behind_a_counterexample() -> None:
     spec = device("h200-no-warp-skip")
-    drawn = [d.sequence for d in itertools.islice(draws(spec, SequenceOptions(), 5), 150)]
+    drawn = [d.sequence for d in itertools.islice(Draws(spec, SequenceOptions(), 5), 150)]
     judge = Judge(Busy(), spec, None, None, "occupancy", False, False)
     differ = [
         not compare(p, predict(p.sequence, "h200")).occupancy for p in map(judge.predict, drawn)
@@ -230,7 +230,7 @@ def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
         return iter(())
 
     # By this path: the name tbsched.fuzz is a function, too.
-    monkeypatch.setattr(importlib.import_module("tbsched.fuzz.draws"), "draws", none)
+    monkeypatch.setattr(importlib.import_module("tbsched.fuzz.draws").Draws, "__iter__", none)
     campaign(Busy(), RIGHT, draw="auto")
     assert native == [1]
     campaign(Busy(), RIGHT, draw="hypothesis", max_examples=5)

@@ -234,13 +234,13 @@ def _run(
         if strategy is None and isinstance(source, RecordedOracle):
             strategy = source.sequences(spec)
         elif strategy is None:
-            from tbsched.fuzz.draws import draws
+            from tbsched.fuzz.draws import Draws
             from tbsched.fuzz.strategies import sequences
 
             fitting = _limits(source, spec, limits)
             strategy = sequences(fitting, options)
             strategy_of = functools.partial(_of_length, fitting, options)
-            drawn = draws(fitting, options, seed) if native else None
+            drawn = Draws(fitting, options, seed) if native else None
         if steer:
             source = Steered(source, spec, initial_state)
             initial_state = source.initial_state

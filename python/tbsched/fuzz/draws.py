@@ -1,21 +1,24 @@
-"""Sequences drawn with NumPy: the space of the strategies in a tenth of Hypothesis's time.
+"""Sequences drawn with NumPy: the space of the strategies in a hundredth of Hypothesis's time.
 
 What is drawn are the very bytes that Hypothesis would draw, so that it can go on from any of them.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tbsched.event_table import EventTable
 from tbsched.fuzz.options import SequenceOptions
-from tbsched.fuzz.strategies import BINDING, SequenceTables
+from tbsched.fuzz.strategies import BINDING, Bytes, SequenceTables
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec
 
-_AT_ONCE = 256  # sequences
+# Sequences in a table: few at first, so that there is something to look at soon.
+_FEWEST, _MOST = 16, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +29,74 @@ class Draw:
     choices: tuple[int | bytes, ...]
 
 
-def draws(device: DeviceSpec, options: SequenceOptions, seed: int) -> Iterator[Draw]:
-    """Endless draws, the same ones for the same arguments; every number of launches alike.
+@dataclass(frozen=True, eq=False, slots=True)
+class DrawnTable:
+    """Many sequences, as the bytes that were drawn.
+
+    Attributes:
+        bindings: of each sequence, which member of :data:`BINDING`.
+        rows: of each sequence, uint8 (launches, width).
+        asked: whether Hypothesis decides about the number of launches.
+    """
+
+    tables: SequenceTables
+    bindings: list[int]
+    rows: list[Bytes]
+    asked: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def first(self, most: int) -> DrawnTable:
+        """The first of them, at most so many."""
+        return replace(self, bindings=self.bindings[:most], rows=self.rows[:most])
+
+    def event_table(self) -> EventTable:
+        """All of them, to be predicted and observed."""
+        return self.tables.table(
+            np.array(BINDING)[self.bindings],
+            np.concatenate(self.rows),
+            [len(rows) for rows in self.rows],
+        )
+
+    def draw(self, number: int) -> Draw:
+        """One of them."""
+        rows = [row.tobytes() for row in self.rows[number]]
+        binding = self.bindings[number]
+        choices: list[int | bytes] = [binding]
+        for row in rows:
+            # A list of varying length asks before each element, and once more to end.
+            choices += (True, row) if self.asked else (row,)
+        if self.asked:
+            choices.append(False)
+        return Draw(self.tables.build((BINDING[binding], rows)), tuple(choices))
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Endless draws, the same ones for the same values; every number of launches alike.
 
     Each is one that ``strategies.sequences(device, options)`` can draw.
     """
-    tables = SequenceTables.of(device, options)
-    few, most = options.min_launches, options.max_launches
-    random = np.random.default_rng(seed)
-    while True:
-        binding = random.integers(len(BINDING), size=_AT_ONCE).tolist()
-        launches = random.integers(few, most, size=_AT_ONCE, endpoint=True).tolist()
-        drawn = random.integers(256, size=(_AT_ONCE, most, tables.width), dtype=np.uint8)
-        for index, count, rows in zip(binding, launches, drawn, strict=True):
-            row_bytes = [row.tobytes() for row in rows[:count]]
-            # A list of varying length asks before each element, and once more to end.
-            asked = few != most
-            choices: list[int | bytes] = [index]
-            for row in row_bytes:
-                choices += (True, row) if asked else (row,)
-            if asked:
-                choices.append(False)
-            yield Draw(tables.build((BINDING[index], row_bytes)), tuple(choices))
+
+    device: DeviceSpec
+    options: SequenceOptions
+    seed: int
+
+    def tables(self) -> Iterator[DrawnTable]:
+        """Many at a time."""
+        tables = SequenceTables.of(self.device, self.options)
+        few, most = self.options.min_launches, self.options.max_launches
+        random = np.random.default_rng(self.seed)
+        for doubled in itertools.count():
+            size = min(_FEWEST << min(doubled, 16), _MOST)
+            bindings = random.integers(len(BINDING), size=size).tolist()
+            counts = random.integers(few, most, size=size, endpoint=True)
+            rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
+            yield DrawnTable(
+                tables, bindings, np.split(rows, counts.cumsum()[:-1]), asked=few != most
+            )
+
+    def __iter__(self) -> Iterator[Draw]:
+        for table in self.tables():
+            yield from map(table.draw, range(len(table)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched.compare import Diff, check_level, compare
-from tbsched.fuzz.oracles import ManyOracle, prefix
+from tbsched.fuzz.oracles import ManyOracle, TableOracle, prefix
 from tbsched.observe import SETTLE
 from tbsched.predict import explaining_state, predict
 from tbsched.sequence import Sequence
@@ -53,7 +53,11 @@ class Judge:
 
     Attributes:
         many: the oracle, if it is one that can observe many sequences.
+        tables: the oracle, if it is one that takes tables of events.
         settle: seconds of a first look by such an oracle.
+        policy_name: of the predictor.
+        states: that it may start from. The latest that explained an observation comes first: it
+            usually explains the next.
     """
 
     def __init__(
@@ -72,11 +76,12 @@ class Judge:
         self.level = check_level(level)
         self.past_refusal = past_refusal
         self.many = oracle if isinstance(oracle, ManyOracle) else None
+        self.tables = oracle if isinstance(oracle, TableOracle) else None
         self.settle = HASTY_SETTLE if hasty else SETTLE
-        # The latest state that explained an observation comes first: it usually explains the next.
-        self._states = [*spec.initial_states(policy)]
+        self.policy_name = spec.policy if policy is None else policy
+        self.states = [*spec.initial_states(policy)]
         if initial_state is not None or level != "exact":
-            self._states = [self._states[0] if initial_state is None else initial_state]
+            self.states = [self.states[0] if initial_state is None else initial_state]
 
     def predict(self, drawn: Sequence) -> Trace:
         """The prediction, cut after the first launch that is not placed whole.
@@ -84,7 +89,7 @@ class Judge:
         A GPU that is full has nothing more to show, and waiting for a launch that does not fit is
         what costs time on hardware.
         """
-        prediction = predict(drawn, self.spec, self.policy, self._states[0])
+        prediction = predict(drawn, self.spec, self.policy, self.states[0])
         if self.past_refusal:
             return prediction
         for launch, placement in enumerate(prediction, 1):
@@ -125,11 +130,10 @@ class Judge:
         diff = compare(prediction, observation)
         if diff.agrees(self.level) or not diff.occupancy:
             return Case(diff, diff.agrees(self.level))
-        others = self._states[1:]
+        others = self.states
         found = explaining_state(observation, self.spec, self.policy, others)
         if found is not None:
-            self._states.remove(found)
-            self._states.insert(0, found)
+            self.prefer(found)
             others = [found]
         for state in others:
             other = compare(
@@ -138,6 +142,11 @@ class Judge:
             if _exact_launches(other) > _exact_launches(diff):
                 diff = other
         return Case(diff, diff.exact)
+
+    def prefer(self, state: InitialState) -> None:
+        """Asks this one first from now on."""
+        self.states.remove(state)
+        self.states.insert(0, state)
 
     def confirm(self, case: Case) -> Case | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from hypothesis import strategies as st
 
     from tbsched.fuzz.bulk import Pipeline
-    from tbsched.fuzz.draws import Draw
+    from tbsched.fuzz.draws import Draw, DrawnTable, Draws
+    from tbsched.fuzz.tables import Tables
 
 
 # Draws with fewer launches, to leave a local minimum when shrinking.
@@ -51,7 +53,7 @@ class Campaign:
     judge: Judge
     strategy: st.SearchStrategy[Sequence]
     strategy_of: Callable[[int], st.SearchStrategy[Sequence]] | None  # so many launches
-    draws: Iterator[Draw] | None  # of the strategy's sequences; None: Hypothesis draws
+    draws: Draws | None  # of the strategy's sequences; None: Hypothesis draws
     seed: int
     corpus: TraceFile | None
     recording: TraceFile | None
@@ -138,7 +140,7 @@ class Campaign:
         from tbsched.fuzz.search import EXAMPLES_PER_SEARCH, search
 
         if self.draws is not None:
-            return self._search_natively(self.draws)
+            return self._search_natively()
         searches = 0
         while self.examples < self.max_examples:
             before = self.examples
@@ -170,7 +172,7 @@ class Campaign:
     def _draw(self, drawn: Sequence) -> bool:
         if self._over():
             raise _End
-        self._count_example()
+        self._count_examples(1)
         prediction = self._predict(drawn)
         if prediction is None:
             return False
@@ -179,13 +181,10 @@ class Campaign:
             case = self.judge.look(prediction)
         return case is not None and self._is_news(case) and self._begin_shrinking(case)
 
-    def _search_natively(self, draws: Iterator[Draw]) -> str:
-        from tbsched.fuzz.bulk import Pipeline
+    def _search_natively(self) -> str:
         from tbsched.fuzz.search import search
 
-        pipeline = Pipeline(self.judge, self._predicted(draws))
-        while (found := self._next_news(pipeline)) is not None:
-            draw, case = found
+        for draw, case in self._news():
             if not self._begin_shrinking(case):
                 continue
             search(
@@ -201,21 +200,67 @@ class Campaign:
                 return "counterexamples"
         return "examples" if self.examples >= self.max_examples else "seconds"
 
-    def _predicted(self, draws: Iterator[Draw]) -> Iterator[tuple[Draw, Trace]]:
+    def _news(self) -> Iterator[tuple[Draw, Case]]:
+        """Disagreements to be shrunk, with the draws that they come of."""
+        from tbsched.fuzz.bulk import Pipeline
+        from tbsched.fuzz.tables import Tables
+
+        assert self.draws is not None
+        next_news: Callable[[], tuple[Draw, Case] | None]
+        # Traces are kept, or go on past a refusal, one by one.
+        if self.judge.tables is not None and self.recording is None and not self.judge.past_refusal:
+            tables = Tables(self.judge, self._drawn(self.draws))
+            next_news = functools.partial(self._next_of_tables, tables)
+        else:
+            pipeline = Pipeline(self.judge, self._predicted(self.draws))
+            next_news = functools.partial(self._next_of_pipeline, pipeline)
+        while (found := next_news()) is not None:
+            yield found
+
+    def _drawn(self, draws: Draws) -> Iterator[DrawnTable]:
+        left = self.max_examples
+        for table in draws.tables():
+            if left == 0 or self._over():
+                return
+            yield table.first(left)
+            left -= min(left, len(table))
+
+    def _next_of_tables(self, tables: Tables) -> tuple[Draw, Case] | None:
+        from tbsched.fuzz.tables import Agreed
+
+        with contextlib.closing(tables.outcomes()) as outcomes:
+            for found in outcomes:
+                if isinstance(found, Agreed):
+                    self._count_examples(found.examples)
+                    self.launches += found.launches
+                    self.blocks += found.blocks
+                    self.occupancy += found.occupancy
+                    self.exact += found.exact
+                    continue
+                self._count_examples(1)
+                sequence = found.draw.sequence
+                with self._counting_unstable(sequence):
+                    if found.error is not None:
+                        raise found.error
+                    case = self.judge.judge(self.judge.predict(sequence))
+                    if self._is_news(case):
+                        return found.draw, case
+        return None
+
+    def _predicted(self, draws: Iterable[Draw]) -> Iterator[tuple[Draw, Trace]]:
         for draw in itertools.islice(draws, self.max_examples):
             if self._over():
                 return
             prediction = self._predict(draw.sequence)
             if prediction is None:
-                self._count_example()
+                self._count_examples(1)
             else:
                 yield draw, prediction
 
-    def _next_news(self, pipeline: Pipeline) -> tuple[Draw, Case] | None:
-        """The next disagreement to be shrunk, with the draw that it comes of."""
+    def _next_of_pipeline(self, pipeline: Pipeline) -> tuple[Draw, Case] | None:
         with contextlib.closing(pipeline.outcomes()) as outcomes:
             for draw, prediction, outcome in outcomes:
-                self._count_example()
+                self._count_examples(1)
                 with self._counting_unstable(prediction.sequence):
                     if not isinstance(outcome, Trace):
                         raise outcome
@@ -227,9 +272,9 @@ class Campaign:
     def _over(self) -> bool:
         return self.max_seconds is not None and self._seconds() > self.max_seconds
 
-    def _count_example(self) -> None:
+    def _count_examples(self, count: int) -> None:
         self.interrupts.check()
-        self.examples += 1
+        self.examples += count
         self.progress.update(self.examples, self.launches, self.disagreements, "fuzz")
 
     def _is_news(self, case: Case) -> bool:

@@ -18,7 +18,8 @@ from tbsched.trace import Oracle, Placement, Trace
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-    from tbsched.observe import Outcome
+    from tbsched.event_table import EventTable
+    from tbsched.observe import Outcome, Smids
 
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
@@ -35,6 +36,16 @@ class ManyOracle(Protocol):
         self, sequences: Iterable[Sequence], /, *, settle: float = ...
     ) -> Generator[Outcome, None, None]:
         """See :func:`tbsched.observe_many`."""
+
+
+@runtime_checkable
+class TableOracle(Protocol):
+    """An oracle that takes sequences as rows of numbers: an open ``Gpu``."""
+
+    def observe_tables(
+        self, tables: Iterable[EventTable], /, *, settle: float = ...
+    ) -> Generator[list[Smids], None, None]:
+        """See :meth:`tbsched.observe.Gpu.observe_tables`."""
 
 
 class ModelGpu:

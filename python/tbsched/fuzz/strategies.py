@@ -8,19 +8,28 @@ launch instead of one per field halves what Hypothesis costs per example.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from hypothesis import strategies as st
 
+from tbsched.event_table import FIELDS, RELEASE, EventTable
 from tbsched.fuzz.options import SequenceOptions
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec
 from tbsched.spec import device as find_device
+from tbsched.trace import Int32Array
 
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 WARP = 32
+# Fields that the options name the values of, in the order of their bytes.
+_REST = ("carveout", "local_memory", "cluster", "priority")
 # Whether the launches of a sequence hold more than the fewest registers, and any shared memory.
 # Where every resource varies in every launch, the GPU is full before a rule about one shows.
 BINDING = ((False, False), (True, False), (False, True), (True, True))
@@ -49,8 +58,9 @@ def launches(
     Raises:
         TypeError, ValueError: an unknown device.
     """
-    draw = _LaunchTables.of(find_device(device), options or SequenceOptions())
-    return st.binary(min_size=draw.width, max_size=draw.width).map(draw.launch)
+    tables = _LaunchTables.of(find_device(device), options or SequenceOptions())
+    row = st.binary(min_size=tables.width, max_size=tables.width)
+    return row.map(lambda drawn: tables.launches([drawn], (True, True))[0])
 
 
 def sequences(
@@ -93,79 +103,139 @@ class SequenceTables:
 
     def build(self, drawn: tuple[tuple[bool, bool], list[bytes]]) -> Sequence:
         """The sequence of a member of :data:`BINDING` and the rows of its launches."""
-        (registers, shared_memory), rows = drawn
+        binding, rows = drawn
         events: list[Event] = []
-        resident: list[int] = []
-        for number, row in enumerate(rows):
-            newest_first = resident[::-1]
-            for position in _pick(_RELEASES, row[-1]) if self.releases else ():
-                if position < len(newest_first):
-                    resident.remove(newest_first[position])
-                    events.append(Release(newest_first[position]))
-            events.append(self.launches.launch(row, registers, shared_memory))
-            resident.append(number)
+        launches = self.launches.launches(rows, binding)
+        for launch, before in zip(launches, self._released(row[-1] for row in rows), strict=True):
+            events += map(Release, before)
+            events.append(launch)
         return Sequence(events)
 
+    def table(
+        self, bindings: npt.NDArray[np.bool_], rows: Bytes, counts: SequenceOf[int]
+    ) -> EventTable:
+        """What :meth:`build` makes of many.
 
-def _pick(table: tuple[Any, ...], byte: int) -> Any:
-    return table[byte * len(table) >> 8]
+        Args:
+            bindings: bool (sequences, 2), members of :data:`BINDING`.
+            rows: uint8 (launches of all sequences, width).
+            counts: launches of each sequence.
+        """
+        launch_rows = self.launches.rows(rows, np.repeat(bindings, counts, axis=0))
+        last = iter(rows[:, -1].tolist())
+        order: list[int] = []  # numbers of launch rows; of a launch that is released, less than 0
+        sizes = []
+        first = 0
+        for count in counts:
+            begin = len(order)
+            for number, before in enumerate(self._released(itertools.islice(last, count)), first):
+                order += [-1 - launch for launch in before]
+                order.append(number)
+            first += count
+            sizes.append(len(order) - begin)
+        source = np.array(order, np.int64)
+        launches = source >= 0
+        cells = np.zeros((len(source), 1 + len(FIELDS)), np.int32)
+        cells[launches, 1:] = launch_rows[source[launches]]
+        cells[~launches, 0] = RELEASE
+        cells[~launches, 1] = -1 - source[~launches]
+        return EventTable(cells, np.concatenate([[0], np.cumsum(sizes)]))
+
+    def _released(self, last_bytes: Iterable[int]) -> Iterator[list[int]]:
+        """Before each launch the numbers of those that are released."""
+        resident: list[int] = []
+        for number, byte in enumerate(last_bytes):
+            released = []
+            if self.releases:
+                newest_first = resident[::-1]
+                for position in _RELEASES[byte * len(_RELEASES) >> 8]:
+                    if position < len(newest_first):
+                        resident.remove(newest_first[position])
+                        released.append(newest_first[position])
+            yield released
+            resident.append(number)
 
 
 @dataclass(frozen=True, slots=True)
 class _LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
-    blocks: tuple[int, ...]
-    threads: tuple[int, ...]
-    registers: tuple[int, ...]
-    shared_memory: tuple[int, ...]
-    rest: tuple[tuple[str, tuple[Any, ...]], ...]
-    most_registers: tuple[int, ...]  # by warps per block
+    blocks: Int32Array
+    threads: Int32Array
+    registers: Int32Array
+    shared_memory: Int32Array
+    rest: tuple[Int32Array, ...]  # of the fields of _REST
+    bytes_of_rest: tuple[int | None, ...]  # where in the row; None: there is one value
+    most_registers: Int32Array  # by warps per block
 
     @classmethod
     def of(cls, spec: DeviceSpec, options: SequenceOptions) -> _LaunchTables:
         clusters = tuple(size for size in options.clusters if size <= spec.max_cluster)
-        choices = {
-            "carveout": options.carveouts,
-            "local_memory": options.local_memory,
-            "cluster": clusters or (1,),
-            "priority": options.priorities,
-        }
+        carveouts = tuple(-1 if value is None else value for value in options.carveouts)
+        rest = (carveouts, options.local_memory, clusters or (1,), options.priorities)
+        # A field with one value takes no byte.
+        several = [len(values) > 1 for values in rest]
         return cls(
-            blocks=block_counts(spec),
-            threads=thread_counts(spec),
-            registers=register_counts(spec, options.min_registers),
-            shared_memory=shared_memory_sizes(spec),
-            rest=tuple(choices.items()),
-            most_registers=tuple(
+            blocks=_array(block_counts(spec)),
+            threads=_array(thread_counts(spec)),
+            registers=_array(register_counts(spec, options.min_registers)),
+            shared_memory=_array(shared_memory_sizes(spec)),
+            rest=tuple(_array(values) for values in rest),
+            bytes_of_rest=tuple(
+                3 + sum(several[: field + 1]) if more else None
+                for field, more in enumerate(several)
+            ),
+            most_registers=_array(
                 _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
             ),
         )
 
     @property
     def width(self) -> int:
-        """Bytes per launch; a field with one value takes none."""
-        return 4 + sum(len(values) > 1 for _, values in self.rest)
+        """Bytes per launch."""
+        return 4 + sum(byte is not None for byte in self.bytes_of_rest)
 
-    def launch(self, row: bytes, registers: bool = True, shared_memory: bool = True) -> Launch:
-        threads = _pick(self.threads, row[1])
-        most = self.most_registers[-(-threads // WARP)]
-        rest: dict[str, Any] = {}
-        byte = 4
-        for name, values in self.rest:
-            if len(values) > 1:
-                rest[name] = _pick(values, row[byte])
-                byte += 1
-            else:
-                rest[name] = values[0]
-        blocks, cluster = _pick(self.blocks, row[0]), rest["cluster"]
-        return Launch(
-            blocks=-(-blocks // cluster) * cluster,
-            threads=threads,
-            registers=min(_pick(self.registers, row[2] if registers else 0), most),
-            shared_memory=_pick(self.shared_memory, row[3]) if shared_memory else 0,
-            **rest,
-        )
+    def launches(self, rows: list[bytes], binding: tuple[bool, bool]) -> list[Launch]:
+        """The launches of one sequence."""
+        drawn = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        return [
+            Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
+                   cluster, priority=priority)
+            for blocks, threads, registers, shared, local, carveout, cluster, priority in self.rows(
+                drawn, np.array([binding] * len(rows))
+            ).tolist()
+        ]  # fmt: skip
+
+    def rows(self, drawn: Bytes, bindings: npt.NDArray[np.bool_]) -> Int32Array:
+        """What the bytes of launches mean.
+
+        Args:
+            drawn: uint8 (launches, at least :attr:`width`).
+            bindings: bool (launches, 2), members of :data:`BINDING`.
+
+        Returns:
+            int32 (launches, 8), of each the :data:`FIELDS`.
+        """
+        bytes_ = drawn.astype(np.int32)
+
+        def pick(values: Int32Array, byte: int | None) -> Int32Array:
+            picked: Int32Array = values[0 if byte is None else bytes_[:, byte] * len(values) >> 8]
+            return picked
+
+        found = np.empty((len(drawn), len(FIELDS)), np.int32)
+        for name, values, byte in zip(_REST, self.rest, self.bytes_of_rest, strict=True):
+            found[:, FIELDS.index(name)] = pick(values, byte)
+        cluster = found[:, FIELDS.index("cluster")]
+        found[:, 0] = -(-pick(self.blocks, 0) // cluster) * cluster
+        found[:, 1] = threads = pick(self.threads, 1)
+        registers = np.where(bindings[:, 0], pick(self.registers, 2), self.registers[0])
+        found[:, 2] = np.minimum(registers, self.most_registers[-(-threads // WARP)])
+        found[:, 3] = np.where(bindings[:, 1], pick(self.shared_memory, 3), 0)
+        return found
+
+
+def _array(values: Iterable[int]) -> Int32Array:
+    return np.array(tuple(values), np.int32)
 
 
 def _most_registers(spec: DeviceSpec, warps: int) -> int:

@@ -1,0 +1,43 @@
+// Work on many sequences, several at once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tbsched {
+
+// Calls work(k) for every k below `count` on so many threads. Throws std::invalid_argument with
+// what the first of them threw, and its number.
+inline void for_each_sequence(const size_t count, const int32_t threads,
+                              const std::function<void(size_t k)>& work) {
+  std::vector<std::string> faults(count);
+  std::atomic<size_t> next = 0;
+  const auto some = [&] {
+    for (size_t k = next++; k < count; k = next++) {
+      try {
+        work(k);
+      } catch (const std::exception& error) {
+        faults[k] = error.what();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int32_t thread = 1; thread < threads; ++thread) others.emplace_back(some);
+    some();
+  }
+  for (size_t k = 0; k < count; ++k) {
+    if (!faults[k].empty()) {
+      throw std::invalid_argument("sequence " + std::to_string(k) + ": " + faults[k]);
+    }
+  }
+}
+
+}  // namespace tbsched
