@@ -12,6 +12,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
@@ -19,14 +20,16 @@ from helpers import Fake
 from helpers import gpu as few_sms
 from tbsched.compare import compare
 from tbsched.errors import UnstableMeasurement
+from tbsched.event_table import EventTable
 from tbsched.fuzz import RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.fuzz.draws import Draws
 from tbsched.fuzz.interrupts import Interrupts
 from tbsched.fuzz.judge import Judge
 from tbsched.fuzz.search import search
 from tbsched.fuzz.strategies import sequences
-from tbsched.observe import SETTLE, Gpu, Outcome
+from tbsched.observe import SETTLE, Gpu, Outcome, Smids
 from tbsched.predict import predict
+from tbsched.predict_tables import predict_until_refused
 from tbsched.sequence import Launch, Sequence
 from tbsched.spec import device
 from tbsched.trace import Trace, load_traces
@@ -51,8 +54,9 @@ def campaign(oracle: object = RIGHT, *predictor: str, **arguments: object) -> Re
 class Busy:
     """A model behind the surface of a GPU. ``hasty`` is what it predicts in a short look."""
 
-    def __init__(self, hasty: tuple[str, str | None] = (RIGHT, None)) -> None:
+    def __init__(self, hasty: tuple[str, str | None] = (RIGHT, None), right: str = RIGHT) -> None:
         self.hasty = hasty
+        self.right = right
         self.patient = 0
         self.looks = 0
         self.raises: dict[int, BaseException] = {}
@@ -64,7 +68,7 @@ class Busy:
         if settle < SETTLE:
             return predict(seq, *self.hasty)
         self.patient += 1
-        return predict(seq, RIGHT)
+        return predict(seq, self.right)
 
     def observe_many(
         self, sequences: Iterable[Sequence], /, *, settle: float = SETTLE
@@ -78,6 +82,33 @@ class Busy:
                     yield self.observe(ahead.pop(0), settle=settle)
                 except UnstableMeasurement as error:
                     yield error
+
+
+class Table(Busy):
+    """The same, taking tables. Numbers in ``raises`` count their sequences, from 1 on."""
+
+    in_tables = 0
+
+    def observe_tables(
+        self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+    ) -> Generator[list[Smids], None, None]:
+        assert settle < SETTLE
+        spec, policy = device(self.hasty[0]), self.hasty[1] or device(self.hasty[0]).policy
+        state = spec.initial_states(policy)[0]
+        for table in tables:
+            _, smids = predict_until_refused(table, spec, policy, state, 1)
+            # As a GPU goes on behind a launch that the model thinks does not fit, so does this.
+            seen: list[Smids] = []
+            for number, smid in enumerate(smids):
+                self.in_tables += 1
+                error = self.raises.get(self.in_tables)
+                if error is not None and not isinstance(error, UnstableMeasurement):
+                    raise error
+                sizes = table.chosen(np.arange(len(table)) == number).launch_blocks
+                seen.append(
+                    error or np.append(smid, np.full(sizes.sum() - len(smid), -1, np.int32))
+                )
+            yield seen
 
 
 # -- draws ----------------------------------------------------------------------------------------
@@ -145,7 +176,7 @@ def test_a_model_agrees_with_itself() -> None:
     assert report.launches == report.occupancy == report.exact > 400
 
 
-@pytest.mark.parametrize("oracle", [RIGHT, Busy()])
+@pytest.mark.parametrize("oracle", [RIGHT, Busy(), Table()])
 def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk(oracle: object) -> None:
     report = campaign(oracle)
     (found,) = report.counterexamples
@@ -155,7 +186,36 @@ def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk(oracle: objec
     assert compare(found.prediction, predict(found.sequence, *WRONG)).exact
 
 
-def test_it_goes_on_where_it_was_behind_a_counterexample() -> None:
+@pytest.mark.parametrize("oracle", [Busy(), Table()])
+@pytest.mark.parametrize("level", ["occupancy", "exact"])
+def test_what_agrees_is_counted_alike_by_any_oracle(oracle: Busy, level: str) -> None:
+    model = campaign(RIGHT, RIGHT, level=level)
+    report = campaign(oracle, RIGHT, level=level)
+    assert (report.examples, report.launches, report.blocks) == (200, model.launches, model.blocks)
+    assert report.launches == report.occupancy == report.exact
+    assert oracle.patient == 0
+
+
+def test_a_latent_state_is_found_for_tables_too() -> None:
+    spec = device("h200")
+    start = spec.initial_states()[5]
+
+    class Other(Table):
+        def observe_tables(
+            self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+        ) -> Generator[list[Smids], None, None]:
+            for table in tables:
+                yield [*predict_until_refused(table, spec, "hopper", start, 1)[1]]
+
+    report = campaign(Other(), spec, level="exact")
+    assert report.launches == report.exact > 400
+    assert report.disagreements == 0
+    report = campaign(Other(), spec, level="occupancy")
+    assert report.launches == report.occupancy > report.exact
+
+
+@pytest.mark.parametrize("oracle", ["h200", Table(("h200", None), "h200")])
+def test_it_goes_on_where_it_was_behind_a_counterexample(oracle: object) -> None:
     spec = device("h200-no-warp-skip")
     drawn = [d.sequence for d in itertools.islice(Draws(spec, SequenceOptions(), 5), 150)]
     judge = Judge(Busy(), spec, None, None, "occupancy", False, False)
@@ -163,7 +223,7 @@ def test_it_goes_on_where_it_was_behind_a_counterexample() -> None:
         not compare(p, predict(p.sequence, "h200")).occupancy for p in map(judge.predict, drawn)
     ]
     report = campaign(
-        "h200", spec, max_counterexamples=None, max_examples=150, seed=5, shrink_seconds=0.2,
+        oracle, spec, max_counterexamples=None, max_examples=150, seed=5, shrink_seconds=0.2,
         limits="h200",
     )  # fmt: skip
     assert report.examples == 150
@@ -176,8 +236,9 @@ def test_the_same_seed_draws_the_same() -> None:
     assert first.examples == again.examples
 
 
-def test_a_hasty_look_counts_only_where_it_agrees() -> None:
-    oracle = Busy(hasty=WRONG)
+@pytest.mark.parametrize("kind", [Busy, Table])
+def test_a_hasty_look_counts_only_where_it_agrees(kind: type[Busy]) -> None:
+    oracle = kind(hasty=WRONG)
     report = campaign(oracle, RIGHT, max_examples=50)
     assert (report.disagreements, report.counterexamples, report.unstable) == (0, (), ())
     assert report.launches == report.occupancy
@@ -185,22 +246,22 @@ def test_a_hasty_look_counts_only_where_it_agrees() -> None:
 
 
 def test_what_is_recorded_was_looked_at_with_patience(tmp_path: Path) -> None:
-    oracle = Busy(hasty=WRONG)
+    oracle = Table(hasty=WRONG)
     report = record(oracle, tmp_path / "r.jsonl", 50, predictor=RIGHT, progress=False, seed=1)
     assert oracle.patient == 50
     assert report.examples == len(load_traces(tmp_path / "r.jsonl")) == 50
 
 
-def test_an_unstable_sequence_is_counted_and_the_others_go_on() -> None:
-    oracle = Busy()
+@pytest.mark.parametrize("oracle", [Busy(), Table()])
+def test_an_unstable_sequence_is_counted_and_the_others_go_on(oracle: Busy) -> None:
     oracle.raises = {3: UnstableMeasurement("shaky"), 9: UnstableMeasurement("shaky")}
     report = campaign(oracle, RIGHT, max_examples=30)
     assert report.examples == 30
     assert [unstable.reason for unstable in report.unstable] == ["shaky", "shaky"]
 
 
-def test_errors_of_the_oracle_come_through() -> None:
-    oracle = Busy()
+@pytest.mark.parametrize("oracle", [Busy(), Table()])
+def test_errors_of_the_oracle_come_through(oracle: Busy) -> None:
     oracle.raises = {7: OSError("gone")}
     with pytest.raises(OSError, match="gone"):
         campaign(oracle, RIGHT)
