@@ -24,6 +24,8 @@ class Context {
   int32_t most_urgent() const { return most_urgent_; }
   const Surroundings& surroundings() const { return surroundings_; }
   CUcontext handle() const { return handle_; }
+  // Bytes per thread of an unused context.
+  size_t local_memory() const { return local_memory_; }
 
   // Local memory grows with the launches that need more, for the life of the context: back to what
   // it was at first. The context is current, and the GPU idle.
@@ -35,7 +37,7 @@ class Context {
   DeviceProperties properties_;
   Surroundings surroundings_;
   CUcontext handle_ = nullptr;
-  size_t local_memory_ = 0;  // bytes per thread
+  size_t local_memory_ = 0;
   int32_t least_urgent_ = 0;
   int32_t most_urgent_ = 0;
 };

@@ -1,5 +1,6 @@
-// The thread that makes the launch calls. A launch that needs more local memory than any before it
-// blocks its caller until the GPU is idle; the thread that can make it idle must not be that one.
+// The thread that makes the launch calls that may block. A launch that needs more local memory than
+// any before it blocks its caller until the GPU is idle; the thread that can make it idle must not
+// be that one.
 #pragma once
 
 #include <atomic>

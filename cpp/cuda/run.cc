@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "cuda/error.h"
@@ -106,8 +107,13 @@ void Run::play(const Sequence& sequence) {
 void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
-  worker_.submit(
-      [&context = context_, &planned = launches_[number]] { launch_probe(context, planned); });
+  PlannedLaunch& planned = launches_[number];
+  const bool blocks = std::cmp_greater(planned.launch.local_memory, context_.local_memory());
+  if (!timed_ && !blocks && !worker_.busy()) {
+    launch_probe(context_, planned);
+    return;
+  }
+  worker_.submit([&context = context_, &planned] { launch_probe(context, planned); });
 }
 
 void Run::submit(const Event& event, const PlannedMark& mark) {

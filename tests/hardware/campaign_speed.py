@@ -24,17 +24,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 import tbsched as tb
-from tbsched.fuzz import ModelGpu, Report, SequenceOptions
+from tbsched.event_table import RELEASE, EventTable
+from tbsched.fuzz import Report, SequenceOptions
 from tbsched.fuzz.draws import Draws
-from tbsched.fuzz.judge import HASTY_SETTLE, Judge
-from tbsched.observe import Gpu
+from tbsched.fuzz.judge import HASTY_SETTLE
+from tbsched.fuzz.tables import THREADS
+from tbsched.observe import Gpu, Smids
+from tbsched.predict_tables import predict_until_refused
 from tbsched.report import render, table_of
 
 ROOT = Path(__file__).parents[2]
@@ -97,25 +100,23 @@ class Floor:
         self._architecture = architecture
         self._functions: dict[int, int] = {}
 
-    def run(self, sequences: list[tb.Sequence], *, held: bool) -> float:
+    def run(self, tables: list[EventTable], *, held: bool) -> float:
         """Seconds, of the launches alone."""
-        events = [event for sequence in sequences for event in self._events(sequence)]
+        events = [event for table in tables for event in self._events(table)]
         array = (FloorEvent * len(events))(*events)
         self._library.floor_run(array, len(events), int(held))  # warms up
         return float(self._library.floor_run(array, len(events), int(held)))
 
-    def _events(self, sequence: tb.Sequence) -> Iterator[FloorEvent]:
-        number = 0
-        for event in sequence:
-            if isinstance(event, tb.Launch):
-                function = self._function(event.registers)
-                yield FloorEvent(
-                    0, number, function, event.blocks, event.threads, event.shared_memory
-                )
+    def _events(self, table: EventTable) -> Iterator[FloorEvent]:
+        for begin, end in itertools.pairwise(table.bounds.tolist()):
+            number = 0
+            for kind, first, threads, registers, shared, *_ in table.cells[begin:end].tolist():
+                if kind == RELEASE:
+                    yield FloorEvent(1, first)
+                    continue
+                yield FloorEvent(0, number, self._function(registers), first, threads, shared)
                 number += 1
-            elif isinstance(event, tb.Release):
-                yield FloorEvent(1, event.launch)
-        yield FloorEvent(2)
+            yield FloorEvent(2)
 
     def _function(self, registers: int) -> int:
         if registers not in self._functions:
@@ -147,15 +148,21 @@ def rehearsal(folder: Path) -> tb.DeviceSpec:
     return replace(tb.device("h200"), **rows, **alone)  # type: ignore[arg-type]
 
 
-def drawn(spec: tb.DeviceSpec, count: int) -> list[tb.Trace]:
-    """Predictions of what a campaign observes first."""
-    judge = Judge(ModelGpu(spec), spec, None, None, "occupancy", False, False)
-    source = Draws(spec, SequenceOptions(), SEED)
-    return [judge.predict(draw.sequence) for draw in itertools.islice(source, count)]
+def drawn(spec: tb.DeviceSpec, count: int) -> list[EventTable]:
+    """What a campaign observes first."""
+    state = spec.initial_states()[0]
+    tables: list[EventTable] = []
+    for table in Draws(spec, SequenceOptions(), SEED).tables():
+        events = table.first(count).event_table()
+        tables.append(predict_until_refused(events, spec, spec.policy, state, THREADS)[0])
+        count -= len(events)
+        if count == 0:
+            return tables
+    raise AssertionError
 
 
-def launches_of(sequences: list[tb.Sequence]) -> int:
-    return sum(len(sequence.launches) for sequence in sequences)
+def launches_of(tables: list[EventTable]) -> int:
+    return sum(int(table.launches.sum()) for table in tables)
 
 
 def campaign(gpu: Gpu, spec: tb.DeviceSpec, draw: str, seconds: float, level: str) -> Report:
@@ -172,46 +179,61 @@ def campaign(gpu: Gpu, spec: tb.DeviceSpec, draw: str, seconds: float, level: st
     )
 
 
-def launcher_alone(gpu: Gpu, sequences: list[tb.Sequence]) -> Speed:
+def launcher_alone(gpu: Gpu, tables: list[EventTable]) -> Speed:
     """Everything that the launcher does, of sequences drawn before, and nothing is compared."""
     begin = time.monotonic()
-    for _ in gpu.observe_many(sequences, settle=HASTY_SETTLE):
-        pass
+    sequences = sum(map(len, gpu.observe_tables(tables, settle=HASTY_SETTLE)))
     seconds = time.monotonic() - begin
-    return Speed("launcher alone", len(sequences), launches_of(sequences), seconds)
+    return Speed("launcher alone", sequences, launches_of(tables), seconds)
 
 
-def papers_way(gpu: Gpu, sequences: list[tb.Sequence]) -> Speed:
+def papers_way(gpu: Gpu, spec: tb.DeviceSpec, sleep: float) -> Speed:
     """Blocks that sleep; nothing is released before."""
-    few = sequences[:PAPERS_SEQUENCES]
+    draws = itertools.islice(Draws(spec, SequenceOptions(), SEED), PAPERS_SEQUENCES)
+    few = [draw.sequence.launches for draw in draws]
     begin = time.monotonic()
-    for sequence in few:
-        gpu.observe(tb.Sequence([replace(row, duration=SLEEP) for row in sequence.launches]))
+    for launches in few:
+        gpu.observe(tb.Sequence([replace(launch, duration=sleep) for launch in launches]))
     seconds = time.monotonic() - begin
-    return Speed(f"blocks that sleep {SLEEP:g} s", len(few), launches_of(few), seconds)
+    return Speed(f"blocks that sleep {sleep:g} s", len(few), sum(map(len, few)), seconds)
+
+
+class Known:
+    """An oracle that knows what it will be asked, and answers at once."""
+
+    def __init__(self, spec: tb.DeviceSpec, count: int) -> None:
+        self._spec = spec
+        state = spec.initial_states()[-1]
+        self._smids = [
+            predict_until_refused(table, spec, spec.policy, state, THREADS)[1]
+            for table in drawn(spec, count)
+        ]
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        return tb.predict(seq, self._spec)
+
+    def observe_tables(
+        self, tables: Iterable[EventTable], /, *, settle: float = 0
+    ) -> Generator[list[Smids], None, None]:
+        for _, smids in zip(tables, self._smids, strict=True):
+            yield [*smids]
 
 
 def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:
-    """Microseconds per sequence of what Python does while the GPU runs."""
-    count = 1000
-    options = SequenceOptions()
-
-    def per_sequence(work: Callable[[], object]) -> str:
-        begin = time.perf_counter()
-        work()
-        return f"{1e6 * (time.perf_counter() - begin) / count:,.0f}"
-
-    source = Draws(spec, options, SEED)
-    made = [next(source).sequence for _ in range(count)]
-    traces = [tb.predict(sequence, spec) for sequence in made]
-    return [
-        ("draw", per_sequence(lambda: [next(source) for _ in range(count)])),
-        ("predict", per_sequence(lambda: [tb.predict(one, spec) for one in made])),
-        ("compare", per_sequence(lambda: [tb.compare(one, one) for one in traces])),
-    ]
+    """Microseconds per sequence of what else is done while the GPU runs."""
+    count = 5000
+    rows = []
+    for level in ("occupancy", "exact"):
+        known = Known(spec, count)
+        report = tb.fuzz(
+            known, spec, draw="native", level=level, max_examples=count, seed=SEED,
+            max_counterexamples=0, progress=False,
+        )  # fmt: skip
+        rows.append((f"campaign, {level}", f"{1e6 * report.seconds / count:,.0f}"))
+    return rows
 
 
-def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float) -> str:
+def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float, sleep: float) -> str:
     """The tables."""
     gpu_phases: list[tuple[str, ...]] = []
 
@@ -239,25 +261,23 @@ def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float) -> str:
         rows.append(speed)
         return speed
 
-    sequences = [trace.sequence for trace in drawn(spec, max(200, int(100 * seconds)))]
-    gpu_few = sequences[:200]
-    launcher_alone(gpu, gpu_few)  # loads kernels
-    count = launches_of(sequences)
-    once = floor.run(sequences, held=False)
-    add(Speed("floor: leave at once", len(sequences), count, once))
-    held = add(Speed("floor: held", len(sequences), count, floor.run(sequences, held=True)))
-    add(with_phases("launcher alone", lambda: launcher_alone(gpu, sequences)))
+    tables = drawn(spec, max(200, int(200 * seconds)))
+    launcher_alone(gpu, tables[:3])  # loads kernels
+    sequences, count = sum(map(len, tables)), launches_of(tables)
+    add(Speed("floor: leave at once", sequences, count, floor.run(tables, held=False)))
+    held = add(Speed("floor: held", sequences, count, floor.run(tables, held=True)))
+    add(with_phases("launcher alone", lambda: launcher_alone(gpu, tables)))
     for draw, level in itertools.product(("native", "hypothesis"), ("occupancy", "exact")):
         add(with_phases(f"{draw}, {level}", lambda d=draw, v=level: fuzzed(d, v)))
-    add(papers_way(gpu, sequences))
+    add(papers_way(gpu, spec, sleep))
     headings = ("", "sequences", "launches", "sequences/s", "launches/s", "of floor: held")
     phase_headings = ("us per sequence", "whole", "runs", *PHASES)
-    tables = (
+    parts = (
         table_of(headings, [speed.row(held) for speed in rows]),
         table_of(phase_headings, gpu_phases),
-        table_of(("Python, us per sequence", ""), host_rows(spec)),
+        table_of(("beside the GPU, us per sequence", ""), host_rows(spec)),
     )
-    return "\n\n".join(render(table, WIDTH) for table in tables)
+    return "\n\n".join(render(part, WIDTH) for part in parts)
 
 
 def false_mismatches(gpu: Gpu, spec: tb.DeviceSpec, launches: int) -> tuple[str, bool]:
@@ -301,7 +321,9 @@ def main() -> int:
         with Gpu(0) as gpu:
             capability = str(gpu.info.details["compute_capability"])
             floor = Floor(Path(folder), "sm_" + capability.replace(".", ""))
-            text = f"{gpu.info.name}\n\n" + measure(gpu, spec, floor, arguments.seconds)
+            text = f"{gpu.info.name}\n\n" + measure(
+                gpu, spec, floor, arguments.seconds, SLEEP / 50 if arguments.rehearse else SLEEP
+            )
             if arguments.launches:
                 long, mismatch = false_mismatches(gpu, spec, arguments.launches)
                 text += f"\n\n{long}"
