@@ -6,7 +6,7 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr auto kSpin = std::chrono::milliseconds(2);
+constexpr auto kSpin = std::chrono::microseconds(200);
 
 }  // namespace
 

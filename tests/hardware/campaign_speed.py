@@ -153,7 +153,7 @@ def drawn(spec: tb.DeviceSpec, count: int) -> list[EventTable]:
     state = spec.initial_states()[0]
     tables: list[EventTable] = []
     for table in Draws(spec, SequenceOptions(), SEED).tables():
-        events = table.first(count).event_table()
+        events = table.part(0, count).event_table()
         tables.append(predict_until_refused(events, spec, spec.policy, state, THREADS)[0])
         count -= len(events)
         if count == 0:
@@ -204,10 +204,13 @@ class Known:
     def __init__(self, spec: tb.DeviceSpec, count: int) -> None:
         self._spec = spec
         state = spec.initial_states()[-1]
-        self._smids = [
-            predict_until_refused(table, spec, spec.policy, state, THREADS)[1]
-            for table in drawn(spec, count)
-        ]
+        self._smids = iter(
+            [
+                smid
+                for table in drawn(spec, count)
+                for smid in predict_until_refused(table, spec, spec.policy, state, THREADS)[1]
+            ]
+        )
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
         return tb.predict(seq, self._spec)
@@ -215,8 +218,8 @@ class Known:
     def observe_tables(
         self, tables: Iterable[EventTable], /, *, settle: float = 0
     ) -> Generator[list[Smids], None, None]:
-        for _, smids in zip(tables, self._smids, strict=True):
-            yield [*smids]
+        for table in tables:
+            yield [*itertools.islice(self._smids, len(table))]
 
 
 def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:

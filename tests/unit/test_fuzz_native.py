@@ -281,6 +281,26 @@ def test_it_ends_in_time() -> None:
     assert 0 < report.examples < 10**6
 
 
+def test_a_slow_oracle_is_asked_for_few_at_once_and_draws_do_not_depend_on_it() -> None:
+    sizes: list[int] = []
+
+    class Slow(Table):
+        def observe_tables(
+            self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+        ) -> Generator[list[Smids], None, None]:
+            def slow() -> Iterator[EventTable]:
+                for table in tables:
+                    sizes.append(len(table))
+                    time.sleep(0.01 * len(table))
+                    yield table
+
+            yield from super().observe_tables(slow(), settle=settle)
+
+    report = campaign(Slow(), RIGHT, max_examples=70)
+    assert sizes == [16, 16, 16, 16, 6]
+    assert report.launches == campaign(Table(), RIGHT, max_examples=70).launches
+
+
 def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,7 +5,6 @@ What is drawn are the very bytes that Hypothesis would draw, so that it can go o
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -17,8 +16,7 @@ from tbsched.fuzz.strategies import BINDING, Bytes, SequenceTables
 from tbsched.sequence import Sequence
 from tbsched.spec import DeviceSpec
 
-# Sequences in a table: few at first, so that there is something to look at soon.
-_FEWEST, _MOST = 16, 256
+_AT_ONCE = 256  # sequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +45,9 @@ class DrawnTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def first(self, most: int) -> DrawnTable:
-        """The first of them, at most so many."""
-        return replace(self, bindings=self.bindings[:most], rows=self.rows[:most])
+    def part(self, begin: int, end: int) -> DrawnTable:
+        """Those from ``begin`` up to ``end``."""
+        return replace(self, bindings=self.bindings[begin:end], rows=self.rows[begin:end])
 
     def event_table(self) -> EventTable:
         """All of them, to be predicted and observed."""
@@ -84,14 +82,13 @@ class Draws:
     seed: int
 
     def tables(self) -> Iterator[DrawnTable]:
-        """Many at a time."""
+        """256 at a time."""
         tables = SequenceTables.of(self.device, self.options)
         few, most = self.options.min_launches, self.options.max_launches
         random = np.random.default_rng(self.seed)
-        for doubled in itertools.count():
-            size = min(_FEWEST << min(doubled, 16), _MOST)
-            bindings = random.integers(len(BINDING), size=size).tolist()
-            counts = random.integers(few, most, size=size, endpoint=True)
+        while True:
+            bindings = random.integers(len(BINDING), size=_AT_ONCE).tolist()
+            counts = random.integers(few, most, size=_AT_ONCE, endpoint=True)
             rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
             yield DrawnTable(
                 tables, bindings, np.split(rows, counts.cumsum()[:-1]), asked=few != most

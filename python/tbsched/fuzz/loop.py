@@ -34,6 +34,12 @@ NARROWER_EXAMPLES = 2000
 CONFIRMATIONS = 3
 
 
+# Sequences that are observed together: so many that Python has little to do, and so few that a
+# campaign ends in time.
+SMALLEST_TABLE = 16
+TABLE_SECONDS = 0.05
+
+
 class _End(BaseException):
     """Passes through Hypothesis, which would take an ``Exception`` for a failing test."""
 
@@ -220,10 +226,16 @@ class Campaign:
     def _drawn(self, draws: Draws) -> Iterator[DrawnTable]:
         left = self.max_examples
         for table in draws.tables():
-            if left == 0 or self._over():
-                return
-            yield table.first(left)
-            left -= min(left, len(table))
+            begin = 0
+            while begin < len(table):
+                if left == 0 or self._over():
+                    return
+                rate = self.examples / max(self._seconds(), 1e-3)
+                size = max(SMALLEST_TABLE, round(rate * TABLE_SECONDS))
+                part = table.part(begin, min(begin + size, begin + left))
+                yield part
+                begin += len(part)
+                left -= len(part)
 
     def _next_of_tables(self, tables: Tables) -> tuple[Draw, Case] | None:
         from tbsched.fuzz.tables import Agreed
@@ -236,6 +248,8 @@ class Campaign:
                     self.blocks += found.blocks
                     self.occupancy += found.occupancy
                     self.exact += found.exact
+                    if self._over():
+                        return None
                     continue
                 self._count_examples(1)
                 sequence = found.draw.sequence
