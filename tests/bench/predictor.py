@@ -126,6 +126,14 @@ def linearity() -> Iterator[Figure]:
     rows = [(n, launches(n)) for n in (10, 100, 1_000, 10_000, 100_000)]
     yield Figure("launches, 10 to 10^5", slopes(rows), "0.95 to 1.05", "a line")
 
+    def waiting(count: int) -> Work:
+        """Launches each of which needs the whole GPU wait for one that does, and go in turn."""
+        whole = Launch(H200.sms, 64, 16, H200.shared_memory_per_block)
+        return core(*[whole] * count, *map(Release, range(count)))
+
+    rows = [(n, waiting(n)) for n in (10, 100, 1_000, 10_000, 100_000)]
+    yield Figure("launches that wait, 10 to 10^5", slopes(rows), "0.95 to 1.05", "a line")
+
 
 PEAK = """
 from pathlib import Path
