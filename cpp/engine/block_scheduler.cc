@@ -67,34 +67,97 @@ void BlockScheduler::check_cluster(const Launch& launch, const std::string& who)
   }
 }
 
-void BlockScheduler::enqueue(const int32_t launch) {
-  const auto rank = [&](const int32_t k) { return order_.by_priority ? launches_[k].priority : 0; };
-  waiting_.insert(std::ranges::upper_bound(waiting_, rank(launch), {}, rank), launch);
+void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
+  launches_[launch].place = place;
+  waiting_.insert(place_of(launch));
+  news_.push_back(launch);
 }
 
-// A launch that does not fit holds up those behind it: all of them, or, where it is one of clusters
-// that no singleton TPC can take, only in the GPCs.
+BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
+  const Kernel& kernel = launches_[launch];
+  return {order_.by_priority ? kernel.priority : 0, kernel.place, launch};
+}
+
 void BlockScheduler::place(const Hooks& hooks) {
-  int32_t in_the_way = -1;
-  int32_t holds_gpcs = -1;
-  for (const int32_t launch : waiting_) {
-    Refusal refusal = hooks.gate(launch);
-    int32_t behind = -1;
-    if (refusal == Refusal::none && in_the_way >= 0) {
-      refusal = Refusal::queue;
-      behind = in_the_way;
-    } else if (refusal == Refusal::none) {
-      refusal = try_to_place(launch, hooks);
-      if (refusal == Refusal::queue) behind = holds_gpcs;
-      if (refusal != Refusal::none && order_.head_of_line) {
-        (launches_[launch].in_gpcs_only ? holds_gpcs : in_the_way) = launch;
-        gpu_.hold_gpcs(holds_gpcs >= 0);
-      }
-    }
-    if (refusal != Refusal::none) hooks.refused(launch, refusal, behind);
-  }
+  ++pass_;
+  if (hooks.every_refusal) waiting_.merge(asleep_);
+  wake_if_any_sm_changed();
+  const Cause cause = go_through_line(hooks);
   gpu_.hold_gpcs(false);
-  std::erase_if(waiting_, [&](const int32_t launch) { return placed_whole(launch); });
+  tell_the_rest(cause, hooks);
+}
+
+// A launch that does not fit holds up those behind it: until it moves, nobody looks at them.
+BlockScheduler::Cause BlockScheduler::go_through_line(const Hooks& hooks) {
+  Obstacles obstacles;
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    const Place place = *next;
+    if (place.launch != current_ && hooks.may_turn && !hooks.may_turn()) {
+      if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
+          launches_[current_].looked_at != pass_) {
+        look_at(place_of(current_), hooks, obstacles);
+      }
+      return {Refusal::turn, current_};
+    }
+    if (obstacles.to_all >= 0) return {Refusal::queue, obstacles.to_all};
+    look_at(place, hooks, obstacles);
+    next = waiting_.upper_bound(place);
+  }
+  return {};
+}
+
+void BlockScheduler::look_at(const Place& place, const Hooks& hooks, Obstacles& obstacles) {
+  const int32_t launch = place.launch;
+  const int32_t placed_before = launches_[launch].placed;
+  launches_[launch].looked_at = pass_;
+  const Refusal refusal = try_to_place(launch, hooks);
+  const Kernel& kernel = launches_[launch];
+  if (kernel.placed > placed_before) current_ = launch;
+  if (placed_whole(launch)) {
+    waiting_.erase(place);
+    if (kernel.in_gpcs_only) wake_next_for_gpcs();
+  } else if (const bool stuck = kernel.in_gpcs_only && obstacles.to_gpcs >= 0;
+             !hooks.every_refusal && (stuck || !order_.head_of_line)) {
+    asleep_.insert(waiting_.extract(place));
+  }
+  wake_if_any_sm_changed();
+  if (refusal == Refusal::none) return;
+
+  const int32_t behind = refusal == Refusal::queue ? obstacles.to_gpcs : -1;
+  if (order_.head_of_line) {
+    (kernel.in_gpcs_only ? obstacles.to_gpcs : obstacles.to_all) = launch;
+    gpu_.hold_gpcs(obstacles.to_gpcs >= 0);
+  }
+  hooks.refused(launch, refusal, behind);
+}
+
+// Where launches may pass each other, one that was refused is so until an SM changes.
+void BlockScheduler::wake_if_any_sm_changed() {
+  if (order_.head_of_line || changes_seen_ == gpu_.changes()) return;
+  waiting_.merge(asleep_);
+  changes_seen_ = gpu_.changes();
+}
+
+// Launches that need the GPCs get them one after the other.
+void BlockScheduler::wake_next_for_gpcs() {
+  if (order_.head_of_line && !asleep_.empty()) {
+    waiting_.insert(asleep_.extract(asleep_.begin()));
+  }
+}
+
+void BlockScheduler::tell_the_rest(const Cause& cause, const Hooks& hooks) {
+  const auto tell = [&](const int32_t launch) {
+    if (launches_[launch].looked_at != pass_) hooks.refused(launch, cause.refusal, cause.behind);
+  };
+  // The same cause is new to a launch that was looked at before the scheduler turned to another.
+  const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
+  if (cause.refusal != Refusal::none && hooks.every_refusal && may_be_new) {
+    for (const Place& place : waiting_) tell(place.launch);
+  } else if (cause.refusal != Refusal::none) {
+    for (const int32_t launch : news_) tell(launch);
+  }
+  news_.clear();
+  cause_ = cause;
 }
 
 Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {

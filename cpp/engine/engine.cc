@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace tbsched {
@@ -29,21 +30,24 @@ void Engine::launch(const Launch& launch) {
   const int32_t index = scheduler_.add(launch, leaving_);
   int32_t predecessor = -1;
   if (launch.stream) {
-    const auto known =
-        std::ranges::find(last_in_stream_, *launch.stream, &std::pair<int32_t, int32_t>::first);
-    if (known == last_in_stream_.end()) {
-      last_in_stream_.emplace_back(*launch.stream, index);
-    } else {
-      predecessor = std::exchange(known->second, index);
-    }
+    int32_t& last = last_in_stream_.try_emplace(*launch.stream, -1).first->second;
+    predecessor = std::exchange(last, index);
   }
-  kernels_.push_back({.predecessor = predecessor, .resident = {}});
+  kernels_.push_back({.resident = {}});
   tell([&](Listener& listener) {
     listener.on_launch(index, launch.blocks, scheduler_.demand(index), scheduler_.gpu());
   });
 
-  scheduler_.enqueue(index);
+  const bool waits_for_stream = predecessor >= 0 && !finished(predecessor);
+  if (waits_for_stream) {
+    kernels_[predecessor].successor = index;
+  } else {
+    scheduler_.enqueue(index);
+  }
   place_waiting();
+  if (waits_for_stream && !finished(predecessor)) {
+    tell([&](Listener& listener) { listener.on_refuse(index, Refusal::stream); });
+  }
   tell([&](Listener& listener) { listener.on_settled(index); });
 }
 
@@ -55,7 +59,13 @@ void Engine::release(const int32_t index) {
   kernels_[index].released = true;
   leave(index);
   tell([&](Listener& listener) { listener.on_release(index); });
+  let_successor(index);
   place_waiting();
+}
+
+void Engine::let_successor(const int32_t index) {
+  const int32_t successor = kernels_[index].successor;
+  if (successor >= 0 && finished(index)) scheduler_.enqueue(successor);
 }
 
 // A released launch's blocks exit as soon as they are placed, which makes room for more, so it goes
@@ -63,11 +73,6 @@ void Engine::release(const int32_t index) {
 void Engine::place_waiting() {
   bool moved = true;
   const BlockScheduler::Hooks hooks{
-      .gate =
-          [&](const int32_t index) {
-            const int32_t predecessor = kernels_[index].predecessor;
-            return predecessor < 0 || finished(predecessor) ? Refusal::none : Refusal::stream;
-          },
       .placed =
           [&](const BlockScheduler::Placed& placed) {
             tell([&](Listener& listener) { listener.on_place(placed); });
@@ -76,6 +81,7 @@ void Engine::place_waiting() {
                                    placed.footprints.end());
             if (!kernel.released) return;
             leave(placed.launch);
+            let_successor(placed.launch);
             moved = true;
           },
       .refused =

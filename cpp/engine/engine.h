@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/block_scheduler.h"
@@ -28,7 +28,7 @@ class Engine {
 
  private:
   struct Kernel {
-    int32_t predecessor;  // the launch before it in its stream, or -1
+    int32_t successor = -1;  // the launch after it in its stream, or -1
     bool released = false;
     std::vector<Footprint> resident;
   };
@@ -36,6 +36,7 @@ class Engine {
   void launch(const Launch& launch);
   void release(int32_t index);
   void place_waiting();
+  void let_successor(int32_t index);
   std::span<int32_t> memory(int32_t launch, int32_t first_block) const;
   bool finished(int32_t index) const;
   void leave(int32_t index);
@@ -46,7 +47,7 @@ class Engine {
   BlockScheduler::Leaving leaving_;
   std::vector<Listener*> listeners_;
   std::vector<Kernel> kernels_;
-  std::vector<std::pair<int32_t, int32_t>> last_in_stream_;  // stream, launch
+  std::unordered_map<int32_t, int32_t> last_in_stream_;
 };
 
 }  // namespace tbsched

@@ -21,7 +21,8 @@ class Listener {
   virtual std::span<int32_t> memory(int32_t /*launch*/, int32_t /*first_block*/) { return {}; }
   // Blocks of a launch go to SMs, one or more.
   virtual void on_place(const BlockScheduler::Placed&) {}
-  // The blocks of launch k that are left wait.
+  // The blocks of launch k that are left wait: it is new, or was looked at in vain. Of one that
+  // goes on waiting behind others nothing is said.
   virtual void on_refuse(int32_t /*launch*/, Refusal) {}
   // Nothing more happens to launch k before the next event.
   virtual void on_settled(int32_t /*launch*/) {}

@@ -107,30 +107,26 @@ void TimedEngine::admit(const int64_t now) {
     --grids_left_;
     streams_.append_waits(*launch, now, timeline_.waits);
     timeline_.hardware_queue[*launch] = streams_.hardware_queue(*launch);
-    scheduler_.enqueue(*launch);
+    scheduler_.enqueue(*launch, launches_admitted_++);
   }
 }
 
 void TimedEngine::place(const int64_t now) {
   wants_to_switch_ = false;
   scheduler_.place({
-      .gate =
-          [&](const int32_t launch) {
-            if (launch == current_ || now >= next_switch_ns_) return Refusal::none;
-            wants_to_switch_ = true;
-            return Refusal::turn;
-          },
       .placed =
           [&](const BlockScheduler::Placed& blocks) {
-            if (std::exchange(current_, blocks.launch) != blocks.launch) {
-              next_switch_ns_ = now + launch_switch_ns_;
-            }
+            if (scheduler_.current() != blocks.launch) next_switch_ns_ = now + launch_switch_ns_;
             placed(blocks, now);
           },
-      .refused =
-          [&](const int32_t launch, const Refusal cause, const int32_t behind) {
-            waits(launch, cause, cause == Refusal::turn ? current_ : behind, now);
+      .refused = [&](const int32_t launch, const Refusal cause,
+                     const int32_t behind) { waits(launch, cause, behind, now); },
+      .may_turn =
+          [&] {
+            wants_to_switch_ = now < next_switch_ns_;
+            return !wants_to_switch_;
           },
+      .every_refusal = true,
   });
 }
 

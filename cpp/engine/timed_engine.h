@@ -83,8 +83,8 @@ class TimedEngine {
   std::vector<int64_t> issue_ns_;
   size_t next_event_ = 0;
   size_t launches_issued_ = 0;
-  int32_t current_ = -1;        // the launch that the scheduler hands out blocks of
-  int64_t next_switch_ns_ = 0;  // when it may turn to another
+  int64_t launches_admitted_ = 0;
+  int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;
   int64_t serial_ = 0;
   std::vector<Kernel> kernels_;

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -15,13 +15,12 @@ from typing import Any
 
 from tbsched.sequence import Launch, Sequence
 from tbsched.spec_checks import round_up, validate
-
-PROVENANCES = ("paper", "vendor", "measured", "assumed")
+from tbsched.spec_rows import READERS, load, rows_of, string
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a value comes from: one of :data:`PROVENANCES`, and the source."""
+    """Where a value comes from: its kind (``paper``, ``vendor``, …) and the source."""
 
     kind: str
     source: str
@@ -297,7 +296,7 @@ def _ablate(spec: DeviceSpec, ablation: str) -> DeviceSpec:
     source = Provenance("assumed", f"ablation {ablation}")
     changed = {
         path: source
-        for path in _READERS
+        for path in READERS
         if path.split(".")[1] in (switches if _is_mechanism(path) else changes)
     }
     return replace(
@@ -309,131 +308,21 @@ def _ablate(spec: DeviceSpec, ablation: str) -> DeviceSpec:
     )
 
 
-# -- reading TOML ---------------------------------------------------------------------------------
-
-
-def _whole(where: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{where}: an integer is needed, got {value!r}")
-    return value
-
-
-def _text(where: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{where}: a string is needed, got {value!r}")
-    return value
-
-
-def _flag(where: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{where}: true or false is needed, got {value!r}")
-    return value
-
-
-def _whole_list(where: str, value: object) -> tuple[int, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{where}: a list is needed, got {value!r}")
-    return tuple(_whole(where, item) for item in value)
-
-
-def _ranges(where: str, value: object) -> tuple[int, ...]:
-    """Rows of [start, stop, step], as Python's range."""
-    if not isinstance(value, list):
-        raise ValueError(f"{where}: a list of [start, stop, step] is needed, got {value!r}")
-    rows = [_whole_list(where, row) for row in value]
-    if any(len(row) != 3 or row[2] == 0 or max(map(abs, row)) > 10**6 for row in rows):
-        raise ValueError(f"{where}: each row must be [start, stop, step], got {value!r}")
-    return tuple(sm for row in rows for sm in range(*row))
-
-
-def _nested_list(where: str, value: object) -> tuple[tuple[int, ...], ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{where}: a list of lists is needed, got {value!r}")
-    return tuple(_whole_list(where, row) for row in value)
-
-
-# section.key of the file -> how to read its value into the DeviceSpec field of that key
-_READERS: dict[str, Callable[[str, object], Any]] = {
-    "device.title": _text,
-    "device.compute_capability": _text,
-    "topology.sms": _whole,
-    "topology.sms_per_tpc": _whole,
-    "topology.gpcs": _nested_list,
-    "topology.sm_preference": _ranges,
-    "limits.processing_blocks": _whole,
-    "limits.blocks_per_sm": _whole,
-    "limits.cluster_blocks_per_sm": _whole,
-    "limits.warps_per_sm": _whole,
-    "limits.registers_per_sm": _whole,
-    "limits.threads_per_block": _whole,
-    "limits.registers_per_thread": _whole,
-    "limits.max_cluster": _whole,
-    "allocation.register_unit": _whole,
-    "allocation.shared_memory_unit": _whole,
-    "allocation.shared_memory_reserve": _whole,
-    "allocation.shared_memory_per_block": _whole,
-    "allocation.shared_memory_configurations": _whole_list,
-    "allocation.local_memory_initial": _whole,
-    "allocation.local_memory_unit": _whole,
-    "mechanisms.strict_round_robin": _flag,
-    "mechanisms.warp_skip": _flag,
-    "mechanisms.registers": _text,
-    "mechanisms.shared_memory": _text,
-    "mechanisms.shared_memory_configuration": _flag,
-    "mechanisms.configuration_per_tpc": _flag,
-    "mechanisms.configuration_headroom": _flag,
-    "mechanisms.explicit_carveout_is_upper_bound": _flag,
-    "mechanisms.local_memory_configuration": _flag,
-    "mechanisms.clusters_seek_idle_sms": _flag,
-    "mechanisms.clusters_take_whole_tpcs": _flag,
-    "scheduler.policy": _text,
-    "scheduler.launch_order": _text,
-    "scheduler.hardware_queues": _whole,
-    "scheduler.resident_grids": _whole,
-    "scheduler.launch_latency_ns": _whole,
-    "scheduler.completion_latency_ns": _whole,
-    "scheduler.exit_latency_ns": _whole,
-    "scheduler.event_latency_ns": _whole,
-    "scheduler.legacy_latency_ns": _whole,
-    "scheduler.launch_switch_ns": _whole,
-    "scheduler.first_gpcs": _whole_list,
-    "scheduler.first_singletons": _whole_list,
-}
-_SECTIONS = {path.split(".")[0] for path in _READERS}
-
-
 def _resolve(file: Traversable, seen: tuple[str, ...]) -> DeviceSpec:
-    try:
-        data = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"device: no file {file}") from None
-    except OSError as error:
-        raise ValueError(f"device: {file} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file}: not TOML: {error}") from None
-
+    data = load(file)
     parent: DeviceSpec | None = None
     extends = data.pop("extends", None)
     if extends is not None:
         here = str(file.resolve() if isinstance(file, Path) else file)
         if here in seen:
             raise ValueError(f"{file}: extends itself, through {' -> '.join(seen)}")
-        parent = _parent(_text(f"{file}: extends", extends), file, (*seen, here))
+        parent = _parent(string(f"{file}: extends", extends), file, (*seen, here))
 
-    values: dict[str, Any] = {}
-    provenance: dict[str, Provenance] = dict(parent.provenance) if parent else {}
-    for section, rows in data.items():
-        if not isinstance(rows, dict) or section not in _SECTIONS:
-            raise ValueError(f"{file}: unknown key {section!r}")
-        for key, row in rows.items():
-            path = f"{section}.{key}"
-            if path not in _READERS:
-                raise ValueError(f"{file}: unknown key {path!r}")
-            where = f"{file}: {path}"
-            value, provenance[path] = _row(where, row)
-            values[path] = _READERS[path](where, value)
+    values, origins = rows_of(file, data)
+    provenance = dict(parent.provenance) if parent else {}
+    provenance.update({path: Provenance(*origin) for path, origin in origins.items()})
     if parent is None:
-        missing = [path for path in _READERS if path not in values]
+        missing = [path for path in READERS if path not in values]
         if missing:
             raise ValueError(f"{file}: {missing[0]!r} is missing")
 
@@ -461,13 +350,3 @@ def _parent(extends: str, file: Traversable, seen: tuple[str, ...]) -> DeviceSpe
         return _shipped(extends)
     except ValueError as error:
         raise ValueError(f"{file}: extends: {error}") from None
-
-
-def _row(where: str, row: object) -> tuple[object, Provenance]:
-    if not isinstance(row, dict) or set(row) != {"value", "provenance", "source"}:
-        raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {row!r}")
-    if row["provenance"] not in PROVENANCES:
-        raise ValueError(
-            f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"
-        )
-    return row["value"], Provenance(row["provenance"], _text(f"{where}.source", row["source"]))

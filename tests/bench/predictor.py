@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import numpy as np
 from bench.measure import Figure, Work, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
+from tbsched.export import cpp_header
 from tbsched.predict import _core_sequence, _prepared, predict
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec, device
@@ -65,6 +68,22 @@ def against_literal() -> Iterator[Figure]:
             events = [Launch(blocks, 128, 32)] * launches
             values = ratios(core(*events, policy="algorithm1"), core(*events), times=300)
             yield Figure(f"launches: {launches}, of {blocks} blocks", values, ">= 1", LITERAL)
+
+
+def incremental() -> Iterator[Figure]:
+    """The C++ interface, a block at a time; left out where there is nothing to build it with."""
+    if shutil.which("cmake") is None or shutil.which(os.environ.get("CXX", "c++")) is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "h200.h").write_text(cpp_header(H200), "utf-8")
+        source = Path(__file__).parent / "incremental"
+        options = ("-S", source, "-B", folder, f"-DH200_HEADER_FOLDER={folder}")
+        for command in (("cmake", *options), ("cmake", "--build", folder, "--parallel", "2")):
+            subprocess.run(command, check=True, capture_output=True)
+        program = Path(folder, "incremental")
+        printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    values = tuple(map(float, printed.split()))
+    yield Figure("a block leaves, one is placed, in C++", values, ">= 1", LITERAL)
 
 
 def against_python() -> Iterator[Figure]:
@@ -125,6 +144,14 @@ def linearity() -> Iterator[Figure]:
 
     rows = [(n, launches(n)) for n in (10, 100, 1_000, 10_000, 100_000)]
     yield Figure("launches, 10 to 10^5", slopes(rows), "0.95 to 1.05", "a line")
+
+    def waiting(count: int) -> Work:
+        """Launches each of which needs the whole GPU wait for one that does, and go in turn."""
+        whole = Launch(H200.sms, 64, 16, H200.shared_memory_per_block)
+        return core(*[whole] * count, *map(Release, range(count)))
+
+    rows = [(n, waiting(n)) for n in (10, 100, 1_000, 10_000, 100_000)]
+    yield Figure("launches that wait, 10 to 10^5", slopes(rows), "0.95 to 1.05", "a line")
 
 
 PEAK = """
@@ -190,6 +217,7 @@ def of_python() -> Iterator[Figure]:
 def figures() -> Iterator[Figure]:
     """All of them."""
     yield from against_literal()
+    yield from incremental()
     yield from against_python()
     yield from against_memset()
     yield from linearity()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 
-from bench.measure import Figure, machine
+from bench.measure import machine
 from bench.predictor import figures
 from tbsched.report import table_of
 
@@ -25,16 +27,30 @@ def written(rows: list[tuple[str, ...]]) -> str:
     return f"{BEGIN}\nOn {machine()}.\n\n{table}\n{END}"
 
 
+def replace(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        temporary.write_text(text, "utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def main() -> None:
     """Measures, shows and writes."""
     rows: list[tuple[str, ...]] = []
-    for figure in figures():
-        rows.append(Figure.cells(figure))
-        print(*rows[-1], sep="  ", flush=True)
+    on_page = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0].count("\n| ") - 2
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as bar:
+        task = bar.add_task("measuring", total=on_page)
+        for figure in figures():
+            rows.append(figure.cells())
+            bar.console.print(*rows[-1], sep="  ", markup=False, highlight=False, soft_wrap=True)
+            bar.update(task, advance=1, total=max(on_page, len(rows)))
     Console().print(table_of(HEADINGS, rows))
     page = PAGE.read_text("utf-8")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
-    PAGE.write_text(f"{before}{written(rows)}{after}", "utf-8")
+    replace(PAGE, f"{before}{written(rows)}{after}")
 
 
 if __name__ == "__main__":

@@ -47,51 +47,43 @@ def is_even(spec: DeviceSpec, launch: Launch) -> bool:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", NAMES)
+@settings(REPEATABLE, max_examples=25)
+@given(data=st.data())
 def test_what_is_forced_to_be_even_is_even_and_whole_under_every_policy(
-    name: str, policy: str
+    name: str, policy: str, data: st.DataObject
 ) -> None:
     spec = dataclasses.replace(device(name), policy=policy)
-
-    @settings(REPEATABLE, max_examples=25)
-    @given(launches_around_a_wave(spec))
-    def holds(launch: Launch) -> None:
-        if forced_even(spec, launch):
-            assert is_even(spec, launch)
-            assert placed(spec, launch).placed == launch.blocks
-
-    holds()
+    launch = data.draw(launches_around_a_wave(spec))
+    if forced_even(spec, launch):
+        assert is_even(spec, launch)
+        assert placed(spec, launch).placed == launch.blocks
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(name: str) -> None:
+@settings(REPEATABLE, max_examples=50)
+@given(data=st.data())
+def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(
+    name: str, data: st.DataObject
+) -> None:
     spec = dataclasses.replace(device(name), policy="first_fit")
-
-    @settings(REPEATABLE, max_examples=50)
-    @given(launches_around_a_wave(spec))
-    def holds(launch: Launch) -> None:
-        found = forced_even(spec, launch)
-        if launch.blocks <= found.blocks_per_sm * spec.sms:
-            assert found.forced == is_even(spec, launch)
-        else:
-            assert not found.forced
-            assert placed(spec, launch).placed == found.blocks_per_sm * spec.sms
-
-    holds()
+    launch = data.draw(launches_around_a_wave(spec))
+    found = forced_even(spec, launch)
+    if launch.blocks <= found.blocks_per_sm * spec.sms:
+        assert found.forced == is_even(spec, launch)
+    else:
+        assert not found.forced
+        assert placed(spec, launch).placed == found.blocks_per_sm * spec.sms
 
 
 @pytest.mark.parametrize("policy", BALANCING)
 @pytest.mark.parametrize("name", devices())
+@settings(REPEATABLE, max_examples=25)
+@given(data=st.data())
 def test_balancing_policies_spread_every_launch_evenly_on_an_idle_gpu(
-    name: str, policy: str
+    name: str, policy: str, data: st.DataObject
 ) -> None:
     spec = dataclasses.replace(device(name), policy=policy)
-
-    @settings(REPEATABLE, max_examples=25)
-    @given(launches_around_a_wave(spec))
-    def holds(launch: Launch) -> None:
-        assert is_even(spec, launch)
-
-    holds()
+    assert is_even(spec, data.draw(launches_around_a_wave(spec)))
 
 
 def test_clusters_that_are_forced_to_be_even_are_even() -> None:

@@ -20,7 +20,8 @@ from tbsched.launch_configs import Kernel, launch_configs
 from tbsched.predict import launch_orders, predict
 from tbsched.report import launch_words
 from tbsched.sequence import Launch
-from tbsched.spec import PROVENANCES, ablations, device, devices
+from tbsched.spec import ablations, device, devices
+from tbsched.spec_rows import PROVENANCES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

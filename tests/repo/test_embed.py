@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import shutil
@@ -107,18 +108,93 @@ def test_example_places_blocks_as_predict_does(build: Path) -> None:
 
 @needs_cmake
 @needs_compiler
-def test_same_program_with_another_device_s_header_does_too(build: Path, tmp_path: Path) -> None:
-    (tmp_path / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
-    source = tmp_path / "main.cc"
-    source.write_text((EXAMPLE / "main.cc").read_text("utf-8").replace("rtx3090", "h200"), "utf-8")
-    program = tmp_path / "embed"
-    library = build / "tbsched" / "libtbsched_model.a"
-    flags = ["-std=c++20", f"-I{ROOT / 'cpp'}", "-o", str(program)]
-    subprocess.run([CXX, *flags, str(source), str(library)], check=True)
+def test_same_programs_with_another_device_s_header_do_too(build: Path, tmp_path: Path) -> None:
+    h200 = device("h200")
+    (tmp_path / "h200.h").write_text(cpp_header(h200), "utf-8")
+    for name in ("main", "clock"):
+        source = tmp_path / f"{name}.cc"
+        text = (EXAMPLE / source.name).read_text("utf-8").replace("rtx3090", "h200")
+        source.write_text(text, "utf-8")
+        library = build / "tbsched" / "libtbsched_model.a"
+        flags = ["-std=c++20", f"-I{ROOT / 'cpp'}", "-o", str(tmp_path / name)]
+        subprocess.run([CXX, *flags, str(source), str(library)], check=True)
     rng = random.Random(2)
     for _ in range(20):
-        sequence = random_sequence(rng, device("h200"))
-        assert placements(program, sequence) == final(predict(sequence, "h200"))
+        sequence = random_sequence(rng, h200)
+        assert placements(tmp_path / "main", sequence) == final(predict(sequence, "h200"))
+        kernels = random_kernels(rng, h200)
+        assert run_clock(tmp_path / "clock", kernels) == predicted(kernels, h200)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What comes to the simulator with a clock, in nanoseconds."""
+
+    comes: int
+    launch: Launch
+    cycles: int
+
+    def line(self) -> str:
+        asked = dataclasses.astuple(self.launch)[:4]  # blocks, threads, registers, shared memory
+        return " ".join(map(str, ["kernel", self.comes, *asked, self.cycles])) + "\n"
+
+    def timed(self) -> Launch:
+        blocks = range(self.launch.blocks)
+        duration = tuple((self.cycles + 7 * block % 13) / 1e9 for block in blocks)
+        return dataclasses.replace(self.launch, duration=duration)
+
+
+def random_kernels(rng: random.Random, spec: DeviceSpec) -> list[Kernel]:
+    launches = random_sequence(rng, spec).launches
+    comes = sorted(rng.randint(0, 100) for _ in launches)
+    return [Kernel(at, x, rng.randint(1, 60)) for at, x in zip(comes, launches, strict=True)]
+
+
+def run_clock(program: Path, kernels: list[Kernel]) -> list[tuple[int, ...]]:
+    """Launch, block, SM and start of each block."""
+    text = "".join(kernel.line() for kernel in kernels)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    words = [line.split() for line in done.stdout.splitlines()]
+    return sorted((int(w[3]), int(w[5]), int(w[8]), int(w[1])) for w in words)
+
+
+def predicted(kernels: list[Kernel], spec: DeviceSpec) -> list[tuple[int, ...]]:
+    """The same of a GPU on which nothing but its blocks takes time."""
+    latencies = {field.name: 0 for field in dataclasses.fields(spec) if field.name.endswith("_ns")}
+    sequence = Sequence([kernel.timed() for kernel in kernels])
+    times = [kernel.comes / 1e9 for kernel in kernels]
+    instant = dataclasses.replace(spec, **latencies)  # type: ignore[arg-type]
+    rows = predict(sequence, instant, issue_times=times).timeline
+    return [tuple(row[["launch", "block", "sm", "start_ns"]].tolist()) for row in rows]
+
+
+@needs_cmake
+@needs_compiler
+def test_simulator_with_a_clock_places_blocks_as_predict_does(build: Path) -> None:
+    rng = random.Random(3)
+    spec = device("rtx3090")
+    for _ in range(20):
+        kernels = random_kernels(rng, spec)
+        assert run_clock(build / "clock", kernels) == predicted(kernels, spec)
+
+
+@needs_cmake
+@needs_compiler
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("launch 0 1 32 16 0 10\n", "not a kernel"),
+        ("kernel 5 1 32 16 0 10\nkernel 4 1 32 16 0 10\n", "not a kernel that can come next"),
+        ("kernel 0 1 32 16 0 0\n", "not a kernel"),
+        ("kernel 0 1 1024 65 0 10\n", "more than an empty SM of rtx3090 holds: registers"),
+    ],
+)
+def test_simulator_with_a_clock_refuses_what_it_cannot_run(
+    build: Path, text: str, message: str
+) -> None:
+    done = subprocess.run([build / "clock"], input=text, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 @needs_cmake

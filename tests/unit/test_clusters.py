@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from helpers import fits, gpu, launch, run, smids
+from helpers import final, fits, gpu, launch, run, smids
 from tbsched.predict import predict
 from tbsched.sequence import Launch, Release, Sequence
 from tbsched.spec import device
@@ -190,6 +190,18 @@ def test_waiting_clusters_that_need_a_gpc_hold_up_the_gpcs_alone() -> None:
     assert waits.limiter == "warps"
     assert set(behind.smid[behind.smid >= 0].tolist()) == set(range(124, 132))
     assert behind.limiter == "queue"
+
+
+def test_waiting_clusters_that_need_a_gpc_get_the_gpcs_one_launch_after_the_other() -> None:
+    """A more urgent one that comes while others wait goes before them."""
+    waiting = [clusters(40, 4, warps=32) for _ in range(3)]  # no room for two launches at once
+    urgent = clusters(40, 4, warps=32, priority=-1)
+    held = [launch(264, warps=32), *waiting, urgent]
+    turns = [4, 1, 2, 3]
+    for placed_by_now, released in enumerate([0, *turns]):
+        events = [*held, Release(0), *map(Release, turns[:placed_by_now])]
+        there = [k for k, row in enumerate(final(run(H200, *events))) if row.count(-1) == 0]
+        assert there == sorted([0, *turns[: placed_by_now + 1]]), released
 
 
 def test_waiting_clusters_of_two_hold_up_everything() -> None:

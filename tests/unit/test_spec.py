@@ -14,14 +14,8 @@ from pathlib import Path
 import pytest
 
 from tbsched.sequence import Launch, Release, Sequence
-from tbsched.spec import (
-    PROVENANCES,
-    DeviceSpec,
-    InitialState,
-    ablations,
-    device,
-    devices,
-)
+from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
+from tbsched.spec_rows import PROVENANCES
 
 SHIPPED = ("a100", "h200", "pegasus", "rtx3090", "tx2", "v100", "xavier")
 RTX3090 = (resources.files("tbsched") / "devices" / "rtx3090.toml").read_text("utf-8")

@@ -443,3 +443,24 @@ def test_large_program_keeps_its_streams_in_order() -> None:
     first = np.unique(rows["launch"], return_index=True)[1]
     starts, ends = rows["start_ns"][first], np.maximum.reduceat(rows["end_ns"], first)
     assert (starts[128:] >= ends[:-128]).all()
+
+
+def test_launch_that_was_refused_waits_for_a_turn_once_the_scheduler_is_with_another() -> None:
+    spec = gpu(launch_order="pass_by", launch_switch_ns=MS)
+    first = launch(12, duration=(2.5e-3, *[10e-3] * 11))
+    trace = run(
+        first,
+        timed(shared_memory=90 * KB),  # more than the SM is configured for
+        timed(),
+        timed(),
+        spec=spec,
+        issue_ms=[0, 2, 2, 2],
+    )
+    assert starts(trace) == [0, 10, 2, 3]
+    assert waits(trace, 3) == [("turn", 2, 2, 3)]
+    # It is asked with the others at 2 ms. At 2.5 ms, when a block leaves, nobody else may be.
+    assert waits(trace, 1) == [
+        ("configuration", -1, 2, 2.5),
+        ("turn", 2, 2.5, 3),
+        ("configuration", -1, 3, 10),
+    ]

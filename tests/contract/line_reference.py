@@ -1,0 +1,111 @@
+"""Launches that wait, written plainly: at every event, all of them are looked at in order.
+
+What fits is asked of the plain Algorithm 1. Slow, and independent of the core.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from contract.literal import CANNOT_SCHEDULE_NOW, GPU, Resident, ThreadBlock, thread_block
+from tbsched.sequence import Launch, Release, Sequence
+
+
+@dataclass
+class Kernel:
+    """A launch on its way; ``cause`` is what its blocks wait for: stream, queue or room."""
+
+    launch: Launch
+    before: Kernel | None  # in its stream
+    block: ThreadBlock
+    placed: list[int] = field(default_factory=list)
+    held: list[Resident] = field(default_factory=list)
+    released: bool = False
+    cause: str | None = None
+
+    @property
+    def waits(self) -> bool:
+        return len(self.placed) < self.launch.blocks
+
+    @property
+    def over(self) -> bool:
+        return self.released and not self.waits
+
+    def smid(self) -> list[int]:
+        return self.placed + [-1] * (self.launch.blocks - len(self.placed))
+
+
+@dataclass
+class Line:
+    """The GPU and all launches, in the order of the host."""
+
+    gpu: GPU
+    by_priority: bool
+    head_of_line: bool
+    kernels: list[Kernel] = field(default_factory=list)
+
+    def launch(self, launch: Launch) -> Kernel:
+        same = [k for k in self.kernels if k.launch.stream == launch.stream is not None]
+        self.kernels.append(Kernel(launch, same[-1] if same else None, thread_block(launch)))
+        self.serve()
+        return self.kernels[-1]
+
+    def release(self, number: int) -> None:
+        self.kernels[number].released = True
+        self.leave(self.kernels[number])
+        self.serve()
+
+    def leave(self, kernel: Kernel) -> None:
+        for block in kernel.held:
+            self.gpu.exit(block)
+        kernel.held = []
+
+    def serve(self) -> None:
+        """Blocks of a released launch exit as soon as they are placed, and then all begins anew."""
+        while self.look_at_all():
+            pass
+
+    def look_at_all(self) -> bool:
+        """Whether blocks have left."""
+        moved = stuck = False
+        order = list(self.kernels)
+        if self.by_priority:
+            order.sort(key=lambda kernel: kernel.launch.priority)
+        for kernel in [kernel for kernel in order if kernel.waits]:
+            kernel.cause = None
+            if kernel.before is not None and not kernel.before.over:
+                kernel.cause = "stream"
+            elif stuck:
+                kernel.cause = "queue"
+            else:
+                self.fill(kernel)
+                stuck = kernel.waits and self.head_of_line
+                moved = moved or (kernel.released and bool(kernel.held))
+                if kernel.released:
+                    self.leave(kernel)
+        return moved
+
+    def fill(self, kernel: Kernel) -> None:
+        while kernel.waits:
+            sm = self.gpu.schedule(kernel.block)
+            if sm == CANNOT_SCHEDULE_NOW:
+                kernel.cause = "room"
+                return
+            kernel.held.append(self.gpu.place(kernel.block, sm))
+            kernel.placed.append(sm)
+
+
+def run(
+    sequence: Sequence, sms: int, *, by_priority: bool, head_of_line: bool
+) -> list[tuple[list[int], str | None, list[int]]]:
+    """Of each launch the SMs and the cause before the next event, and the SMs after all events."""
+    line = Line(GPU(sms), by_priority, head_of_line)
+    first: list[tuple[list[int], str | None]] = []
+    for event in sequence:
+        if isinstance(event, Release):
+            line.release(event.launch)
+        else:
+            assert isinstance(event, Launch)
+            kernel = line.launch(event)
+            first.append((kernel.smid(), kernel.cause if kernel.waits else None))
+    return [(*now, k.smid()) for now, k in zip(first, line.kernels, strict=True)]

@@ -1,0 +1,74 @@
+"""Launches that wait, many at once, in several streams and priorities, against a plain account."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contract import line_reference
+from helpers import gpu
+from tbsched.predict import launch_orders, predict
+from tbsched.sequence import Event, Launch, Release, Sequence
+from tbsched.trace import Placement
+
+SMS = 2
+RULES = {
+    "leftover": {"by_priority": True, "head_of_line": True},
+    "fifo": {"by_priority": False, "head_of_line": True},
+    "pass_by": {"by_priority": True, "head_of_line": False},
+}
+
+small_launches = st.builds(
+    Launch,
+    st.sampled_from([1, 1, 2, 5, 40]),
+    st.sampled_from([32, 96, 256, 512, 1024]),
+    st.sampled_from([16, 32, 64]),
+    st.sampled_from([0, 0, 0, 8 * 1024, 40 * 1024]),
+    st.sampled_from([0, 0, 0, 0, 2048]),
+    stream=st.sampled_from([None, None, 0, 1, 2]),
+    priority=st.sampled_from([0, 0, 0, -1, 1]),
+)
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Sequence:
+    """A launch that fills the GPU, many behind it, and then releases among more launches."""
+    events: list[Event] = [Launch(2 * SMS, 1024, 16, stream=draw(st.sampled_from([None, 0])))]
+    events += draw(st.lists(small_launches, max_size=25))
+    held = list(range(len(events)))
+    for later in draw(st.lists(st.none() | small_launches, max_size=30)):
+        if later is not None:
+            held.append(len(held) + sum(isinstance(event, Release) for event in events))
+            events.append(later)
+        elif held:
+            events.append(Release(held.pop(draw(st.integers(0, min(3, len(held) - 1))))))
+    return Sequence(events)
+
+
+def cause(placement: Placement) -> str | None:
+    """The cause as the plain account has it: it does not say what room there is too little of."""
+    limiter = placement.limiter
+    return limiter if limiter in {None, "queue", "stream"} else "room"
+
+
+def test_every_order_of_launches_has_its_rules_here() -> None:
+    assert {row.name for row in launch_orders()} == set(RULES)
+
+
+@settings(
+    max_examples=400,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(sequence=crowds(), order=st.sampled_from(sorted(RULES)))
+def test_launches_that_wait_are_placed_as_if_all_were_looked_at_every_time(
+    sequence: Sequence, order: str
+) -> None:
+    trace = predict(sequence, gpu(SMS, launch_order=order), "ampere")
+    found = []
+    for placement in trace:
+        assert placement.final_smid is not None
+        found.append((placement.smid.tolist(), cause(placement), placement.final_smid.tolist()))
+    assert found == line_reference.run(sequence, SMS, **RULES[order])
