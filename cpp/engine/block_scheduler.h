@@ -8,13 +8,12 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "model/refusal.h"
 #include "model/sequence.h"
 #include "policy/launch_order.h"
+#include "policy/model.h"
 #include "policy/policy.h"
 #include "sm/footprint.h"
 #include "sm/gpu_state.h"
@@ -32,8 +31,9 @@ class BlockScheduler {
     int32_t launch;
     int32_t first_block;
     std::span<const int32_t> sms;  // in the order of the blocks
-    std::span<const Footprint>
-        footprints;  // of those that leave one by one: each block's, in order
+    // Of those that leave one by one: each block's, in order. Whoever wants to keep them may swap
+    // them for other memory.
+    std::vector<Footprint>& footprints;
   };
 
   // What an engine is asked and told while launches are considered.
@@ -48,7 +48,8 @@ class BlockScheduler {
     std::function<std::span<int32_t>(int32_t launch, int32_t first_block)> memory = {};
   };
 
-  BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy, InitialState state);
+  // On an idle GPU. The model outlives it.
+  BlockScheduler(const Model& model, InitialState state);
 
   const GpuState& gpu() const { return gpu_; }
   const Demand& demand(const int32_t launch) const { return launches_[launch].demand; }
@@ -81,8 +82,7 @@ class BlockScheduler {
   std::span<int32_t> memory(int32_t launch, const Hooks& hooks);
   void sort_by_block(std::span<const int32_t> sms);
 
-  std::string_view policy_name_;
-  bool places_clusters_;
+  const Model& model_;
   GpuState gpu_;
   LaunchOrder order_;
   std::unique_ptr<Policy> policy_;
