@@ -19,7 +19,12 @@ Device::Device(DeviceSpec device_spec)
   if (!spec.mechanisms.configuration_per_tpc) {
     std::iota(configuration_of_sm.begin(), configuration_of_sm.end(), 0);
   }
-  configurations = std::ranges::max(configuration_of_sm) + 1;
+  sms_of_configuration.resize(std::ranges::max(configuration_of_sm) + 1);
+  for (int32_t sm = 0; sm < spec.topology.sms(); ++sm) {
+    SmRange& sms = sms_of_configuration[configuration_of_sm[sm]];
+    if (sms.end == 0) sms.begin = sm;
+    sms.end = sm + 1;
+  }
 }
 
 }  // namespace tbsched

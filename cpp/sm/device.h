@@ -10,6 +10,11 @@
 
 namespace tbsched {
 
+struct SmRange {
+  int32_t begin;
+  int32_t end;
+};
+
 struct Device {
   explicit Device(DeviceSpec device_spec);
 
@@ -18,7 +23,7 @@ struct Device {
   std::vector<int32_t> rank_of_sm;  // in the order of preference
   // Which SMs have one shared-memory configuration between them: neighbours.
   std::vector<int32_t> configuration_of_sm;
-  int32_t configurations = 0;
+  std::vector<SmRange> sms_of_configuration;
   std::vector<ClusterDomain> cluster_domains;
 };
 

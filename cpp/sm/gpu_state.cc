@@ -9,7 +9,7 @@ GpuState::GpuState(const Device& device)
       sms_(device.spec.topology.sms(), device.empty_sm),
       configuration_(device),
       local_memory_(device.spec),
-      change_log_(std::bit_floor(sms_.size())) {}
+      change_log_(std::bit_floor(device.sms_of_configuration.size())) {}
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
   if (held(sm)) return {0, Refusal::queue};
@@ -32,16 +32,6 @@ void GpuState::release(const Demand& demand, const Footprint& footprint) {
   sms_[footprint.sm].release(spec(), demand, footprint);
   resident_blocks_ -= footprint.blocks;
   note_change(footprint.sm);
-}
-
-// Of the SM, and of those that share its shared-memory configuration: they are neighbours.
-void GpuState::note_change(const int32_t sm) {
-  const auto sms = static_cast<int32_t>(sms_.size());
-  int32_t other = sm;
-  while (other > 0 && configuration_.shared(other - 1, sm)) --other;
-  for (; other < sms && configuration_.shared(other, sm); ++other) {
-    change_log_[changes_++ & (change_log_.size() - 1)] = other;
-  }
 }
 
 }  // namespace tbsched

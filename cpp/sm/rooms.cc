@@ -11,11 +11,13 @@ void Rooms::ask(const GpuState& gpu, const Demand& demand) {
   const uint64_t unseen = gpu.changes() - changes_seen_;
   if (demand_ == demand && gpcs_held_ == gpu.gpcs_held() && unseen <= gpu.change_log_size()) {
     for (; changes_seen_ < gpu.changes(); ++changes_seen_) {
-      const int32_t sm = gpu.changed(changes_seen_);
-      const int32_t rank = rank_of_sm_[sm];
-      --sms_with_[blocks_[rank]];
-      --sms_limited_by_[static_cast<size_t>(limiters_[rank])];
-      look_at(gpu, sm);
+      const auto [begin, end] = gpu.changed(changes_seen_);
+      for (int32_t sm = begin; sm < end; ++sm) {
+        const int32_t rank = rank_of_sm_[sm];
+        --sms_with_[blocks_[rank]];
+        --sms_limited_by_[static_cast<size_t>(limiters_[rank])];
+        look_at(gpu, sm);
+      }
     }
     return;
   }

@@ -6,7 +6,7 @@ SharedMemoryConfiguration::SharedMemoryConfiguration(const Device& device)
     : acts_(device.spec.mechanisms.shared_memory_configuration),
       largest_(device.spec.shared_memory_configurations.back()),
       unit_of_sm_(device.configuration_of_sm),
-      units_(device.configurations) {}
+      units_(device.sms_of_configuration.size()) {}
 
 int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& demand) const {
   if (!acts_) return largest_;

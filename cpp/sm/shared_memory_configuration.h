@@ -27,8 +27,6 @@ class SharedMemoryConfiguration {
   bool open(const int32_t sm) const {
     return !acts_ || units_[unit_of_sm_[sm]].resident_blocks == 0;
   }
-  // Whether two SMs have one between them.
-  bool shared(const int32_t a, const int32_t b) const { return unit_of_sm_[a] == unit_of_sm_[b]; }
 
  private:
   struct Unit {  // a TPC or an SM
