@@ -29,7 +29,7 @@ Footprint GpuState::commit(const int32_t sm, const Demand& demand, const int32_t
 
 void GpuState::release(const Demand& demand, const Footprint& footprint) {
   configuration_.release(footprint.sm, footprint.blocks);
-  sms_[footprint.sm].release(spec(), demand, footprint);
+  sms_[footprint.sm].release(demand, footprint);
   resident_blocks_ -= footprint.blocks;
   note_change(footprint.sm);
 }

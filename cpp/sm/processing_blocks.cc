@@ -72,16 +72,15 @@ ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const DeviceSpec& spec
                                                           const int32_t blocks) {
   const int32_t count = spec.processing_blocks;
   const int32_t warps = demand.warps * blocks;
-  PerBlock turns{};
   const int32_t whole = warps / count;
-  int32_t rest = warps - whole * count;
-  for (int32_t i = 0, at = next_; i < count; ++i, at = after(at, count)) {
-    turns[at] = whole + (rest-- > 0 ? 1 : 0);
-  }
+  PerBlock turns{};
+  std::fill_n(turns.begin(), count, whole);
+  const int32_t rest = warps - whole * count;
+  for (int32_t i = 0, at = next_; i < rest; ++i, at = after(at, count)) ++turns[at];
   // Where a block is followed by a skip, it takes as much of every processing block, so that the
   // skips between blocks do not show.
-  const bool skips = spec.mechanisms.warp_skip && demand.warps % count == 0;
-  next_ = static_cast<uint8_t>((next_ + warps + (skips ? blocks : 0)) % count);
+  const bool skips = spec.mechanisms.warp_skip && rest == 0 && demand.warps % count == 0;
+  next_ = static_cast<uint8_t>((next_ + rest + (skips ? blocks : 0)) % count);
   return turns;
 }
 
@@ -104,24 +103,23 @@ void ProcessingBlocks::commit(const DeviceSpec& spec, const Demand& demand, Foot
   const PerBlock turns = spec.mechanisms.strict_round_robin
                              ? strict_turns(spec, demand, footprint.blocks)
                              : emptiest_first(spec, demand, footprint.blocks);
-  for (int32_t i = 0; i < count; ++i) {
+  // Over all that there could be, of which those that there are not take nothing: a number that the
+  // compiler knows.
+  for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) {
     const uint64_t own = kFirstSlots[count] << i;
     footprint.warps[i] = static_cast<uint8_t>(turns[i]);
     // On an idle SM nothing has to be searched for.
     footprint.warp_slots |=
         idle() ? own & below(turns[i] * count) : lowest(own & ~taken_, turns[i]);
     free_warps_[i] -= footprint.warps[i];
-    registers_.commit(i, footprint.owner, demand.registers_per_warp, turns[i]);
   }
+  registers_.commit(footprint.owner, demand.registers_per_warp, footprint.warps);
   taken_ |= footprint.warp_slots;
 }
 
-void ProcessingBlocks::release(const DeviceSpec& spec, const Demand& demand,
-                               const Footprint& footprint) {
-  for (int32_t i = 0; i < spec.processing_blocks; ++i) {
-    free_warps_[i] += footprint.warps[i];
-    registers_.release(i, footprint.owner, demand.registers_per_warp, footprint.warps[i]);
-  }
+void ProcessingBlocks::release(const Demand& demand, const Footprint& footprint) {
+  for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) free_warps_[i] += footprint.warps[i];
+  registers_.release(footprint.owner, demand.registers_per_warp, footprint.warps);
   taken_ &= ~footprint.warp_slots;
 }
 

@@ -31,7 +31,7 @@ class ProcessingBlocks {
   // The warps of footprint.blocks blocks, which room() must have allowed; the pointer of the round
   // robin moves on, and is never set back.
   void commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint);
-  void release(const DeviceSpec& spec, const Demand& demand, const Footprint& footprint);
+  void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
 

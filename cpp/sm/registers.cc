@@ -17,4 +17,15 @@ int32_t RegisterFiles::pieces(const int32_t processing_block, const int32_t regi
   return std::min(most, (*contiguous_)[processing_block].pieces(registers_per_warp));
 }
 
+void RegisterFiles::allocate(const uint32_t owner, const int32_t registers_per_warp,
+                             const Warps& warps) {
+  for (size_t i = 0; i < contiguous_->size(); ++i) {
+    (*contiguous_)[i].allocate(owner, registers_per_warp, warps[i]);
+  }
+}
+
+void RegisterFiles::give_back(const uint32_t owner) {
+  for (Arena& arena : *contiguous_) arena.release(owner);
+}
+
 }  // namespace tbsched

@@ -25,19 +25,21 @@ class RegisterFiles {
     return free >= most * registers_per_warp ? most : free / registers_per_warp;
   }
 
-  void commit(const int32_t processing_block, const uint32_t owner,
-              const int32_t registers_per_warp, const int32_t warps) {
-    free_[processing_block] -= registers_per_warp * warps;
-    if (contiguous_) (*contiguous_)[processing_block].allocate(owner, registers_per_warp, warps);
+  // So many warps of each processing block.
+  using Warps = std::array<uint8_t, kMaxProcessingBlocks>;
+  void commit(const uint32_t owner, const int32_t registers_per_warp, const Warps& warps) {
+    for (size_t i = 0; i < warps.size(); ++i) free_[i] -= registers_per_warp * warps[i];
+    if (contiguous_) allocate(owner, registers_per_warp, warps);
   }
-  void release(const int32_t processing_block, const uint32_t owner,
-               const int32_t registers_per_warp, const int32_t warps) {
-    free_[processing_block] += registers_per_warp * warps;
-    if (contiguous_) (*contiguous_)[processing_block].release(owner);
+  void release(const uint32_t owner, const int32_t registers_per_warp, const Warps& warps) {
+    for (size_t i = 0; i < warps.size(); ++i) free_[i] += registers_per_warp * warps[i];
+    if (contiguous_) give_back(owner);
   }
 
  private:
   int32_t pieces(int32_t processing_block, int32_t registers_per_warp, int32_t most) const;
+  void allocate(uint32_t owner, int32_t registers_per_warp, const Warps& warps);
+  void give_back(uint32_t owner);
 
   std::array<int32_t, kMaxProcessingBlocks> free_{};
   Rare<std::vector<Arena>> contiguous_;  // one per processing block; none where they are pooled

@@ -37,10 +37,10 @@ void SmState::commit(const DeviceSpec& spec, const Demand& demand, const int32_t
   shared_memory_.commit(spec, footprint.owner, demand.shared_memory, footprint.blocks, configured);
 }
 
-void SmState::release(const DeviceSpec& spec, const Demand& demand, const Footprint& footprint) {
+void SmState::release(const Demand& demand, const Footprint& footprint) {
   free_slots_ += footprint.blocks;
   if (demand.cluster > 1) free_cluster_slots_ += footprint.blocks;
-  processing_blocks_.release(spec, demand, footprint);
+  processing_blocks_.release(demand, footprint);
   shared_memory_.release(footprint.owner, demand.shared_memory, footprint.blocks);
 }
 

@@ -24,7 +24,7 @@ class SmState {
   // footprint.blocks blocks, which room() must have allowed.
   void commit(const DeviceSpec& spec, const Demand& demand, int32_t configured,
               Footprint& footprint);
-  void release(const DeviceSpec& spec, const Demand& demand, const Footprint& footprint);
+  void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
 
