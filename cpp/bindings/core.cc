@@ -16,7 +16,7 @@
 #include "engine/explain.h"
 #include "engine/predict.h"
 #include "policy/launch_order.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 
 namespace py = pybind11;
 
@@ -98,41 +98,33 @@ py::tuple in_python(Timeline&& timeline) {
       to_array(std::move(timeline.hardware_queue)));
 }
 
-py::list predict_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                           const std::string& policy, const InitialState state,
+py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                            const bool warp_slots) {
-  const PolicyRow& row = policy_named(policy);
   std::vector<LaunchTrace> traces;
   {
     const py::gil_scoped_release unlocked;
-    traces = predict(spec, sequence, row, state, warp_slots);
+    traces = predict(model, sequence, state, warp_slots);
   }
   return in_python(std::move(traces), warp_slots);
 }
 
-py::tuple timeline_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                             const std::string& policy, const InitialState state,
+py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              std::vector<int64_t> issue_ns) {
-  const PolicyRow& row = policy_named(policy);
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(spec, sequence, row, state, std::move(issue_ns));
+    timeline = predict_timeline(model, sequence, state, std::move(issue_ns));
   }
   return in_python(std::move(timeline));
 }
 
-py::list predict_many_in_python(const DeviceSpec& spec,
-                                const std::vector<const Sequence*>& sequences,
-                                const std::string& policy, const InitialState state,
-                                const int64_t launch_interval_ns, const bool warp_slots,
-                                const int32_t threads) {
-  const PolicyRow& row = policy_named(policy);
+py::list predict_many_in_python(const Model& model, const std::vector<const Sequence*>& sequences,
+                                const InitialState state, const int64_t launch_interval_ns,
+                                const bool warp_slots, const int32_t threads) {
   std::vector<Prediction> predictions;
   {
     const py::gil_scoped_release unlocked;
-    predictions =
-        predict_many(spec, sequences, row, state, launch_interval_ns, warp_slots, threads);
+    predictions = predict_many(model, sequences, state, launch_interval_ns, warp_slots, threads);
   }
   py::list result;
   for (Prediction& prediction : predictions) {
@@ -146,26 +138,22 @@ py::list predict_many_in_python(const DeviceSpec& spec,
 }
 
 std::optional<size_t> explain_in_python(
-    const DeviceSpec& spec, const Sequence& sequence, const std::string& policy,
-    const std::vector<InitialState>& states,
+    const Model& model, const Sequence& sequence, const std::vector<InitialState>& states,
     const std::vector<py::array_t<int32_t, py::array::c_style>>& smid) {
-  const PolicyRow& row = policy_named(policy);
   std::vector<std::vector<int32_t>> seen;
   seen.reserve(smid.size());
   for (const auto& blocks : smid) seen.emplace_back(blocks.data(), blocks.data() + blocks.size());
   const py::gil_scoped_release unlocked;
-  return explaining_state(spec, sequence, row, states, seen);
+  return explaining_state(model, sequence, states, seen);
 }
 
-py::list until_refused_in_python(const DeviceSpec& spec, const Numbers& cells, const Bounds& bounds,
-                                 const std::string& policy, const InitialState state,
-                                 const int32_t threads) {
-  const PolicyRow& row = policy_named(policy);
+py::list until_refused_in_python(const Model& model, const Numbers& cells, const Bounds& bounds,
+                                 const InitialState state, const int32_t threads) {
   const EventTable table = event_table(cells, bounds);
   std::vector<UntilRefused> found;
   {
     const py::gil_scoped_release unlocked;
-    found = predict_until_refused(spec, table, row, state, threads);
+    found = predict_until_refused(model, table, state, threads);
   }
   py::list result;
   for (UntilRefused& one : found) {
@@ -174,12 +162,11 @@ py::list until_refused_in_python(const DeviceSpec& spec, const Numbers& cells, c
   return result;
 }
 
-std::vector<int32_t> explain_many_in_python(const DeviceSpec& spec, const Numbers& cells,
-                                            const Bounds& bounds, const std::string& policy,
+std::vector<int32_t> explain_many_in_python(const Model& model, const Numbers& cells,
+                                            const Bounds& bounds,
                                             const std::vector<InitialState>& states,
                                             const std::vector<Numbers>& smid,
                                             const int32_t threads) {
-  const PolicyRow& row = policy_named(policy);
   const EventTable table = event_table(cells, bounds);
   if (smid.size() != table.sequences()) {
     throw py::value_error("smid: an array for each sequence is needed");
@@ -189,13 +176,13 @@ std::vector<int32_t> explain_many_in_python(const DeviceSpec& spec, const Number
     seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
   }
   const py::gil_scoped_release unlocked;
-  return explaining_states(spec, table, row, states, seen, threads);
+  return explaining_states(model, table, states, seen, threads);
 }
 
-py::list capacities_in_python(const DeviceSpec& spec, const Sequence& sequence,
-                              const std::string& policy, const InitialState state) {
+py::list capacities_in_python(const Model& model, const Sequence& sequence,
+                              const InitialState state) {
   py::list result;
-  for (const auto& rooms : capacities(spec, sequence, policy_named(policy), state)) {
+  for (const auto& rooms : capacities(model, sequence, state)) {
     std::vector<int32_t> blocks;
     py::tuple limiters(rooms.size());
     for (size_t sm = 0; sm < rooms.size(); ++sm) {
@@ -295,6 +282,12 @@ PYBIND11_MODULE(_core, module) {
            py::arg("exit_latency_ns"), py::arg("event_latency_ns"), py::arg("legacy_latency_ns"),
            py::arg("launch_switch_ns"));
 
+  py::class_<Model>(module, "Model")
+      .def(py::init([](const DeviceSpec& spec, const std::string& policy) {
+             return std::make_unique<Model>(spec, policy_named(policy));
+           }),
+           py::arg("spec"), py::arg("policy"));
+
   py::class_<InitialState>(module, "InitialState")
       .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
 
@@ -342,34 +335,32 @@ PYBIND11_MODULE(_core, module) {
           py::arg("event"), py::arg("stream"));
   module.attr("LEGACY_STREAM") = kLegacyStream;
 
-  module.def("predict", &predict_in_python, py::arg("spec"), py::arg("sequence"), py::arg("policy"),
-             py::arg("state"), py::arg("warp_slots"),
+  module.def("predict", &predict_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
+             py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
-  module.def("predict_many", &predict_many_in_python, py::arg("spec"), py::arg("sequences"),
-             py::arg("policy"), py::arg("state"), py::arg("launch_interval_ns"),
-             py::arg("warp_slots"), py::arg("threads"),
+  module.def("predict_many", &predict_many_in_python, py::arg("model"), py::arg("sequences"),
+             py::arg("state"), py::arg("launch_interval_ns"), py::arg("warp_slots"),
+             py::arg("threads"),
              "For each sequence what predict() or, where launches have durations, "
              "predict_timeline() returns.");
-  module.def("explaining_state", &explain_in_python, py::arg("spec"), py::arg("sequence"),
-             py::arg("policy"), py::arg("states"), py::arg("smid"),
+  module.def("explaining_state", &explain_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("states"), py::arg("smid"),
              "The index of the first state that puts every block where `smid` has it, or None.");
   module.def(
-      "predict_until_refused", &until_refused_in_python, py::arg("spec"), py::arg("cells"),
-      py::arg("bounds"), py::arg("policy"), py::arg("state"), py::arg("threads"),
+      "predict_until_refused", &until_refused_in_python, py::arg("model"), py::arg("cells"),
+      py::arg("bounds"), py::arg("state"), py::arg("threads"),
       "For each sequence of a table of events the SMs of all blocks, and how many events: up "
       "to and with the first launch that is not placed whole.");
-  module.def("explaining_states", &explain_many_in_python, py::arg("spec"), py::arg("cells"),
-             py::arg("bounds"), py::arg("policy"), py::arg("states"), py::arg("smid"),
-             py::arg("threads"),
+  module.def("explaining_states", &explain_many_in_python, py::arg("model"), py::arg("cells"),
+             py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
              "For each sequence of a table of events the index of the first state that puts every "
              "block where `smid` has it, or -1.");
-  module.def("capacities", &capacities_in_python, py::arg("spec"), py::arg("sequence"),
-             py::arg("policy"), py::arg("state"),
-             "A list of (blocks, limiter) per launch; both are per SM.");
+  module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
   module.def(
-      "predict_timeline", &timeline_in_python, py::arg("spec"), py::arg("sequence"),
-      py::arg("policy"), py::arg("state"), py::arg("issue_ns"),
+      "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
+      py::arg("state"), py::arg("issue_ns"),
       "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; and the hardware queue of each launch.");
   module.def(

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sm/clusters.h"
+#include "sm/cluster_domains.h"
 
 namespace tbsched {
 namespace {
@@ -13,14 +13,12 @@ namespace {
 
 }  // namespace
 
-BlockScheduler::BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy,
-                               const InitialState state)
-    : policy_name_(policy.name),
-      places_clusters_(policy.places_clusters),
-      gpu_(policy.sees(spec)),
-      order_(launch_order_named(spec.launch_order)),
-      policy_(policy.make(gpu_.spec(), state)),
-      rooms_(gpu_.spec()) {}
+BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
+    : model_(model),
+      gpu_(model.device()),
+      order_(model.order()),
+      policy_(model.start(state)),
+      rooms_(model.device()) {}
 
 int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   const auto index = static_cast<int32_t>(launches_.size());
@@ -35,9 +33,10 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
            " allows a block");
   }
   check_cluster(launch, who);
-  const Demand demand = demand_of(launch, spec);
+  const Demand demand = demand_of(launch, model_.device());
   if (demand.blocks_per_sm == 0) {
-    const Room room = SmState(spec).room(demand, spec.shared_memory_configurations.back());
+    const Room room =
+        model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
     refuse(who + "one block is more than an empty SM of " + spec.name +
            " holds: " + std::string(name(room.limiter)));
   }
@@ -46,7 +45,8 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
       .blocks = launch.blocks,
       .priority = launch.priority,
       .leaving = leaving,
-      .in_gpcs_only = launch.cluster > 1 && !fits_a_singleton(spec.topology, launch.cluster),
+      .in_gpcs_only =
+          launch.cluster > 1 && !fits_a_singleton(model_.device().cluster_domains, launch.cluster),
   });
   return index;
 }
@@ -57,11 +57,12 @@ void BlockScheduler::check_cluster(const Launch& launch, const std::string& who)
   if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
     refuse(who + "cluster: must be positive and divide blocks" + got);
   }
-  if (!places_clusters_) {
-    refuse(who + "cluster: policy '" + std::string(policy_name_) + "' places single blocks only" +
-           got);
+  if (!model_.policy().places_clusters) {
+    refuse(who + "cluster: policy '" + std::string(model_.policy().name) +
+           "' places single blocks only" + got);
   }
-  if (const int32_t largest = largest_cluster(gpu_.spec().topology); launch.cluster > largest) {
+  if (const int32_t largest = largest_cluster(model_.device().cluster_domains);
+      launch.cluster > largest) {
     refuse(who + "cluster: an idle " + gpu_.spec().name + " takes up to " +
            std::to_string(largest) + " blocks" + got);
   }
@@ -69,7 +70,13 @@ void BlockScheduler::check_cluster(const Launch& launch, const std::string& who)
 
 void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   launches_[launch].place = place;
-  waiting_.insert(place_of(launch));
+  if (spare_.empty()) {
+    waiting_.insert(place_of(launch));
+  } else {
+    spare_.back().value() = place_of(launch);
+    waiting_.insert(std::move(spare_.back()));
+    spare_.pop_back();
+  }
   news_.push_back(launch);
 }
 
@@ -114,7 +121,7 @@ void BlockScheduler::look_at(const Place& place, const Hooks& hooks, Obstacles& 
   const Kernel& kernel = launches_[launch];
   if (kernel.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
-    waiting_.erase(place);
+    spare_.push_back(waiting_.extract(place));
     if (kernel.in_gpcs_only) wake_next_for_gpcs();
   } else if (const bool stuck = kernel.in_gpcs_only && obstacles.to_gpcs >= 0;
              !hooks.every_refusal && (stuck || !order_.head_of_line)) {
@@ -165,12 +172,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
   if (!gpu_.admits(kernel.demand)) return Refusal::local_memory;
   footprints_.clear();
   footprints_.reserve(std::min<size_t>(kernel.waiting(), gpu_.spec().topology.sms()));
-  const auto commit = [&](const int32_t sm, const int32_t blocks) {
-    const bool together = kernel.leaving == Leaving::together;
-    for (int32_t left = blocks; left > 0; left -= together ? blocks : 1) {
-      footprints_.push_back(gpu_.commit(sm, kernel.demand, together ? blocks : 1));
-    }
-  };
+  const Commit commit(gpu_, kernel.demand, kernel.leaving == Leaving::one_by_one, footprints_);
   const std::span<int32_t> sms = memory(launch, hooks);
   const size_t count = policy_->place(kernel.demand, gpu_, rooms_, commit, sms);
   const Placed placed{launch, kernel.placed, sms.first(count), footprints_};

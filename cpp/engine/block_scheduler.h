@@ -10,13 +10,12 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "model/refusal.h"
 #include "model/sequence.h"
 #include "policy/launch_order.h"
+#include "policy/model.h"
 #include "policy/policy.h"
 #include "sm/footprint.h"
 #include "sm/gpu_state.h"
@@ -34,8 +33,9 @@ class BlockScheduler {
     int32_t launch;
     int32_t first_block;
     std::span<const int32_t> sms;  // in the order of the blocks
-    std::span<const Footprint>
-        footprints;  // of those that leave one by one: each block's, in order
+    // Of those that leave one by one: each block's, in order. Whoever wants to keep them may swap
+    // them for other memory.
+    std::vector<Footprint>& footprints;
   };
 
   // What an engine is asked and told while launches are looked at. None of it is needed.
@@ -55,7 +55,8 @@ class BlockScheduler {
     bool every_refusal = false;
   };
 
-  BlockScheduler(const DeviceSpec& spec, const PolicyRow& policy, InitialState state);
+  // On an idle GPU. The model outlives it.
+  BlockScheduler(const Model& model, InitialState state);
 
   const GpuState& gpu() const { return gpu_; }
   const Demand& demand(const int32_t launch) const { return launches_[launch].demand; }
@@ -122,8 +123,7 @@ class BlockScheduler {
   std::span<int32_t> memory(int32_t launch, const Hooks& hooks);
   void sort_by_block(std::span<const int32_t> sms);
 
-  std::string_view policy_name_;
-  bool places_clusters_;
+  const Model& model_;
   GpuState gpu_;
   LaunchOrder order_;
   std::unique_ptr<Policy> policy_;
@@ -131,8 +131,9 @@ class BlockScheduler {
   int32_t current_ = -1;
 
   Line waiting_;
-  Line asleep_;                // as waiting_, but what refused them cannot have changed yet
-  uint64_t changes_seen_ = 0;  // of the GPU, by those asleep
+  Line asleep_;  // as waiting_, but what refused them cannot have changed yet
+  std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again
+  uint64_t changes_seen_ = 0;           // of the GPU, by those asleep
   int64_t pass_ = 0;
   Cause cause_;                // of the last pass
   std::vector<int32_t> news_;  // launches that came since

@@ -35,11 +35,11 @@ class Places final : public Listener {
   size_t begin_ = 0;
 };
 
-UntilRefused predict_until_refused(const DeviceSpec& spec, const Sequence& sequence,
-                                   const PolicyRow& policy, const InitialState state) {
+UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
+                                   const InitialState state) {
   UntilRefused found;
   Places places(found.smid);
-  Engine engine(spec, policy, state, {&places});
+  Engine engine(model, state, {&places});
   for (const Event& event : sequence) {
     if (!places.whole()) break;
     engine.step(event);
@@ -64,26 +64,23 @@ std::vector<std::vector<int32_t>> by_launch(const Sequence& sequence,
 
 }  // namespace
 
-std::vector<UntilRefused> predict_until_refused(const DeviceSpec& spec, const EventTable& table,
-                                                const PolicyRow& policy, const InitialState state,
-                                                const int32_t threads) {
+std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
+                                                const InitialState state, const int32_t threads) {
   std::vector<UntilRefused> found(table.sequences());
   for_each_sequence(found.size(), threads, [&](const size_t k) {
-    found[k] = predict_until_refused(spec, table.sequence(k), policy, state);
+    found[k] = predict_until_refused(model, table.sequence(k), state);
   });
   return found;
 }
 
-std::vector<int32_t> explaining_states(const DeviceSpec& spec, const EventTable& table,
-                                       const PolicyRow& policy,
+std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
                                        const std::span<const InitialState> states,
                                        const std::span<const std::span<const int32_t>> seen,
                                        const int32_t threads) {
   std::vector<int32_t> found(table.sequences(), -1);
   for_each_sequence(found.size(), threads, [&](const size_t k) {
     const Sequence sequence = table.sequence(k);
-    const auto index =
-        explaining_state(spec, sequence, policy, states, by_launch(sequence, seen[k]));
+    const auto index = explaining_state(model, sequence, states, by_launch(sequence, seen[k]));
     if (index) found[k] = static_cast<int32_t>(*index);
   });
   return found;

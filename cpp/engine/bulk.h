@@ -5,9 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "model/event_table.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 
 namespace tbsched {
 
@@ -19,13 +18,11 @@ struct UntilRefused {
 
 // Each sequence by itself, on an idle GPU in `state`. Throws std::invalid_argument naming the first
 // sequence at fault by its number.
-std::vector<UntilRefused> predict_until_refused(const DeviceSpec& spec, const EventTable& table,
-                                                const PolicyRow& policy, InitialState state,
-                                                int32_t threads);
+std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
+                                                InitialState state, int32_t threads);
 
 // For each sequence the first of `states` that puts every block where it was seen, or -1.
-std::vector<int32_t> explaining_states(const DeviceSpec& spec, const EventTable& table,
-                                       const PolicyRow& policy,
+std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
                                        std::span<const InitialState> states,
                                        std::span<const std::span<const int32_t>> seen,
                                        int32_t threads);

@@ -8,9 +8,9 @@
 
 namespace tbsched {
 
-Engine::Engine(const DeviceSpec& spec, const PolicyRow& policy, const InitialState state,
-               std::vector<Listener*> listeners, const BlockScheduler::Leaving leaving)
-    : scheduler_(spec, policy, state), leaving_(leaving), listeners_(std::move(listeners)) {}
+Engine::Engine(const Model& model, const InitialState state, std::vector<Listener*> listeners,
+               const BlockScheduler::Leaving leaving)
+    : scheduler_(model, state), leaving_(leaving), listeners_(std::move(listeners)) {}
 
 void Engine::step(const Event& event) {
   if (const auto* const started = std::get_if<Launch>(&event)) {
@@ -77,6 +77,7 @@ void Engine::place_waiting() {
           [&](const BlockScheduler::Placed& placed) {
             tell([&](Listener& listener) { listener.on_place(placed); });
             Kernel& kernel = kernels_[placed.launch];
+            if (kernel.resident.empty()) kernel.resident.swap(placed.footprints);
             kernel.resident.insert(kernel.resident.end(), placed.footprints.begin(),
                                    placed.footprints.end());
             if (!kernel.released) return;
@@ -106,8 +107,8 @@ bool Engine::finished(const int32_t index) const {
 }
 
 void Engine::leave(const int32_t index) {
-  for (const Footprint& footprint : kernels_[index].resident) scheduler_.leave(index, footprint);
-  kernels_[index].resident.clear();
+  const std::vector<Footprint> leaving = std::exchange(kernels_[index].resident, {});
+  for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
 }
 
 template <typename Call>

@@ -7,18 +7,16 @@
 
 #include "engine/block_scheduler.h"
 #include "engine/listener.h"
-#include "model/device_spec.h"
 #include "model/sequence.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 #include "sm/footprint.h"
 
 namespace tbsched {
 
 class Engine {
  public:
-  // `leaving`: one_by_one gives each block a footprint of its own.
-  Engine(const DeviceSpec& spec, const PolicyRow& policy, InitialState state,
-         std::vector<Listener*> listeners,
+  // The model outlives it. `leaving`: one_by_one gives each block a footprint of its own.
+  Engine(const Model& model, InitialState state, std::vector<Listener*> listeners,
          BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together);
 
   // Throws std::invalid_argument for a launch that can never fit or has a duration, for a release

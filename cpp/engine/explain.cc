@@ -34,10 +34,10 @@ class Comparison final : public Listener {
   bool same_ = true;
 };
 
-bool explains(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-              const InitialState state, const std::span<const std::vector<int32_t>> smid) {
+bool explains(const Model& model, const Sequence& sequence, const InitialState state,
+              const std::span<const std::vector<int32_t>> smid) {
   Comparison comparison(smid);
-  Engine engine(spec, policy, state, {&comparison});
+  Engine engine(model, state, {&comparison});
   for (const Event& event : sequence) {
     engine.step(event);
     if (!comparison.same()) return false;
@@ -47,13 +47,11 @@ bool explains(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow&
 
 }  // namespace
 
-std::optional<size_t> explaining_state(const DeviceSpec& spec, const Sequence& sequence,
-                                       const PolicyRow& policy,
+std::optional<size_t> explaining_state(const Model& model, const Sequence& sequence,
                                        const std::span<const InitialState> states,
                                        const std::span<const std::vector<int32_t>> smid) {
-  const auto found = std::ranges::find_if(states, [&](const InitialState& state) {
-    return explains(spec, sequence, policy, state, smid);
-  });
+  const auto found = std::ranges::find_if(
+      states, [&](const InitialState& state) { return explains(model, sequence, state, smid); });
   if (found == states.end()) return std::nullopt;
   return static_cast<size_t>(found - states.begin());
 }

@@ -6,16 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "model/sequence.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 
 namespace tbsched {
 
 // The first of `states` from which every block is predicted where it was seen before the next
 // event: `smid` is that of each launch's blocks. Most states are given up at the first launch.
-std::optional<size_t> explaining_state(const DeviceSpec& spec, const Sequence& sequence,
-                                       const PolicyRow& policy,
+std::optional<size_t> explaining_state(const Model& model, const Sequence& sequence,
                                        std::span<const InitialState> states,
                                        std::span<const std::vector<int32_t>> smid);
 

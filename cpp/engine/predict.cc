@@ -71,9 +71,9 @@ class CapacityRecorder final : public Listener {
   std::vector<std::vector<Room>> launches;
 };
 
-void run(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-         const InitialState state, Listener& listener, const BlockScheduler::Leaving leaving) {
-  Engine engine(spec, policy, state, {&listener}, leaving);
+void run(const Model& model, const Sequence& sequence, const InitialState state, Listener& listener,
+         const BlockScheduler::Leaving leaving) {
+  Engine engine(model, state, {&listener}, leaving);
   for (const Event& event : sequence) engine.step(event);
 }
 
@@ -87,23 +87,22 @@ bool timed(const Sequence& sequence) {
 
 }  // namespace
 
-std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequence,
-                                 const PolicyRow& policy, const InitialState state,
-                                 const bool warp_slots) {
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
+                                 const InitialState state, const bool warp_slots) {
+  const DeviceSpec& spec = model.device().spec;
   if (warp_slots && !spec.mechanisms.strict_round_robin) {
     throw std::invalid_argument("warp_slots: " + spec.name +
                                 " has strict_round_robin off; they need warps in strict turn");
   }
   TraceRecorder recorder(warp_slots);
   using Leaving = BlockScheduler::Leaving;
-  run(spec, sequence, policy, state, recorder,
-      warp_slots ? Leaving::one_by_one : Leaving::together);
+  run(model, sequence, state, recorder, warp_slots ? Leaving::one_by_one : Leaving::together);
   return std::move(recorder.traces);
 }
 
-Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-                          const InitialState state, std::vector<int64_t> issue_ns) {
-  return TimedEngine(spec, policy, state, std::move(issue_ns)).run(sequence);
+Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
+                          std::vector<int64_t> issue_ns) {
+  return TimedEngine(model, state, std::move(issue_ns)).run(sequence);
 }
 
 std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch_interval_ns) {
@@ -117,28 +116,27 @@ std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch
   return issue_ns;
 }
 
-std::vector<Prediction> predict_many(const DeviceSpec& spec,
+std::vector<Prediction> predict_many(const Model& model,
                                      const std::span<const Sequence* const> sequences,
-                                     const PolicyRow& policy, const InitialState state,
-                                     const int64_t launch_interval_ns, const bool warp_slots,
-                                     const int32_t threads) {
+                                     const InitialState state, const int64_t launch_interval_ns,
+                                     const bool warp_slots, const int32_t threads) {
   std::vector<Prediction> predictions(sequences.size());
   for_each_sequence(sequences.size(), threads, [&](const size_t k) {
     const Sequence& sequence = *sequences[k];
     if (timed(sequence)) {
-      predictions[k] = predict_timeline(spec, sequence, policy, state,
-                                        at_intervals(sequence, launch_interval_ns));
+      predictions[k] =
+          predict_timeline(model, sequence, state, at_intervals(sequence, launch_interval_ns));
     } else {
-      predictions[k] = predict(spec, sequence, policy, state, warp_slots);
+      predictions[k] = predict(model, sequence, state, warp_slots);
     }
   });
   return predictions;
 }
 
-std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,
-                                          const PolicyRow& policy, const InitialState state) {
+std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
+                                          const InitialState state) {
   CapacityRecorder recorder;
-  run(spec, sequence, policy, state, recorder, BlockScheduler::Leaving::together);
+  run(model, sequence, state, recorder, BlockScheduler::Leaving::together);
   return std::move(recorder.launches);
 }
 

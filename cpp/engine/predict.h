@@ -6,23 +6,21 @@
 #include <variant>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "model/sequence.h"
 #include "model/timeline.h"
 #include "model/trace.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 
 namespace tbsched {
 
 // With `warp_slots`, which needs strict turns (else throws std::invalid_argument), also those of
 // the blocks placed before the next event, from processing block 0 of every SM.
-std::vector<LaunchTrace> predict(const DeviceSpec& spec, const Sequence& sequence,
-                                 const PolicyRow& policy, InitialState state,
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  bool warp_slots = false);
 
 // Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
-Timeline predict_timeline(const DeviceSpec& spec, const Sequence& sequence, const PolicyRow& policy,
-                          InitialState state, std::vector<int64_t> issue_ns);
+Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
+                          std::vector<int64_t> issue_ns);
 // Of a host that issues a launch every `launch_interval_ns`; past kLatestNs it is kNever.
 std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
 
@@ -30,13 +28,12 @@ using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 
 // Every sequence by itself, each on an idle GPU, so many at once; a Timeline where launches have
 // durations. Throws std::invalid_argument naming the first sequence at fault by its number.
-std::vector<Prediction> predict_many(const DeviceSpec& spec,
-                                     std::span<const Sequence* const> sequences,
-                                     const PolicyRow& policy, InitialState state,
-                                     int64_t launch_interval_ns, bool warp_slots, int32_t threads);
+std::vector<Prediction> predict_many(const Model& model, std::span<const Sequence* const> sequences,
+                                     InitialState state, int64_t launch_interval_ns,
+                                     bool warp_slots, int32_t threads);
 
 // For each launch and SM, the room for its blocks when it came; rows as launches, indexed by SMID.
-std::vector<std::vector<Room>> capacities(const DeviceSpec& spec, const Sequence& sequence,
-                                          const PolicyRow& policy, InitialState state);
+std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
+                                          InitialState state);
 
 }  // namespace tbsched

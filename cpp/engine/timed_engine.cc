@@ -13,13 +13,13 @@ namespace {
 
 }  // namespace
 
-TimedEngine::TimedEngine(const DeviceSpec& spec, const PolicyRow& policy, const InitialState state,
+TimedEngine::TimedEngine(const Model& model, const InitialState state,
                          std::vector<int64_t> issue_ns)
-    : scheduler_(spec, policy, state),
-      streams_(spec),
-      grids_left_(spec.resident_grids),
-      exit_latency_ns_(spec.exit_latency_ns),
-      launch_switch_ns_(spec.launch_switch_ns),
+    : scheduler_(model, state),
+      streams_(model.device().spec),
+      grids_left_(model.device().spec.resident_grids),
+      exit_latency_ns_(model.device().spec.exit_latency_ns),
+      launch_switch_ns_(model.device().spec.launch_switch_ns),
       issue_ns_(std::move(issue_ns)) {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {

@@ -16,19 +16,17 @@
 
 #include "engine/block_scheduler.h"
 #include "engine/streams.h"
-#include "model/device_spec.h"
 #include "model/sequence.h"
 #include "model/timeline.h"
-#include "policy/policy.h"
+#include "policy/model.h"
 
 namespace tbsched {
 
 class TimedEngine {
  public:
-  // `issue_ns`: when the host issues each launch, in ascending order; what is between two launches
-  // is issued together with the first.
-  TimedEngine(const DeviceSpec& spec, const PolicyRow& policy, InitialState state,
-              std::vector<int64_t> issue_ns);
+  // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
+  // is between two launches is issued together with the first.
+  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns);
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
   // issue, for a release, and where time overflows.

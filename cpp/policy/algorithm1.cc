@@ -27,8 +27,8 @@ class Algorithm1 final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_algorithm1(const DeviceSpec&, InitialState) {
-  return std::make_unique<Algorithm1>();
+StartPolicy make_algorithm1(const Device&) {
+  return [](InitialState) { return std::make_unique<Algorithm1>(); };
 }
 
 }  // namespace tbsched

@@ -2,7 +2,9 @@
 // cluster each, then all of those that still have as much, and so on down.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "policy/policy.h"
@@ -10,15 +12,34 @@
 
 namespace tbsched {
 
-struct PlacedCluster {
-  size_t domain;
-  std::vector<int32_t> sms;
+// Keeps its memory from one launch to the next.
+class ClusterLevels {
+ public:
+  struct Cluster {
+    size_t domain;
+    size_t first_sm;  // what sms() begins with
+  };
+
+  // Chooses the SMs of up to so many clusters, committing them.
+  void fill(const Demand& demand, int32_t clusters, const GpuState& gpu, const Commit& commit);
+
+  // Passes over the domains, and the clusters of each.
+  size_t passes() const { return ends_.size(); }
+  std::span<const Cluster> pass(const size_t k) const {
+    const size_t begin = k == 0 ? 0 : ends_[k - 1];
+    return std::span(clusters_).subspan(begin, ends_[k] - begin);
+  }
+  std::span<const int32_t> sms(const Cluster& cluster) const {
+    return std::span(sms_).subspan(cluster.first_sm, cluster_size_);
+  }
+
+ private:
+  ClusterSearch search_;
+  std::vector<ClusterFit> fits_;   // by domain
+  std::vector<Cluster> clusters_;  // pass by pass
+  std::vector<size_t> ends_;       // of the passes
+  std::vector<int32_t> sms_;
+  size_t cluster_size_ = 1;
 };
-
-// One pass over the domains each.
-using ClusterPasses = std::vector<std::vector<PlacedCluster>>;
-
-ClusterPasses fill_cluster_levels(const std::vector<ClusterDomain>& domains, const Demand& demand,
-                                  int32_t clusters, const GpuState& gpu, const Commit& commit);
 
 }  // namespace tbsched

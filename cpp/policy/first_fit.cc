@@ -21,8 +21,8 @@ class FirstFit final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_first_fit(const DeviceSpec&, InitialState) {
-  return std::make_unique<FirstFit>();
+StartPolicy make_first_fit(const Device&) {
+  return [](InitialState) { return std::make_unique<FirstFit>(); };
 }
 
 }  // namespace tbsched

@@ -51,6 +51,13 @@ struct Groups {
     }
   }
 
+  // Of a value for each position, those of a group.
+  template <typename Value>
+  std::span<Value> part(const std::span<Value> values, const size_t group) const {
+    const auto begin = static_cast<size_t>(begins[group]);
+    return values.subspan(begin, static_cast<size_t>(begins[group + 1]) - begin);
+  }
+
   int32_t gpcs = 0;
   int32_t singletons = 0;
   std::vector<int32_t> positions;              // the SMs, group by group
@@ -58,12 +65,32 @@ struct Groups {
   std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
 };
 
+// What follows from the device alone.
+struct Tables {
+  explicit Tables(const Device& device)
+      : groups(device.spec.topology), search_turns(tbsched::search_turns(device.spec.topology)) {
+    for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
+  }
+
+  Groups groups;
+  std::vector<int32_t> ranks;         // by position
+  std::vector<int32_t> search_turns;  // by SM
+};
+
+// Looks at all of them whatever it finds, so that many are looked at in one step.
+bool none_is_zero(const std::span<const uint8_t> numbers) {
+  uint8_t least = 1;
+  for (const uint8_t number : numbers) least = std::min(least, number);
+  return least != 0;
+}
+
 class Hopper final : public Policy {
  public:
-  Hopper(const DeviceSpec& spec, const InitialState state)
-      : groups_(spec.topology),
+  Hopper(const Tables& tables, const InitialState state)
+      : groups_(tables.groups),
         gpcs_(groups_.gpcs),
-        levels_(spec.topology, groups_.positions),
+        search_turns_(tables.search_turns),
+        levels_(tables.ranks),
         next_gpc_(state.first_gpc),
         singleton_turns_(groups_.singletons, first_asked(state.first_singleton)),
         chosen_(groups_.positions.size()),
@@ -75,18 +102,17 @@ class Hopper final : public Policy {
     const auto blocks = static_cast<int32_t>(sms.size());
     if (demand.cluster == 1) {
       levels_.fill(demand, blocks, gpu, rooms, commit);
-      if (search_turns_.empty() && levels_.count() > 1 && !levels_.last_is_whole()) {
-        search_turns_ = search_turns(gpu.spec().topology);
-      }
       hand_out(sms.first(levels_.blocks()));
       return static_cast<size_t>(levels_.blocks());
     }
-    if (cluster_domains_.empty()) cluster_domains_ = cluster_domains(gpu.spec().topology);
-    const int32_t clusters = blocks / demand.cluster;
-    return hand_out(fill_cluster_levels(cluster_domains_, demand, clusters, gpu, commit), sms);
+    cluster_levels_.fill(demand, blocks / demand.cluster, gpu, commit);
+    cluster_of_domain_.resize(gpu.device().cluster_domains.size());
+    return hand_out_clusters(sms);
   }
 
  private:
+  using Cluster = ClusterLevels::Cluster;
+
   void hand_out(const std::span<int32_t> sms) {
     if (sms.empty()) return;
     const size_t levels = levels_.count();
@@ -106,19 +132,20 @@ class Hopper final : public Policy {
   }
 
   // A pass over the GPCs at a time, one cluster a turn.
-  size_t hand_out(const ClusterPasses& passes, const std::span<int32_t> sms) {
+  size_t hand_out_clusters(const std::span<int32_t> sms) {
     auto next = sms.begin();
-    for (const std::vector<PlacedCluster>& pass : passes) {
-      std::vector<const PlacedCluster*> of_domain(cluster_domains_.size());
-      for (const PlacedCluster& cluster : pass) of_domain[cluster.domain] = &cluster;
-      const auto wants = [&](const int32_t domain) { return of_domain[domain] != nullptr; };
-      for (const PlacedCluster& cluster : pass) {
+    const auto wants = [&](const int32_t domain) { return cluster_of_domain_[domain] != nullptr; };
+    for (size_t k = 0; k < cluster_levels_.passes(); ++k) {
+      const auto pass = cluster_levels_.pass(k);
+      for (const Cluster& cluster : pass) cluster_of_domain_[cluster.domain] = &cluster;
+      for (const Cluster& cluster : pass) {
         const bool single = std::cmp_less(cluster.domain, groups_.singletons);
         const int32_t domain = single ? singleton_turns_.ask_one(wants)
                                       : groups_.singletons + next_gpc([&](const int32_t gpc) {
                                           return wants(groups_.singletons + gpc);
                                         });
-        next = std::ranges::copy(std::exchange(of_domain[domain], nullptr)->sms, next).out;
+        const Cluster& taken = *std::exchange(cluster_of_domain_[domain], nullptr);
+        next = std::ranges::copy(cluster_levels_.sms(taken), next).out;
       }
     }
     return static_cast<size_t>(next - sms.begin());
@@ -140,11 +167,11 @@ class Hopper final : public Policy {
   // Returns the blocks of the level.
   size_t choose(const size_t k) {
     const std::span<const uint8_t> level = levels_.level(k);
-    for (size_t i = 0; i < level.size(); ++i) chosen_[i] += level[i];
+    std::transform(level.begin(), level.end(), chosen_.begin(), chosen_.begin(), std::plus{});
     size_t blocks = 0;
     for (size_t group = 0; group < chosen_of_group_.size(); ++group) {
-      int32_t sum = 0;
-      for (int32_t i = groups_.begins[group]; i < groups_.begins[group + 1]; ++i) sum += level[i];
+      const auto of_group = groups_.part(level, group);
+      const int32_t sum = std::accumulate(of_group.begin(), of_group.end(), 0);
       chosen_of_group_[group] += sum;
       blocks += static_cast<size_t>(sum);
     }
@@ -166,11 +193,18 @@ class Hopper final : public Policy {
 
   // Each SM of the group that has been chosen hands out one block. Returns how many are done.
   size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
+    const auto chosen = groups_.part(std::span(chosen_), group);
+    const auto positions = groups_.part(std::span(groups_.positions), group);
     auto next = sms.begin() + static_cast<std::ptrdiff_t>(done);
-    for (int32_t i = groups_.begins[group]; i < groups_.begins[group + 1]; ++i) {
-      if (chosen_[i] == 0) continue;
-      --chosen_[i];
-      *next++ = groups_.positions[i];
+    if (none_is_zero(chosen)) {
+      for (uint8_t& blocks : chosen) --blocks;
+      next = std::ranges::copy(positions, next).out;
+    } else {
+      for (size_t i = 0; i < chosen.size(); ++i) {
+        if (chosen[i] == 0) continue;
+        --chosen[i];
+        *next++ = positions[i];
+      }
     }
     const auto now_done = static_cast<size_t>(next - sms.begin());
     chosen_of_group_[group] -= static_cast<int32_t>(now_done - done);
@@ -195,11 +229,11 @@ class Hopper final : public Policy {
     return std::exchange(next_gpc_, (next_gpc_ + 1) % gpcs_);
   }
 
-  Groups groups_;
+  const Groups& groups_;
   int32_t gpcs_;
+  std::span<const int32_t> search_turns_;  // by SM
   Levels levels_;
-  std::vector<ClusterDomain> cluster_domains_;  // the singletons first; none before any is needed
-  std::vector<int32_t> search_turns_;           // by SM; none before any is needed
+  ClusterLevels cluster_levels_;
   int32_t next_gpc_;
   SingletonTurns singleton_turns_;
 
@@ -209,12 +243,15 @@ class Hopper final : public Policy {
   std::vector<int32_t> turns_of_singleton_;
   std::vector<int32_t> pair_turns_;
   size_t pairs_done_ = 0;
+  std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> make_hopper(const DeviceSpec& spec, const InitialState state) {
-  return std::make_unique<Hopper>(spec, state);
+StartPolicy make_hopper(const Device& device) {
+  return [tables = std::make_shared<const Tables>(device)](const InitialState state) {
+    return std::make_unique<Hopper>(*tables, state);
+  };
 }
 
 }  // namespace tbsched

@@ -16,42 +16,33 @@ bool room_falls_by_one(const Demand& demand, const DeviceSpec& spec) {
 
 }  // namespace
 
-Levels::Levels(const Topology& topology, const std::span<const int32_t> positions)
-    : preference_(topology.sm_preference),
-      rank_of_position_(positions.size()),
-      position_of_rank_(positions.size()),
-      room_(positions.size()) {
-  std::vector<int32_t> rank_of_sm(preference_.size());
-  for (size_t rank = 0; rank < preference_.size(); ++rank) {
-    rank_of_sm[preference_[rank]] = static_cast<int32_t>(rank);
-  }
-  for (size_t position = 0; position < positions.size(); ++position) {
-    const int32_t rank = rank_of_sm[positions[position]];
-    rank_of_position_[position] = rank;
-    position_of_rank_[rank] = static_cast<int32_t>(position);
-  }
-}
+Levels::Levels(const std::span<const int32_t> rank_of_position)
+    : rank_of_position_(rank_of_position),
+      room_(rank_of_position.size()),
+      row_(rank_of_position.size()) {}
 
 void Levels::fill(const Demand& demand, const int32_t blocks, const GpuState& gpu, Rooms& rooms,
                   const Commit& commit) {
-  counts_.clear();
   blocks_ = 0;
   last_is_whole_ = true;
   rooms.ask(gpu, demand);
-  if (room_falls_by_one(demand, gpu.spec())) {
-    fill_evenly(blocks, rooms, commit);
+  most_ = rooms.most();
+  evenly_ = room_falls_by_one(demand, gpu.spec());
+  if (evenly_) {
+    fill_evenly(blocks, gpu, rooms, commit);
   } else {
     fill_one_by_one(demand, blocks, gpu, rooms, commit);
   }
 }
 
-void Levels::fill_evenly(const int32_t blocks, const Rooms& rooms, const Commit& commit) {
-  const int32_t most = rooms.most();
+void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms& rooms,
+                         const Commit& commit) {
+  const std::vector<int32_t>& preference = gpu.spec().topology.sm_preference;
   const std::span<const uint8_t> room = rooms.blocks();
   // Levels above `stop` are taken whole. Of those SMs with as much room as `stop`, the first get
   // what is left.
-  int32_t stop = most;
-  int32_t sms = rooms.sms_with(most);
+  int32_t stop = most_;
+  int32_t sms = rooms.sms_with(most_);
   for (; stop > 0 && sms <= blocks - blocks_; sms += rooms.sms_with(stop)) {
     blocks_ += sms;
     --stop;
@@ -59,45 +50,36 @@ void Levels::fill_evenly(const int32_t blocks, const Rooms& rooms, const Commit&
   int32_t left = stop > 0 ? blocks - blocks_ : 0;
   blocks_ += left;
   last_is_whole_ = left == 0;
-  int32_t last_rank = -1;
-  const bool only_what_is_left = stop == most;
+  const bool only_what_is_left = stop == most_;
   for (size_t rank = 0; rank < room.size() && !(only_what_is_left && left == 0); ++rank) {
     const bool one_more = left > 0 && room[rank] >= stop;
     const int32_t taken = std::max(room[rank] - stop, 0) + (one_more ? 1 : 0);
-    if (taken > 0) commit(preference_[rank], taken);
+    if (taken > 0) commit(preference[rank], taken);
     if (!one_more) continue;
     --left;
-    last_rank = static_cast<int32_t>(rank);
+    last_rank_ = static_cast<int32_t>(rank);
   }
-  if (!last_is_whole_) last_sm_ = preference_[last_rank];
-
+  if (!last_is_whole_) last_sm_ = preference[last_rank_];
+  count_ = most_ - stop + (last_is_whole_ ? 0 : 1);
   std::ranges::transform(rank_of_position_, room_.begin(),
                          [&](const int32_t rank) { return room[rank]; });
-  const size_t width = room_.size();
-  const int32_t levels = most - stop + (last_is_whole_ ? 0 : 1);
-  counts_.resize(static_cast<size_t>(levels) * width);
-  for (int32_t k = 0; k < levels; ++k) {
-    const auto level = static_cast<uint8_t>(most - k);
-    uint8_t* const row = counts_.data() + static_cast<size_t>(k) * width;
-    for (size_t i = 0; i < width; ++i) row[i] = room_[i] >= level;
-  }
-  if (last_is_whole_) return;
-  uint8_t* const row = counts_.data() + static_cast<size_t>(levels - 1) * width;
-  for (size_t i = 0; i < width; ++i) row[i] &= rank_of_position_[i] <= last_rank;
 }
 
 void Levels::fill_one_by_one(const Demand& demand, const int32_t blocks, const GpuState& gpu,
                              const Rooms& rooms, const Commit& commit) {
-  room_.assign(rooms.blocks().begin(), rooms.blocks().end());  // by rank here
+  const std::vector<int32_t>& preference = gpu.spec().topology.sm_preference;
+  room_.assign(rooms.blocks().begin(), rooms.blocks().end());
+  counts_.clear();
+  count_ = 0;
   const size_t width = room_.size();
-  for (int32_t level = rooms.most(); level > 0 && blocks_ < blocks; --level) {
+  for (int32_t level = most_; level > 0 && blocks_ < blocks; --level, ++count_) {
     const size_t row = counts_.size();
     counts_.resize(row + width);
     for (size_t rank = 0; rank < width && blocks_ < blocks; ++rank) {
-      const int32_t sm = preference_[rank];
+      const int32_t sm = preference[rank];
       while (room_[rank] == level && blocks_ < blocks) {
         commit(sm, 1);
-        ++counts_[row + position_of_rank_[rank]];
+        ++counts_[row + rank];
         ++blocks_;
         last_sm_ = sm;
         room_[rank] = static_cast<uint8_t>(gpu.room(sm, demand).blocks);
@@ -105,6 +87,26 @@ void Levels::fill_one_by_one(const Demand& demand, const int32_t blocks, const G
     }
     last_is_whole_ = std::ranges::find(room_, level) == room_.end();
   }
+}
+
+std::span<const uint8_t> Levels::level(const size_t k) {
+  const size_t width = row_.size();
+  if (!evenly_) {
+    const std::span by_rank = std::span(counts_).subspan(k * width, width);
+    std::ranges::transform(rank_of_position_, row_.begin(),
+                           [&](const int32_t rank) { return by_rank[rank]; });
+    return row_;
+  }
+  const auto least = static_cast<uint8_t>(most_ - static_cast<int32_t>(k));
+  std::ranges::transform(room_, row_.begin(),
+                         [least](const uint8_t room) -> uint8_t { return room >= least; });
+  if (k + 1 == count() && !last_is_whole_) {
+    std::transform(row_.begin(), row_.end(), rank_of_position_.begin(), row_.begin(),
+                   [last = last_rank_](const uint8_t taken, const int32_t rank) -> uint8_t {
+                     return taken & (rank <= last);
+                   });
+  }
+  return row_;
 }
 
 }  // namespace tbsched

@@ -13,36 +13,39 @@ namespace tbsched {
 
 class Levels {
  public:
-  // `positions`: the SMs in the order in which the levels are to be read.
-  Levels(const Topology& topology, std::span<const int32_t> positions);
+  // `rank_of_position`: the SMs, by rank of preference, in the order in which the levels are to be
+  // read. It outlives this.
+  explicit Levels(std::span<const int32_t> rank_of_position);
 
   // Chooses the SMs of up to `blocks` blocks, committing them.
   void fill(const Demand& demand, int32_t blocks, const GpuState& gpu, Rooms& rooms,
             const Commit& commit);
 
-  size_t count() const { return counts_.size() / room_.size(); }
+  size_t count() const { return static_cast<size_t>(count_); }
   // The blocks that the SM at each position gets, at most one but in gaps of contiguous memory.
-  std::span<const uint8_t> level(const size_t k) const {
-    return std::span(counts_).subspan(k * room_.size(), room_.size());
-  }
+  // Valid until another level is asked for.
+  std::span<const uint8_t> level(size_t k);
   int32_t blocks() const { return blocks_; }
   // Whether the last level took every SM with that much room; if not, the last SM that it took.
   bool last_is_whole() const { return last_is_whole_; }
   int32_t last_sm() const { return last_sm_; }
 
  private:
-  void fill_evenly(int32_t blocks, const Rooms& rooms, const Commit& commit);
+  void fill_evenly(int32_t blocks, const GpuState& gpu, const Rooms& rooms, const Commit& commit);
   void fill_one_by_one(const Demand& demand, int32_t blocks, const GpuState& gpu,
                        const Rooms& rooms, const Commit& commit);
 
-  std::vector<int32_t> preference_;
-  std::vector<int32_t> rank_of_position_;
-  std::vector<int32_t> position_of_rank_;
-  std::vector<uint8_t> room_;
-  std::vector<uint8_t> counts_;  // by level and position
+  std::span<const int32_t> rank_of_position_;
+  std::vector<uint8_t> room_;  // by position; where SMs are chosen one by one, by rank
+  std::vector<uint8_t> row_;   // the level that was asked for, by position
+  int32_t most_ = 0;           // the room that the first level takes
+  int32_t count_ = 0;
   int32_t blocks_ = 0;
   bool last_is_whole_ = true;
+  int32_t last_rank_ = -1;
   int32_t last_sm_ = -1;
+  bool evenly_ = true;
+  std::vector<uint8_t> counts_;  // by level and rank, where SMs are chosen one by one
 };
 
 }  // namespace tbsched

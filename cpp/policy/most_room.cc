@@ -1,15 +1,23 @@
 // The SM with room for most blocks of the launch; the preferred one among equals.
 #include <algorithm>
+#include <numeric>
 
 #include "policy/levels.h"
 
 namespace tbsched {
 namespace {
 
+// Looks at all of them whatever it finds, so that many are looked at in one step.
+bool all_are_one(const std::span<const uint8_t> level) {
+  uint8_t off = 0;
+  for (const uint8_t blocks : level) off |= blocks ^ 1;
+  return off == 0;
+}
+
 class MostRoom final : public Policy {
  public:
-  explicit MostRoom(const Topology& topology)
-      : preference_(topology.sm_preference), levels_(topology, preference_) {}
+  MostRoom(const std::span<const int32_t> preference, const std::span<const int32_t> ranks)
+      : preference_(preference), levels_(ranks) {}
 
   size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms, const Commit& commit,
                const std::span<int32_t> sms) override {
@@ -17,8 +25,7 @@ class MostRoom final : public Policy {
     auto next = sms.begin();
     for (size_t k = 0; k < levels_.count(); ++k) {
       const std::span<const uint8_t> level = levels_.level(k);
-      // Whole levels of an idle GPU.
-      if (std::ranges::all_of(level, [](const uint8_t blocks) { return blocks == 1; })) {
+      if (all_are_one(level)) {  // of an idle GPU
         next = std::ranges::copy(preference_, next).out;
         continue;
       }
@@ -30,14 +37,18 @@ class MostRoom final : public Policy {
   }
 
  private:
-  std::vector<int32_t> preference_;
+  std::span<const int32_t> preference_;
   Levels levels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> make_most_room(const DeviceSpec& spec, InitialState) {
-  return std::make_unique<MostRoom>(spec.topology);
+StartPolicy make_most_room(const Device& device) {
+  std::vector<int32_t> ranks(device.rank_of_sm.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return [&device, ranks = std::move(ranks)](InitialState) {
+    return std::make_unique<MostRoom>(device.spec.topology.sm_preference, ranks);
+  };
 }
 
 }  // namespace tbsched

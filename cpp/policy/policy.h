@@ -8,26 +8,29 @@
 #include <string_view>
 
 #include "model/device_spec.h"
+#include "sm/commit.h"
 #include "sm/demand.h"
+#include "sm/device.h"
 #include "sm/gpu_state.h"
 #include "sm/rooms.h"
 
 namespace tbsched {
 
-// Commits blocks of the launch to an SM that the policy chose. The engine does it; the policy sees
-// the new state.
-using Commit = std::function<void(int32_t sm, int32_t blocks)>;
-
 class Policy {
  public:
   virtual ~Policy() = default;
 
-  // Chooses an SM for up to sms.size() blocks, committing each. Writes the SMs in the order in
-  // which the hardware numbers the blocks, and returns how many. Stops at the first block that fits
-  // nowhere, or at the first cluster. `rooms` is for policies that ask about all SMs.
+  // Chooses an SM for up to sms.size() blocks, committing each, and sees the new state. Writes the
+  // SMs in the order in which the hardware numbers the blocks, and returns how many. Stops at the
+  // first block that fits nowhere, or at the first cluster. `rooms` is for policies that ask about
+  // all SMs.
   virtual size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms,
                        const Commit& commit, std::span<int32_t> sms) = 0;
 };
+
+// Starts the policy on an idle device. It holds what the policy computes from the device, which
+// outlives it, and is called for each prediction, from several threads at once.
+using StartPolicy = std::function<std::unique_ptr<Policy>(InitialState state)>;
 
 struct PolicyRow {
   std::string_view name;
@@ -36,7 +39,7 @@ struct PolicyRow {
   bool places_clusters;
   // The device as the policy's authors knew it: the identity, or with mechanisms left out.
   DeviceSpec (*sees)(DeviceSpec spec);
-  std::unique_ptr<Policy> (*make)(const DeviceSpec& spec, InitialState state);
+  StartPolicy (*make)(const Device& device);
 };
 
 std::span<const PolicyRow> policy_table();
@@ -55,10 +58,10 @@ size_t place_one_by_one(const std::span<int32_t> sms, const Commit& commit, Choo
   return sms.size();
 }
 
-std::unique_ptr<Policy> make_round_robin(const DeviceSpec& spec, InitialState state);
-std::unique_ptr<Policy> make_first_fit(const DeviceSpec& spec, InitialState state);
-std::unique_ptr<Policy> make_most_room(const DeviceSpec& spec, InitialState state);
-std::unique_ptr<Policy> make_algorithm1(const DeviceSpec& spec, InitialState state);
-std::unique_ptr<Policy> make_hopper(const DeviceSpec& spec, InitialState state);
+StartPolicy make_round_robin(const Device& device);
+StartPolicy make_first_fit(const Device& device);
+StartPolicy make_most_room(const Device& device);
+StartPolicy make_algorithm1(const Device& device);
+StartPolicy make_hopper(const Device& device);
 
 }  // namespace tbsched

@@ -26,8 +26,8 @@ class RoundRobin final : public Policy {
 
 }  // namespace
 
-std::unique_ptr<Policy> make_round_robin(const DeviceSpec&, InitialState) {
-  return std::make_unique<RoundRobin>();
+StartPolicy make_round_robin(const Device&) {
+  return [](InitialState) { return std::make_unique<RoundRobin>(); };
 }
 
 }  // namespace tbsched

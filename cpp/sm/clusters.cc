@@ -1,20 +1,10 @@
 #include "sm/clusters.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <utility>
+#include <tuple>
 
 namespace tbsched {
 namespace {
-
-struct Candidate {
-  int32_t sm;
-  ClusterRoom room;
-  ClusterRoom room_beside;  // the least of its TPC
-
-  bool free() const { return room.blocks > 0; }
-};
 
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
@@ -23,114 +13,76 @@ ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu)
   return {blocks > 0 && seeks_idle && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
 }
 
-std::vector<std::vector<Candidate>> candidates(const ClusterDomain& domain, const Demand& demand,
-                                               const GpuState& gpu) {
-  std::vector<std::vector<Candidate>> tpcs;
-  for (const auto& sms : domain.tpcs) {
-    auto& tpc = tpcs.emplace_back();
-    for (const int32_t sm : sms) tpc.push_back({sm, room_on(sm, demand, gpu), {}});
-    const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
-    for (Candidate& candidate : tpc) candidate.room_beside = least;
-  }
-  return tpcs;
-}
-
-std::optional<ClusterFit> fit_of(const std::vector<Candidate>& chosen, const size_t wanted) {
-  if (chosen.size() < wanted) return std::nullopt;
-  ClusterFit fit{.room = std::ranges::min_element(chosen, {}, &Candidate::room)->room, .sms = {}};
-  for (const Candidate& candidate : chosen) fit.sms.push_back(candidate.sm);
-  return fit;
-}
-
-std::optional<ClusterFit> first_free(const std::vector<std::vector<Candidate>>& tpcs,
-                                     const size_t wanted) {
-  std::vector<Candidate> chosen;
-  for (const auto& tpc : tpcs) {
-    for (const Candidate& candidate : tpc) {
-      if (candidate.free() && chosen.size() < wanted) chosen.push_back(candidate);
-    }
-  }
-  return fit_of(chosen, wanted);
-}
-
-std::optional<ClusterFit> whole_tpcs_first(const std::vector<std::vector<Candidate>>& tpcs,
-                                           const size_t wanted) {
-  std::vector<size_t> order(tpcs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater{},
-                           [&](const size_t tpc) { return tpcs[tpc].front().room_beside; });
-  std::vector<bool> whole(tpcs.size());
-  size_t left = wanted;
-  for (const size_t tpc : order) {
-    if (tpcs[tpc].front().room_beside.blocks == 0 || tpcs[tpc].size() > left) break;
-    whole[tpc] = true;
-    left -= tpcs[tpc].size();
-  }
-
-  std::vector<Candidate> chosen;
-  std::vector<Candidate> singles;
-  for (size_t tpc = 0; tpc < tpcs.size(); ++tpc) {
-    auto& to = whole[tpc] ? chosen : singles;
-    to.insert(to.end(), tpcs[tpc].begin(), tpcs[tpc].end());
-  }
-  if (left >= tpcs.front().size()) return std::nullopt;
-  std::ranges::stable_sort(singles, std::greater{}, [](const Candidate& candidate) {
-    return std::pair(candidate.room, candidate.room_beside < candidate.room);
-  });
-  for (const Candidate& candidate : singles) {
-    if (left > 0 && candidate.free()) {
-      chosen.push_back(candidate);
-      --left;
-    }
-  }
-  return fit_of(chosen, wanted);
-}
-
 }  // namespace
 
-int32_t ClusterDomain::sms() const {
-  return std::accumulate(tpcs.begin(), tpcs.end(), 0, [](const int32_t sum, const auto& tpc) {
-    return sum + static_cast<int32_t>(tpc.size());
-  });
-}
-
-std::vector<ClusterDomain> cluster_domains(const Topology& topology) {
-  std::vector<ClusterDomain> singletons;
-  std::vector<ClusterDomain> gpcs(std::ranges::max(topology.gpc_of_sm) + 1);
-  for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) gpcs[gpc].gpc = static_cast<int32_t>(gpc);
-  int32_t last_tpc = -1;
-  for (int32_t sm = 0; sm < topology.sms(); ++sm) {
-    const int32_t gpc = topology.gpc_of_sm[sm];
-    const bool starts = topology.tpc_of_sm[sm] != last_tpc;
-    last_tpc = topology.tpc_of_sm[sm];
-    if (gpc < 0 && starts) singletons.push_back({.gpc = -1, .tpcs = {}});
-    auto& tpcs = gpc < 0 ? singletons.back().tpcs : gpcs[gpc].tpcs;
-    if (starts) tpcs.emplace_back();
-    tpcs.back().push_back(sm);
+void ClusterSearch::look_at(const ClusterDomain& domain, const Demand& demand,
+                            const GpuState& gpu) {
+  candidates_.clear();
+  tpcs_.clear();
+  for (const std::vector<int32_t>& sms : domain.tpcs) {
+    const size_t first = candidates_.size();
+    for (const int32_t sm : sms) candidates_.push_back({sm, room_on(sm, demand, gpu), {}});
+    const std::span tpc = std::span(candidates_).subspan(first);
+    const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
+    for (Candidate& candidate : tpc) candidate.room_beside = least;
+    tpcs_.push_back({first, candidates_.size()});
   }
-  singletons.insert(singletons.end(), gpcs.begin(), gpcs.end());
-  return singletons;
 }
 
-int32_t largest_cluster(const Topology& topology) {
-  const auto domains = cluster_domains(topology);
-  return std::ranges::max_element(domains, {}, &ClusterDomain::sms)->sms();
+void ClusterSearch::choose_first_free(const size_t wanted) {
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);
+  }
 }
 
-bool fits_a_singleton(const Topology& topology, const int32_t cluster) {
-  return std::ranges::any_of(cluster_domains(topology), [&](const ClusterDomain& domain) {
-    return domain.gpc < 0 && domain.sms() >= cluster;
+void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
+  const size_t sms_per_tpc = tpcs_.front().sms();
+  const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
+  // The order among equals is part of each order: a stable sort would take memory.
+  std::ranges::sort(tpcs_, [&](const Tpc& a, const Tpc& b) {
+    return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);
   });
+  size_t left = wanted;
+  const auto single = std::ranges::find_if(tpcs_, [&](const Tpc& tpc) {
+    if (room(tpc).blocks == 0 || tpc.sms() > left) return true;
+    left -= tpc.sms();
+    return false;
+  });
+  if (left >= sms_per_tpc) return;
+
+  const auto append = [&](std::vector<Candidate>& to, const Tpc& tpc) {
+    to.insert(to.end(), candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.first),
+              candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.end));
+  };
+  std::ranges::sort(tpcs_.begin(), single, {}, &Tpc::first);
+  std::for_each(tpcs_.begin(), single, [&](const Tpc& tpc) { append(chosen_, tpc); });
+  singles_.clear();
+  std::for_each(single, tpcs_.end(), [&](const Tpc& tpc) { append(singles_, tpc); });
+  std::ranges::sort(singles_, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(b.room, b.room_beside < b.room, a.sm) <
+           std::tuple(a.room, a.room_beside < a.room, b.sm);
+  });
+  for (const Candidate& candidate : singles_) {
+    if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);
+  }
 }
 
-std::optional<ClusterFit> fit_cluster(const ClusterDomain& domain, const Demand& demand,
-                                      const GpuState& gpu) {
-  if (domain.sms() < demand.cluster) return std::nullopt;
-  const auto tpcs = candidates(domain, demand, gpu);
+void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu,
+                         ClusterFit& fit) {
+  fit.room = {};
+  fit.sms.clear();
+  if (domain.sms() < demand.cluster) return;
+  look_at(domain, demand, gpu);
+  chosen_.clear();
   const auto wanted = static_cast<size_t>(demand.cluster);
-  const bool whole_tpcs =
-      gpu.spec().mechanisms.clusters_take_whole_tpcs && demand.blocks_at_target > 1;
-  return whole_tpcs ? whole_tpcs_first(tpcs, wanted) : first_free(tpcs, wanted);
+  if (gpu.spec().mechanisms.clusters_take_whole_tpcs && demand.blocks_at_target > 1) {
+    choose_whole_tpcs_first(wanted);
+  } else {
+    choose_first_free(wanted);
+  }
+  if (chosen_.size() < wanted) return;
+  fit.room = std::ranges::min_element(chosen_, {}, &Candidate::room)->room;
+  for (const Candidate& candidate : chosen_) fit.sms.push_back(candidate.sm);
 }
 
 }  // namespace tbsched

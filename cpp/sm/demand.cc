@@ -1,11 +1,12 @@
 #include "sm/demand.h"
 
-#include "sm/sm_state.h"
+#include "sm/device.h"
 #include "sm/units.h"
 
 namespace tbsched {
 
-Demand demand_of(const Launch& launch, const DeviceSpec& spec) {
+Demand demand_of(const Launch& launch, const Device& device) {
+  const DeviceSpec& spec = device.spec;
   const int32_t largest = spec.shared_memory_configurations.back();
   Demand demand{
       .cluster = launch.cluster,
@@ -20,11 +21,10 @@ Demand demand_of(const Launch& launch, const DeviceSpec& spec) {
   };
   Demand single = demand;
   single.cluster = 1;
-  const SmState empty(spec);
-  demand.blocks_per_sm = empty.room(single, largest).blocks;
+  demand.blocks_per_sm = device.empty_sm.room(spec, single, largest).blocks;
   demand.configuration =
       configuration_demand(launch, spec, demand.shared_memory, demand.blocks_per_sm);
-  demand.blocks_at_target = empty.room(single, demand.configuration.target).blocks;
+  demand.blocks_at_target = device.empty_sm.room(spec, single, demand.configuration.target).blocks;
   return demand;
 }
 

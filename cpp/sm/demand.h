@@ -3,11 +3,12 @@
 
 #include <cstdint>
 
-#include "model/device_spec.h"
 #include "model/sequence.h"
 #include "sm/configuration_demand.h"
 
 namespace tbsched {
+
+struct Device;
 
 struct Demand {
   int32_t cluster = 1;  // blocks that must be placed together
@@ -22,6 +23,6 @@ struct Demand {
   bool operator==(const Demand&) const = default;
 };
 
-Demand demand_of(const Launch& launch, const DeviceSpec& spec);
+Demand demand_of(const Launch& launch, const Device& device);
 
 }  // namespace tbsched

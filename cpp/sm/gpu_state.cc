@@ -1,25 +1,27 @@
 #include "sm/gpu_state.h"
 
+#include <bit>
+
 namespace tbsched {
 
-GpuState::GpuState(const DeviceSpec& spec)
-    : spec_(spec),
-      sms_(spec.topology.sms(), SmState(spec)),
-      configuration_(spec),
-      local_memory_(spec),
-      change_log_(sms_.size()) {}
+GpuState::GpuState(const Device& device)
+    : device_(device),
+      sms_(device.spec.topology.sms(), device.empty_sm),
+      configuration_(device),
+      local_memory_(device.spec),
+      change_log_(std::bit_floor(device.sms_of_configuration.size())) {}
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
   if (held(sm)) return {0, Refusal::queue};
   if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
-  return sms_[sm].room(demand, configuration_.configured(sm, demand));
+  return sms_[sm].room(spec(), demand, configuration_.configured(sm, demand));
 }
 
 Footprint GpuState::commit(const int32_t sm, const Demand& demand, const int32_t blocks) {
-  Footprint footprint{.sm = sm, .blocks = blocks, .owner = next_owner_++};
+  Footprint footprint{.sm = sm, .owner = next_owner_++, .blocks = static_cast<uint8_t>(blocks)};
   local_memory_.commit(demand);
-  configuration_.commit(sm, demand, blocks);
-  sms_[sm].commit(demand, configuration_.configured(sm, demand), footprint);
+  const int32_t configured = configuration_.commit(sm, demand, blocks);
+  sms_[sm].commit(spec(), demand, configured, footprint);
   resident_blocks_ += blocks;
   note_change(sm);
   return footprint;
@@ -30,16 +32,6 @@ void GpuState::release(const Demand& demand, const Footprint& footprint) {
   sms_[footprint.sm].release(demand, footprint);
   resident_blocks_ -= footprint.blocks;
   note_change(footprint.sm);
-}
-
-// Of the SM, and of those that share its shared-memory configuration: they are neighbours.
-void GpuState::note_change(const int32_t sm) {
-  const auto sms = static_cast<int32_t>(sms_.size());
-  int32_t other = sm;
-  while (other > 0 && configuration_.shared(other - 1, sm)) --other;
-  for (; other < sms && configuration_.shared(other, sm); ++other) {
-    change_log_[changes_++ % change_log_.size()] = other;
-  }
 }
 
 }  // namespace tbsched

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "sm/demand.h"
+#include "sm/device.h"
 #include "sm/footprint.h"
 #include "sm/local_memory.h"
 #include "sm/shared_memory_configuration.h"
@@ -15,12 +15,15 @@ namespace tbsched {
 
 class GpuState {
  public:
-  explicit GpuState(const DeviceSpec& spec);
+  // Of the device, which outlives it.
+  explicit GpuState(const Device& device);
 
-  const DeviceSpec& spec() const { return spec_; }
+  const Device& device() const { return device_; }
+  const DeviceSpec& spec() const { return device_.spec; }
   bool idle() const { return resident_blocks_ == 0; }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
   // Whether nothing at all of its past shows: all such SMs have the same room.
+  bool untouched() const { return idle() && !gpcs_held_; }  // of every SM
   bool untouched(const int32_t sm) const {
     return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
   }
@@ -39,17 +42,21 @@ class GpuState {
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(const Demand& demand, const Footprint& footprint);
 
-  // How often the room of an SM has changed, and which SM it was the k-th time, of the last
-  // change_log_size() times.
+  // How often the room of SMs has changed, and of which the k-th time, of the last
+  // change_log_size() times: of one, and those that share its shared-memory configuration.
   uint64_t changes() const { return changes_; }
   size_t change_log_size() const { return change_log_.size(); }
-  int32_t changed(const uint64_t k) const { return change_log_[k % change_log_.size()]; }
+  const SmRange& changed(const uint64_t k) const {
+    return device_.sms_of_configuration[change_log_[k & (change_log_.size() - 1)]];
+  }
 
  private:
-  bool held(const int32_t sm) const { return gpcs_held_ && spec_.topology.gpc_of_sm[sm] >= 0; }
-  void note_change(int32_t sm);
+  bool held(const int32_t sm) const { return gpcs_held_ && spec().topology.gpc_of_sm[sm] >= 0; }
+  void note_change(const int32_t sm) {
+    change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
+  }
 
-  DeviceSpec spec_;
+  const Device& device_;
   std::vector<SmState> sms_;
   SharedMemoryConfiguration configuration_;
   LocalMemoryConfiguration local_memory_;
@@ -57,7 +64,7 @@ class GpuState {
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
   uint64_t changes_ = 0;
-  std::vector<int32_t> change_log_;  // a ring
+  std::vector<int32_t> change_log_;  // configurations; a ring, whose size is a power of two
 };
 
 }  // namespace tbsched

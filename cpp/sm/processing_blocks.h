@@ -26,11 +26,11 @@ class ProcessingBlocks {
  public:
   explicit ProcessingBlocks(const DeviceSpec& spec);
 
-  Room room(const Demand& demand) const;
+  Room room(const DeviceSpec& spec, const Demand& demand) const;
 
   // The warps of footprint.blocks blocks, which room() must have allowed; the pointer of the round
   // robin moves on, and is never set back.
-  void commit(const Demand& demand, Footprint& footprint);
+  void commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
@@ -38,19 +38,14 @@ class ProcessingBlocks {
  private:
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
-  int32_t after(const int32_t i) const { return i + 1 == count_ ? 0 : i + 1; }
-  PerBlock warps_that_fit(const Demand& demand) const;
-  PerBlock strict_turns(const Demand& demand, int32_t blocks);
-  PerBlock emptiest_first(const Demand& demand, int32_t blocks) const;
+  PerBlock warps_that_fit(const DeviceSpec& spec, const Demand& demand) const;
+  PerBlock strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
+  PerBlock emptiest_first(const DeviceSpec& spec, const Demand& demand, int32_t blocks) const;
 
-  int32_t count_;
-  bool strict_;
-  bool skip_;
-  PerBlock free_warps_{};
+  uint64_t taken_ = 0;  // slots
   RegisterFiles registers_;
-  uint64_t first_slots_;  // of the SM's slots, those of processing block 0, bit by bit
-  int32_t next_ = 0;
-  uint64_t taken_ = 0;
+  std::array<uint8_t, kMaxProcessingBlocks> free_warps_{};
+  uint8_t next_ = 0;
 };
 
 // The slot of each warp of a resident block, where warps go to processing blocks in strict turn.

@@ -4,35 +4,28 @@
 
 namespace tbsched {
 
-RegisterFiles::RegisterFiles(const int32_t processing_blocks, const int32_t registers,
-                             const Layout layout) {
-  std::fill_n(free_.begin(), processing_blocks, registers);
+RegisterFiles::RegisterFiles(const DeviceSpec& spec) {
+  const int32_t registers = spec.registers_per_sm / spec.processing_blocks;
+  std::fill_n(free_.begin(), spec.processing_blocks, registers);
+  const Layout layout = spec.mechanisms.registers;
   if (layout == Layout::pooled) return;
-  contiguous_.assign(processing_blocks, Arena(registers, layout == Layout::circular));
+  contiguous_.emplace(spec.processing_blocks, Arena(registers, layout == Layout::circular));
 }
 
-int32_t RegisterFiles::capacity(const int32_t processing_block, const int32_t registers_per_warp,
-                                const int32_t most) const {
-  if (!contiguous_.empty()) {
-    return std::min(most, contiguous_[processing_block].pieces(registers_per_warp));
-  }
-  // Spares the division where registers do not bind.
-  const int32_t free = free_[processing_block];
-  return free >= most * registers_per_warp ? most : free / registers_per_warp;
+int32_t RegisterFiles::pieces(const int32_t processing_block, const int32_t registers_per_warp,
+                              const int32_t most) const {
+  return std::min(most, (*contiguous_)[processing_block].pieces(registers_per_warp));
 }
 
-void RegisterFiles::commit(const int32_t processing_block, const uint32_t owner,
-                           const int32_t registers_per_warp, const int32_t warps) {
-  free_[processing_block] -= registers_per_warp * warps;
-  if (!contiguous_.empty()) {
-    contiguous_[processing_block].allocate(owner, registers_per_warp, warps);
+void RegisterFiles::allocate(const uint32_t owner, const int32_t registers_per_warp,
+                             const Warps& warps) {
+  for (size_t i = 0; i < contiguous_->size(); ++i) {
+    (*contiguous_)[i].allocate(owner, registers_per_warp, warps[i]);
   }
 }
 
-void RegisterFiles::release(const int32_t processing_block, const uint32_t owner,
-                            const int32_t registers_per_warp, const int32_t warps) {
-  free_[processing_block] += registers_per_warp * warps;
-  if (!contiguous_.empty()) contiguous_[processing_block].release(owner);
+void RegisterFiles::give_back(const uint32_t owner) {
+  for (Arena& arena : *contiguous_) arena.release(owner);
 }
 
 }  // namespace tbsched

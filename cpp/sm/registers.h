@@ -8,23 +8,41 @@
 
 #include "model/device_spec.h"
 #include "sm/arena.h"
+#include "sm/rare.h"
 
 namespace tbsched {
 
 class RegisterFiles {
  public:
-  // `registers`: of each processing block.
-  RegisterFiles(int32_t processing_blocks, int32_t registers, Layout layout);
+  explicit RegisterFiles(const DeviceSpec& spec);
 
   // How many more warps of this size the processing block holds, if not more than `most`.
-  int32_t capacity(int32_t processing_block, int32_t registers_per_warp, int32_t most) const;
+  int32_t capacity(const int32_t processing_block, const int32_t registers_per_warp,
+                   const int32_t most) const {
+    if (contiguous_) return pieces(processing_block, registers_per_warp, most);
+    // Spares the division where registers do not bind.
+    const int32_t free = free_[processing_block];
+    return free >= most * registers_per_warp ? most : free / registers_per_warp;
+  }
 
-  void commit(int32_t processing_block, uint32_t owner, int32_t registers_per_warp, int32_t warps);
-  void release(int32_t processing_block, uint32_t owner, int32_t registers_per_warp, int32_t warps);
+  // So many warps of each processing block.
+  using Warps = std::array<uint8_t, kMaxProcessingBlocks>;
+  void commit(const uint32_t owner, const int32_t registers_per_warp, const Warps& warps) {
+    for (size_t i = 0; i < warps.size(); ++i) free_[i] -= registers_per_warp * warps[i];
+    if (contiguous_) allocate(owner, registers_per_warp, warps);
+  }
+  void release(const uint32_t owner, const int32_t registers_per_warp, const Warps& warps) {
+    for (size_t i = 0; i < warps.size(); ++i) free_[i] += registers_per_warp * warps[i];
+    if (contiguous_) give_back(owner);
+  }
 
  private:
+  int32_t pieces(int32_t processing_block, int32_t registers_per_warp, int32_t most) const;
+  void allocate(uint32_t owner, int32_t registers_per_warp, const Warps& warps);
+  void give_back(uint32_t owner);
+
   std::array<int32_t, kMaxProcessingBlocks> free_{};
-  std::vector<Arena> contiguous_;  // one per processing block; none where they are pooled
+  Rare<std::vector<Arena>> contiguous_;  // one per processing block; none where they are pooled
 };
 
 }  // namespace tbsched

@@ -17,7 +17,7 @@ namespace tbsched {
 
 class Rooms {
  public:
-  explicit Rooms(const DeviceSpec& spec);
+  explicit Rooms(const Device& device);
 
   // Always of the same GPU.
   void ask(const GpuState& gpu, const Demand& demand);
@@ -32,11 +32,12 @@ class Rooms {
   Refusal commonest_limiter() const;
 
  private:
+  void look_at_all(const GpuState& gpu);
   void look_at(const GpuState& gpu, int32_t sm);
 
-  std::vector<int32_t> rank_of_sm_;  // in the order of preference
-  std::vector<uint8_t> blocks_;      // by rank
-  std::vector<Refusal> limiters_;    // by rank
+  const std::vector<int32_t>& rank_of_sm_;
+  std::vector<uint8_t> blocks_;    // by rank
+  std::vector<Refusal> limiters_;  // by rank
   std::array<int32_t, kMaxWarpsPerSm + 1> sms_with_{};
   std::array<int32_t, kRefusalNames.size()> sms_limited_by_{};
   std::optional<Demand> demand_;   // none before the first question

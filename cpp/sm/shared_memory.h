@@ -6,27 +6,28 @@
 
 #include "model/device_spec.h"
 #include "sm/arena.h"
+#include "sm/rare.h"
 
 namespace tbsched {
 
 class SharedMemory {
  public:
-  explicit SharedMemory(Layout layout);
-
   // How many blocks of `bytes` each fit while the SM is configured to `configured` bytes. An idle
   // SM takes whatever configuration comes.
-  int32_t capacity(int32_t bytes, int32_t configured) const;
+  int32_t capacity(const DeviceSpec& spec, int32_t bytes, int32_t configured) const;
 
   // So many blocks, which capacity() must have allowed.
-  void commit(uint32_t owner, int32_t bytes, int32_t blocks, int32_t configured);
+  void commit(const DeviceSpec& spec, uint32_t owner, int32_t bytes, int32_t blocks,
+              int32_t configured);
   void release(uint32_t owner, int32_t bytes, int32_t blocks);
 
  private:
-  Layout layout_;
+  bool in_pieces() const { return contiguous_ && !contiguous_->empty(); }
+
   int32_t used_ = 0;
   uint32_t first_owner_ = 0;
   // Where it is not pooled, from the second owner on: the first one's pieces begin at the origin.
-  Arena contiguous_;
+  Rare<Arena> contiguous_;
 };
 
 }  // namespace tbsched

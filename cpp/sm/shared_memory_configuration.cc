@@ -1,17 +1,12 @@
 #include "sm/shared_memory_configuration.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace tbsched {
 
-SharedMemoryConfiguration::SharedMemoryConfiguration(const DeviceSpec& spec)
-    : acts_(spec.mechanisms.shared_memory_configuration),
-      largest_(spec.shared_memory_configurations.back()),
-      unit_of_sm_(spec.topology.tpc_of_sm) {
-  if (!spec.mechanisms.configuration_per_tpc) std::iota(unit_of_sm_.begin(), unit_of_sm_.end(), 0);
-  units_.resize(std::ranges::max(unit_of_sm_) + 1);
-}
+SharedMemoryConfiguration::SharedMemoryConfiguration(const Device& device)
+    : acts_(device.spec.mechanisms.shared_memory_configuration),
+      largest_(device.spec.shared_memory_configurations.back()),
+      unit_of_sm_(device.configuration_of_sm),
+      units_(device.sms_of_configuration.size()) {}
 
 int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& demand) const {
   if (!acts_) return largest_;
@@ -26,11 +21,12 @@ bool SharedMemoryConfiguration::admits(const int32_t sm, const Demand& demand) c
          unit.configured <= demand.configuration.maximum;
 }
 
-void SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand,
-                                       const int32_t blocks) {
+int32_t SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand,
+                                          const int32_t blocks) {
   Unit& unit = units_[unit_of_sm_[sm]];
   unit.configured = configured(sm, demand);
   unit.resident_blocks += blocks;
+  return unit.configured;
 }
 
 void SharedMemoryConfiguration::release(const int32_t sm, const int32_t blocks) {

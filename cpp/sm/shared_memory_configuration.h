@@ -6,28 +6,27 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/device_spec.h"
 #include "sm/demand.h"
+#include "sm/device.h"
 
 namespace tbsched {
 
 class SharedMemoryConfiguration {
  public:
-  explicit SharedMemoryConfiguration(const DeviceSpec& spec);
+  explicit SharedMemoryConfiguration(const Device& device);
 
   // The configuration that this SM would have for a block of this demand.
   int32_t configured(int32_t sm, const Demand& demand) const;
   bool admits(int32_t sm, const Demand& demand) const;
 
-  void commit(int32_t sm, const Demand& demand, int32_t blocks);
+  // Returns the configuration that the SM has now.
+  int32_t commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(int32_t sm, int32_t blocks);
 
   // Whether the next block decides what the SM is configured to.
   bool open(const int32_t sm) const {
     return !acts_ || units_[unit_of_sm_[sm]].resident_blocks == 0;
   }
-  // Whether two SMs have one between them.
-  bool shared(const int32_t a, const int32_t b) const { return unit_of_sm_[a] == unit_of_sm_[b]; }
 
  private:
   struct Unit {  // a TPC or an SM
@@ -36,7 +35,7 @@ class SharedMemoryConfiguration {
   };
   bool acts_;
   int32_t largest_;
-  std::vector<int32_t> unit_of_sm_;
+  const std::vector<int32_t>& unit_of_sm_;
   std::vector<Unit> units_;
 };
 

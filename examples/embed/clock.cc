@@ -41,7 +41,8 @@ int64_t cycles_of(const Kernel& kernel, const int32_t block) {
 }
 
 void simulate(const tbsched::DeviceSpec& spec, const std::vector<Kernel>& kernels) {
-  BlockScheduler scheduler(spec, *tbsched::find_policy(spec.policy), {});
+  const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
+  BlockScheduler scheduler(model, {});
   std::priority_queue<RunningBlock> running;
   int64_t now = 0;
   const BlockScheduler::Hooks hooks{

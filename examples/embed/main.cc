@@ -47,8 +47,9 @@ tbsched::Event parse(const std::string& line) {
 
 int main() {
   const tbsched::DeviceSpec spec = rtx3090();
+  const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
   Printer printer;
-  tbsched::Engine engine(spec, *tbsched::find_policy(spec.policy), {}, {&printer});
+  tbsched::Engine engine(model, {}, {&printer});
   try {
     for (std::string line; std::getline(std::cin, line);) {
       if (!line.empty()) engine.step(parse(line));

@@ -62,6 +62,9 @@ class Mechanisms:
         clusters_take_whole_tpcs: bool,
     ) -> None: ...
 
+class Model:
+    def __init__(self, spec: DeviceSpec, policy: str) -> None: ...
+
 class Sequence:
     def __init__(self) -> None: ...
     def launch(
@@ -82,20 +85,18 @@ class Sequence:
     def wait_event(self, event: int, stream: int) -> None: ...
 
 def capacities(
-    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState
+    model: Model, sequence: Sequence, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
 def explaining_state(
-    spec: DeviceSpec,
+    model: Model,
     sequence: Sequence,
-    policy: str,
     states: _Sequence[InitialState],
     smid: _Sequence[npt.NDArray[np.int32]],
 ) -> int | None: ...
 def explaining_states(
-    spec: DeviceSpec,
+    model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
-    policy: str,
     states: _Sequence[InitialState],
     smid: _Sequence[npt.NDArray[np.int32]],
     threads: int,
@@ -103,27 +104,25 @@ def explaining_states(
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(
-    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, warp_slots: bool
+    model: Model, sequence: Sequence, state: InitialState, warp_slots: bool
 ) -> list[
     tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, npt.NDArray[np.int32] | None]
 ]: ...
 def predict_many(
-    spec: DeviceSpec,
+    model: Model,
     sequences: _Sequence[Sequence],
-    policy: str,
     state: InitialState,
     launch_interval_ns: int,
     warp_slots: bool,
     threads: int,
 ) -> list[Any]: ...
 def predict_timeline(
-    spec: DeviceSpec, sequence: Sequence, policy: str, state: InitialState, issue_ns: _Sequence[int]
+    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
 ) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
 def predict_until_refused(
-    spec: DeviceSpec,
+    model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
-    policy: str,
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int]]: ...

@@ -96,9 +96,9 @@ def predict(
     rows: Any
     issue_ns = run.issue_ns(seq, issue_times)
     if seq.timed:
-        rows = _core.predict_timeline(run.spec, events, run.policy, run.state, issue_ns)
+        rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
     else:
-        rows = _core.predict(run.spec, events, run.policy, run.state, warp_slots)
+        rows = _core.predict(run.model, events, run.state, warp_slots)
     return run.trace(seq, events, rows)
 
 
@@ -138,8 +138,7 @@ def predict_many(
         except (TypeError, ValueError) as error:
             raise type(error)(f"sequence {number}: {error}") from None
     found = _core.predict_many(
-        run.spec, [events for _, events in rows], run.policy, run.state, run.interval_ns,
-        warp_slots, threads,
+        run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
     return tuple(
         run.trace(seq, events, result) for (seq, events), result in zip(rows, found, strict=True)
@@ -153,12 +152,10 @@ def explaining_state(
 
     Before the next event, of a sequence without durations that :func:`predict` takes.
     """
-    name = spec.policy if policy is None else policy
-    core_spec, _, core_states = prepared(spec, name)
+    model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
     index = _core.explaining_state(
-        core_spec,
+        model,
         _core_sequence(observation.sequence),
-        name,
         [core_states[state] for state in states],
         [placement.smid for placement in observation],
     )
@@ -210,15 +207,16 @@ class _Run:
         warp_slots: bool,
     ) -> None:
         self._device = _spec(device)
-        self.policy = self._device.policy if policy is None else policy
-        if not isinstance(self.policy, str):
+        if policy is None:
+            policy = self._device.policy
+        elif not isinstance(policy, str):
             raise TypeError(f"policy: a name is needed, got {policy!r}")
         if not isinstance(warp_slots, bool):
             raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
         self._warp_slots = warp_slots
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
-        self.spec, self._info, states = prepared(self._device, self.policy)
+        self.model, self._info, states = prepared(self._device, policy)
         if initial_state is None:
             self.state = next(iter(states.values()))
         elif not isinstance(initial_state, InitialState):
@@ -286,7 +284,7 @@ class _Run:
             return _timed_trace(seq, self._info, *rows)
 
         def capacities() -> tuple[Capacity, ...]:
-            found = _core.capacities(self.spec, events, self.policy, self.state)
+            found = _core.capacities(self.model, events, self.state)
             return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
 
         placements = tuple(
@@ -351,7 +349,7 @@ _spec = device  # predict() has a parameter of that name
 @functools.lru_cache(maxsize=128)
 def prepared(
     spec: DeviceSpec, policy: str
-) -> tuple[_core.DeviceSpec, DeviceInfo, dict[InitialState, _core.InitialState]]:
+) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
     """What predictions of a device have in common, kept as most programs ask about one device."""
     info = DeviceInfo(
         spec.title,
@@ -362,7 +360,7 @@ def prepared(
         state: _core.InitialState(state.first_gpc, state.first_singleton)
         for state in spec.initial_states()
     }
-    return _core_spec(spec), info, states
+    return _core.Model(_core_spec(spec), policy), info, states
 
 
 def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:

@@ -30,9 +30,9 @@ def predict_until_refused(
     Raises:
         ValueError: the policy does not place such launches.
     """
-    core_spec, _, states = prepared(spec, policy)
+    model, _, states = prepared(spec, policy)
     found = _core.predict_until_refused(
-        core_spec, table.cells, table.bounds, policy, states[state], threads
+        model, table.cells, table.bounds, states[state], threads
     )
     events = np.array([count for _, count in found], np.int64)
     return table.first_events(events), [smid for smid, _ in found]
@@ -47,9 +47,9 @@ def explaining_states(
     threads: int,
 ) -> list[InitialState | None]:
     """For each sequence the first of ``states`` that puts every block where it was seen."""
-    core_spec, _, core_states = prepared(spec, policy)
+    model, _, core_states = prepared(spec, policy)
     found = _core.explaining_states(
-        core_spec, table.cells, table.bounds, policy, [core_states[state] for state in states],
+        model, table.cells, table.bounds, [core_states[state] for state in states],
         smids, threads,
     )  # fmt: skip
     return [None if index < 0 else states[index] for index in found]

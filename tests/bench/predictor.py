@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.measure import Figure, Work, ratios, seconds, slopes
+from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
 from tbsched.export import cpp_header
@@ -28,21 +28,20 @@ GRID = Launch(100_000, 64, 16, carveout=100)
 LITERAL = "the literal Algorithm 1 in C++, -O3, one thread"
 
 
-def prepared(spec: DeviceSpec) -> tuple[_core.DeviceSpec, _core.InitialState]:
-    """The device and its first latent state, for the core."""
-    core_spec, _, states = _prepared(spec, spec.policy)
-    return core_spec, next(iter(states.values()))
+def prepared(spec: DeviceSpec, policy: str) -> tuple[_core.Model, _core.InitialState]:
+    """The device under the policy and its first latent state, for the core."""
+    model, _, states = _prepared(spec, policy)
+    return model, next(iter(states.values()))
 
 
 def core(*events: Event, spec: DeviceSpec = H200, policy: str | None = None) -> Work:
     """The core's prediction of a sequence, without what Python adds to it."""
-    name = policy or spec.policy
-    core_spec, state = prepared(spec)
+    model, state = prepared(spec, policy or spec.policy)
     sequence = Sequence(events)
     ready = _core_sequence(sequence)
     if sequence.timed:
-        return lambda: _core.predict_timeline(core_spec, ready, name, state, 0)
-    return lambda: _core.predict(core_spec, ready, name, state, False)
+        return lambda: _core.predict_timeline(model, ready, state, [0] * len(sequence.launches))
+    return lambda: _core.predict(model, ready, state, False)
 
 
 def against_literal() -> Iterator[Figure]:
@@ -56,10 +55,10 @@ def against_literal() -> Iterator[Figure]:
         yield Figure(name, ratios(*pair, rounds=5), ">= 50", LITERAL)
 
     recorded = [_core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")]
-    spec, state = prepared(H200)
 
     def mixed(policy: str) -> Work:
-        return lambda: _core.predict_many(spec, recorded, policy, state, 0, False, 1)
+        model, state = prepared(H200, policy)
+        return lambda: _core.predict_many(model, recorded, state, 0, False, 1)
 
     values = ratios(mixed("algorithm1"), mixed("hopper"), rounds=5)
     yield Figure("recorded mixed launches (rall)", values, ">= 10", LITERAL)
@@ -101,7 +100,7 @@ def against_python() -> Iterator[Figure]:
     yield Figure("blocks in waves", values, ">= 2000", "Algorithm 1 in plain Python")
 
 
-def model(sms: int) -> DeviceSpec:
+def enlarged(sms: int) -> DeviceSpec:
     """An H200 with more SMs, in eight GPCs."""
     tpcs = sms // 16
     return dataclasses.replace(
@@ -115,15 +114,16 @@ def model(sms: int) -> DeviceSpec:
 
 
 def against_memset() -> Iterator[Figure]:
-    """One launch that fills a large device, against writing as many numbers."""
+    """One launch that fills a large device, against writing as many numbers: all in new memory."""
     blocks = 1_000_000
-    large = model(31_264)
+    large = enlarged(31_264)
     launch = Launch(blocks, 32, 16, carveout=100)
     for policy in ("ampere", "hopper"):
         values = ratios(
             core(launch, spec=large, policy=policy),
             lambda: np.full(blocks, -1, np.int32),
             rounds=15,
+            before=give_memory_back,
         )
         yield Figure(f"10^6 blocks on 31,264 SMs, {policy}", values, "<= 4", "one memset")
 
@@ -203,11 +203,11 @@ def of_python() -> Iterator[Figure]:
     values = tuple(overhead() for _ in range(7))
     yield Figure("predict of 3 launches, beyond the core", values, "<= 1", "20 microseconds")
 
-    spec, state = prepared(H200)
+    model, state = prepared(H200, "hopper")
     recorded = [_core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")] * 4
 
     def many(threads: int) -> Work:
-        return lambda: _core.predict_many(spec, recorded, "hopper", state, 0, False, threads)
+        return lambda: _core.predict_many(model, recorded, state, 0, False, threads)
 
     cores = os.cpu_count() or 1
     values = ratios(many(1), many(cores))

@@ -18,7 +18,8 @@ constexpr int32_t kRounds = 5;
 constexpr int32_t kBlocks = 20'000;
 
 double seconds(const tbsched::DeviceSpec& spec, const std::string_view policy) {
-  BlockScheduler scheduler(spec, *tbsched::find_policy(policy), {});
+  const tbsched::Model model(spec, *tbsched::find_policy(policy));
+  BlockScheduler scheduler(model, {});
   std::deque<tbsched::Footprint> resident;
   const BlockScheduler::Hooks hooks{
       .placed =

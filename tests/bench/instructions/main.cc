@@ -43,13 +43,12 @@ Sequence small() { return Sequence(5, Launch{.blocks = 5, .threads = 128, .regis
 }  // namespace
 
 // A name that callgrind is told.
-extern "C" [[gnu::noinline]] void measured(const tbsched::DeviceSpec& spec,
-                                           const Sequence& sequence, const bool timed) {
-  const tbsched::PolicyRow& policy = *tbsched::find_policy(spec.policy);
+extern "C" [[gnu::noinline]] void measured(const tbsched::Model& model, const Sequence& sequence,
+                                           const bool timed) {
   if (timed) {
-    predict_timeline(spec, sequence, policy, {}, at_intervals(sequence, 0));
+    predict_timeline(model, sequence, {}, at_intervals(sequence, 0));
   } else {
-    predict(spec, sequence, policy, {});
+    predict(model, sequence, {});
   }
 }
 
@@ -61,5 +60,6 @@ int main(const int argc, const char* const* const argv) {
     std::cerr << "one of waves, mixed, small is needed\n";
     return 2;
   }
-  measured(h200(), found->second(), found->first == "waves");
+  const tbsched::DeviceSpec spec = h200();
+  measured({spec, *tbsched::find_policy(spec.policy)}, found->second(), found->first == "waves");
 }
