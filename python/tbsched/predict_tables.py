@@ -31,9 +31,7 @@ def predict_until_refused(
         ValueError: the policy does not place such launches.
     """
     model, _, states = prepared(spec, policy)
-    found = _core.predict_until_refused(
-        model, table.cells, table.bounds, states[state], threads
-    )
+    found = _core.predict_until_refused(model, table.cells, table.bounds, states[state], threads)
     events = np.array([count for _, count in found], np.int64)
     return table.first_events(events), [smid for smid, _ in found]
 
