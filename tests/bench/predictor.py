@@ -17,7 +17,8 @@ from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slope
 from bench.plain_python import waves
 from tbsched import _core
 from tbsched.export import cpp_header
-from tbsched.predict import _core_sequence, _prepared, predict
+from tbsched.predict import _core_sequence, predict
+from tbsched.predict import prepared as prepared_for
 from tbsched.sequence import Event, Launch, Release, Sequence
 from tbsched.spec import DeviceSpec, device
 from tbsched.trace import load_traces
@@ -30,7 +31,7 @@ LITERAL = "the literal Algorithm 1 in C++, -O3, one thread"
 
 def prepared(spec: DeviceSpec, policy: str) -> tuple[_core.Model, _core.InitialState]:
     """The device under the policy and its first latent state, for the core."""
-    model, _, states = _prepared(spec, policy)
+    model, _, states = prepared_for(spec, policy)
     return model, next(iter(states.values()))
 
 
