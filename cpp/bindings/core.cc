@@ -299,22 +299,24 @@ PYBIND11_MODULE(_core, module) {
              const int32_t shared_memory, const int32_t local_memory,
              const std::optional<int32_t> carveout, const int32_t cluster,
              const std::optional<int32_t> stream, const int32_t priority,
-             const py::array_t<int64_t, py::array::c_style>& duration_ns) {
-            self.emplace_back(Launch{
-                .blocks = blocks,
-                .threads = threads,
-                .registers = registers,
-                .shared_memory = shared_memory,
-                .local_memory = local_memory,
-                .carveout = carveout,
-                .cluster = cluster,
-                .stream = stream,
-                .priority = priority,
-                .duration_ns = {duration_ns.data(), duration_ns.data() + duration_ns.size()}});
+             const std::optional<py::array_t<int64_t, py::array::c_style>>& duration_ns) {
+            Launch launch{.blocks = blocks,
+                          .threads = threads,
+                          .registers = registers,
+                          .shared_memory = shared_memory,
+                          .local_memory = local_memory,
+                          .carveout = carveout,
+                          .cluster = cluster,
+                          .stream = stream,
+                          .priority = priority};
+            if (duration_ns) {
+              launch.duration_ns = {duration_ns->data(), duration_ns->data() + duration_ns->size()};
+            }
+            self.emplace_back(std::move(launch));
           },
           py::arg("blocks"), py::arg("threads"), py::arg("registers"), py::arg("shared_memory"),
           py::arg("local_memory"), py::arg("carveout").none(true), py::arg("cluster"),
-          py::arg("stream").none(true), py::arg("priority"), py::arg("duration_ns"))
+          py::arg("stream").none(true), py::arg("priority"), py::arg("duration_ns").none(true))
       .def(
           "release",
           [](Sequence& self, const int32_t launch) {

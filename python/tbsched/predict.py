@@ -420,7 +420,7 @@ def _append(events: _core.Sequence, launch: Launch) -> None:
         launch.cluster,
         None if launch.stream is None else _core_stream(launch.stream),
         launch.priority,
-        launch.duration_ns(),
+        None if launch.duration is None else launch.duration_ns(),
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tbsched.sequence import Launch, Sequence
-from tbsched.spec_checks import round_up, validate
+from tbsched.spec_checks import validate
 from tbsched.spec_rows import READERS, load, rows_of, string
 
 
@@ -179,6 +179,10 @@ class DeviceSpec:
         another = isinstance(policy, str) and policy != self.policy
         return states[:1] if another else states
 
+    def __hash__(self) -> int:
+        # Of all fields it takes longer than what is kept by spec takes to find.
+        return hash((self.name, self.policy, self.launch_order))
+
     def check(self, sequence: Sequence) -> None:
         """Refuses what the CUDA runtime would refuse on this device.
 
@@ -188,31 +192,40 @@ class DeviceSpec:
         """
         if not isinstance(sequence, Sequence):
             raise TypeError(f"sequence: a Sequence is needed, got {sequence!r}")
+        most_threads = min(self.threads_per_block, 32 * self.warps_per_sm)
         for number, launch in enumerate(sequence.launches):
-            self._check_launch(number, launch)
+            if (
+                launch.threads > most_threads
+                or launch.registers > min(self.registers_per_thread, self._registers_for(launch))
+                or launch.shared_memory > self.shared_memory_per_block
+                or launch.cluster > self.max_cluster
+            ):
+                self._refuse(number, launch, most_threads)
 
-    def _check_launch(self, number: int, launch: Launch) -> None:
-        def refuse_above(name: str, value: int, limit: int) -> None:
+    def _registers_for(self, launch: Launch) -> int:
+        """Per thread at most, for a block of so many threads to fit an SM."""
+        warps_each = -(-launch.threads // (32 * self.processing_blocks))
+        per_warp = self.registers_per_sm // self.processing_blocks // warps_each
+        return per_warp // self.register_unit * self.register_unit // 32
+
+    def _refuse(self, number: int, launch: Launch, most_threads: int) -> None:
+        limits = {
+            "threads": most_threads,
+            "registers": self.registers_per_thread,
+            "shared_memory": self.shared_memory_per_block,
+            "cluster": self.max_cluster,
+        }
+        for name, limit in limits.items():
+            value = getattr(launch, name)
             if value > limit:
                 raise ValueError(
                     f"launch {number}: {name}: {value} is more than {self.name} allows, {limit}"
                 )
-
-        warps = -(-launch.threads // 32)
-        per_warp = round_up(launch.registers * 32, self.register_unit)
-        warps_each = -(-warps // self.processing_blocks)
-        registers_each = self.registers_per_sm // self.processing_blocks
-        refuse_above("threads", launch.threads, self.threads_per_block)
-        refuse_above("threads", launch.threads, 32 * self.warps_per_sm)
-        refuse_above("registers", launch.registers, self.registers_per_thread)
-        if warps_each * per_warp > registers_each:
-            most = registers_each // warps_each // self.register_unit * self.register_unit // 32
-            raise ValueError(
-                f"launch {number}: registers: {launch.registers} per thread with {launch.threads} "
-                f"threads is more than an SM of {self.name} holds, {most}"
-            )
-        refuse_above("shared_memory", launch.shared_memory, self.shared_memory_per_block)
-        refuse_above("cluster", launch.cluster, self.max_cluster)
+            if name == "registers" and value > (most := self._registers_for(launch)):
+                raise ValueError(
+                    f"launch {number}: registers: {value} per thread with {launch.threads} "
+                    f"threads is more than an SM of {self.name} holds, {most}"
+                )
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:

@@ -91,4 +91,4 @@ def test_h200_spreads_264_blocks_evenly_however_few_registers_they_take() -> Non
             if spreads_unevenly(registers, 65536) and not forced_even("h200", first):
                 found += 1
                 assert set(trace[0].occupancy(132).tolist()) == {2}
-    assert found == 7
+    assert found == 15
