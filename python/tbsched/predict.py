@@ -289,7 +289,7 @@ class _Run:
 
         placements = tuple(
             [
-                Placement(smid, final_smid, limiter, warp_slots=slots)
+                Placement(smid, final_smid, limiter, None, None, slots)
                 for smid, final_smid, limiter, slots in rows
             ]
         )

@@ -193,18 +193,24 @@ class DeviceSpec:
         if not isinstance(sequence, Sequence):
             raise TypeError(f"sequence: a Sequence is needed, got {sequence!r}")
         most_threads = min(self.threads_per_block, 32 * self.warps_per_sm)
+        most_registers = self.registers_per_thread
+        # Of these alone a block always fits.
+        few_registers = min(most_registers, self._registers_for(most_threads))
         for number, launch in enumerate(sequence.launches):
             if (
                 launch.threads > most_threads
-                or launch.registers > min(self.registers_per_thread, self._registers_for(launch))
+                or (
+                    launch.registers > few_registers
+                    and launch.registers > min(most_registers, self._registers_for(launch.threads))
+                )
                 or launch.shared_memory > self.shared_memory_per_block
                 or launch.cluster > self.max_cluster
             ):
                 self._refuse(number, launch, most_threads)
 
-    def _registers_for(self, launch: Launch) -> int:
+    def _registers_for(self, threads: int) -> int:
         """Per thread at most, for a block of so many threads to fit an SM."""
-        warps_each = -(-launch.threads // (32 * self.processing_blocks))
+        warps_each = -(-threads // (32 * self.processing_blocks))
         per_warp = self.registers_per_sm // self.processing_blocks // warps_each
         return per_warp // self.register_unit * self.register_unit // 32
 
@@ -221,7 +227,7 @@ class DeviceSpec:
                 raise ValueError(
                     f"launch {number}: {name}: {value} is more than {self.name} allows, {limit}"
                 )
-            if name == "registers" and value > (most := self._registers_for(launch)):
+            if name == "registers" and value > (most := self._registers_for(launch.threads)):
                 raise ValueError(
                     f"launch {number}: registers: {value} per thread with {launch.threads} "
                     f"threads is more than an SM of {self.name} holds, {most}"
