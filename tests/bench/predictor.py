@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
@@ -68,6 +70,28 @@ def against_literal() -> Iterator[Figure]:
             events = [Launch(blocks, 128, 32)] * launches
             values = ratios(core(*events, policy="algorithm1"), core(*events), times=300)
             yield Figure(f"launches: {launches}, of {blocks} blocks", values, ">= 1", LITERAL)
+    random = Random(5)
+    values = tuple(
+        statistics.median(
+            ratios(core(*events, policy="algorithm1"), core(*events), rounds=5, times=60)
+        )
+        for events in (small_launches(random) for _ in range(100))
+    )
+    yield Figure("100 random cases of 1 to 5 small launches", values, "each >= 1", LITERAL)
+
+
+def small_launches(random: Random) -> list[Launch]:
+    """One to five launches, of up to 20 blocks each."""
+    return [
+        Launch(
+            blocks=random.randint(1, 20),
+            threads=random.choice((32, 64, 128, 256, 512, 1024)),
+            registers=random.choice((16, 32, 64)),
+            shared_memory=random.choice((0, 0, 1024, 30_000)),
+            carveout=random.choice((None, 100)),
+        )
+        for _ in range(random.randint(1, 5))
+    ]
 
 
 def incremental() -> Iterator[Figure]:
