@@ -5,6 +5,7 @@
 
 #include "cuda/error.h"
 #include "cuda/launch_worker.h"
+#include "cuda/limits.h"
 #include "cuda/plan.h"
 #include "cuda/probe.h"
 #include "cuda/resources.h"
@@ -69,7 +70,9 @@ std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOpti
     // Where blocks go depends on how the blocks before them left. Start from the usual state.
     Launch everywhere;
     everywhere.blocks = context_.properties().sms;
-    observe_surely({everywhere}, options);
+    RunOptions before = options;
+    before.by_worker = is_timed(sequence);
+    observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);
 }

@@ -109,7 +109,7 @@ void Run::submit(const size_t number) {
   progress_[number].submitted = true;
   PlannedLaunch& planned = launches_[number];
   const bool blocks = std::cmp_greater(planned.launch.local_memory, context_.local_memory());
-  if (!timed_ && !blocks && !worker_.busy()) {
+  if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
     launch_probe(context_, planned);
     return;
   }

@@ -25,6 +25,9 @@ struct RunOptions {
   // With blocks held and nothing new for so long, what has not started waits for room. An eighth
   // is enough where every launch has started.
   std::chrono::nanoseconds settle = std::chrono::milliseconds(3);
+  // The worker makes all launch calls, not only those that may block, as in a timed sequence. Its
+  // first call after a while is slow, so one before tells more about when launches are issued.
+  bool by_worker = false;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
