@@ -66,7 +66,7 @@ Gpu::~Gpu() {
 std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   std::unique_lock turn(turn_, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
-  if (!drained_in_order_) {
+  if (!drained_in_order_ && !options.any_state) {
     // Where blocks go depends on how the blocks before them left. Start from the usual state.
     Launch everywhere;
     everywhere.blocks = context_.properties().sms;

@@ -145,14 +145,14 @@ void Run::release(const size_t number) {
 }
 
 // Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
-// That is lost where blocks have waited for room.
+// That is lost where blocks have waited for room, and need not be where any state will do.
 void Run::clean_up() {
   const Stopwatch stopwatch(spent_.clean_up);
-  waited_for_room_ = look().waiting != 0;
+  left_at_once_ = options_.any_state || look().waiting != 0;
   for (size_t number = 0; number < launches_.size(); ++number) {
     if (progress_[number].released) continue;
     let_go(number);
-    if (waited_for_room_) continue;
+    if (left_at_once_) continue;
     const size_t blocks = launches_[number].records.size();
     wait([&](const Count&) { return progress_[number].ended == blocks; });
   }

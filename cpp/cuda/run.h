@@ -28,6 +28,9 @@ struct RunOptions {
   // The worker makes all launch calls, not only those that may block, as in a timed sequence. Its
   // first call after a while is slow, so one before tells more about when launches are issued.
   bool by_worker = false;
+  // Whatever latent state the GPU starts from will do, and so will any that it ends in: no time
+  // goes into letting blocks leave in order.
+  bool any_state = false;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
@@ -46,8 +49,8 @@ class Run {
 
   // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
   void perform(const Sequence& sequence);
-  // Whether every block had been placed before the clean-up, which was orderly then.
-  bool in_order() const { return !timed_ && !waited_for_room_; }
+  // Whether blocks left launch by launch, which takes the GPU back to its usual state.
+  bool in_order() const { return !timed_ && !left_at_once_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -100,7 +103,7 @@ class Run {
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
   Clock::time_point room_free_{};  // that the last release made
-  bool waited_for_room_ = false;
+  bool left_at_once_ = false;
   bool abandoned_ = false;
 };
 

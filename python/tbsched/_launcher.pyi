@@ -27,7 +27,12 @@ class Measured(TypedDict):
 class Batch:
     def add(self, events: Iterable[Event], *, deadline: float) -> None: ...
     def add_table(
-        self, cells: npt.NDArray[np.int32], bounds: npt.NDArray[np.int64], *, deadline: float
+        self,
+        cells: npt.NDArray[np.int32],
+        bounds: npt.NDArray[np.int64],
+        *,
+        deadline: float,
+        any_state: bool,
     ) -> None: ...
     def next(self) -> list[Measured]: ...
     def next_smids(

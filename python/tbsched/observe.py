@@ -116,13 +116,20 @@ class Gpu:
             batch.close()
 
     def observe_tables(
-        self, tables: Iterable[EventTable], *, deadline: float | None = None, settle: float = SETTLE
+        self,
+        tables: Iterable[EventTable],
+        *,
+        deadline: float | None = None,
+        settle: float = SETTLE,
+        any_state: bool = False,
     ) -> Generator[list[Smids], None, None]:
         """As :func:`observe_many`, of tables of events.
 
         Args:
             tables: taken at most three ahead of what has been yielded.
             deadline, settle: as for :func:`observe_many`.
+            any_state: lets the GPU start from any of its latent states, not from the usual one,
+                which takes less time: nobody cares in what order blocks leave.
 
         Yields:
             For each table a list: for each sequence the SMs of all blocks before the next event,
@@ -136,7 +143,7 @@ class Gpu:
         running: deque[int] = deque()
         try:
             for table in tables:
-                batch.add_table(table.cells, table.bounds, deadline=deadline)
+                batch.add_table(table.cells, table.bounds, deadline=deadline, any_state=any_state)
                 running.append(len(table))
                 if len(running) > TABLES_AHEAD:
                     yield batch.next_smids(running.popleft())

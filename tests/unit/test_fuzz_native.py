@@ -90,7 +90,7 @@ class Table(Busy):
     in_tables = 0
 
     def observe_tables(
-        self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+        self, tables: Iterable[EventTable], /, *, settle: float = SETTLE, any_state: bool = False
     ) -> Generator[list[Smids], None, None]:
         assert settle < SETTLE
         spec, policy = device(self.hasty[0]), self.hasty[1] or device(self.hasty[0]).policy
@@ -202,7 +202,12 @@ def test_a_latent_state_is_found_for_tables_too() -> None:
 
     class Other(Table):
         def observe_tables(
-            self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+            self,
+            tables: Iterable[EventTable],
+            /,
+            *,
+            settle: float = SETTLE,
+            any_state: bool = False,
         ) -> Generator[list[Smids], None, None]:
             for table in tables:
                 yield [*predict_until_refused(table, spec, "hopper", start, 1)[1]]
@@ -286,7 +291,12 @@ def test_a_slow_oracle_is_asked_for_few_at_once_and_draws_do_not_depend_on_it() 
 
     class Slow(Table):
         def observe_tables(
-            self, tables: Iterable[EventTable], /, *, settle: float = SETTLE
+            self,
+            tables: Iterable[EventTable],
+            /,
+            *,
+            settle: float = SETTLE,
+            any_state: bool = False,
         ) -> Generator[list[Smids], None, None]:
             def slow() -> Iterator[EventTable]:
                 for table in tables:
@@ -294,7 +304,7 @@ def test_a_slow_oracle_is_asked_for_few_at_once_and_draws_do_not_depend_on_it() 
                     time.sleep(0.01 * len(table))
                     yield table
 
-            yield from super().observe_tables(slow(), settle=settle)
+            yield from super().observe_tables(slow(), settle=settle, any_state=any_state)
 
     report = campaign(Slow(), RIGHT, max_examples=70)
     assert sizes == [16, 16, 16, 16, 6]

@@ -56,8 +56,9 @@ class Judge:
         tables: the oracle, if it is one that takes tables of events.
         settle: seconds of a first look by such an oracle.
         policy_name: of the predictor.
-        states: that it may start from. The latest that explained an observation comes first: it
-            usually explains the next.
+        any_state: whether a GPU may start from any of its latent states.
+        states: that predictions may start from. The latest that explained an observation comes
+            first: it usually explains the next.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Judge:
         self.many = oracle if isinstance(oracle, ManyOracle) else None
         self.tables = oracle if isinstance(oracle, TableOracle) else None
         self.settle = HASTY_SETTLE if hasty else SETTLE
+        self.any_state = initial_state is None
         self.policy_name = spec.policy if policy is None else policy
         self.states = [*spec.initial_states(policy)]
         if initial_state is not None or level != "exact":
@@ -133,7 +135,8 @@ class Judge:
         others = self.states
         found = explaining_state(observation, self.spec, self.policy, others)
         if found is not None:
-            self.prefer(found)
+            self.states.remove(found)
+            self.states.insert(0, found)
             others = [found]
         for state in others:
             other = compare(
@@ -142,11 +145,6 @@ class Judge:
             if _exact_launches(other) > _exact_launches(diff):
                 diff = other
         return Case(diff, diff.exact)
-
-    def prefer(self, state: InitialState) -> None:
-        """Asks this one first from now on."""
-        self.states.remove(state)
-        self.states.insert(0, state)
 
     def confirm(self, case: Case) -> Case | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.

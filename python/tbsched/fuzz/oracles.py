@@ -43,7 +43,7 @@ class TableOracle(Protocol):
     """An oracle that takes sequences as rows of numbers: an open ``Gpu``."""
 
     def observe_tables(
-        self, tables: Iterable[EventTable], /, *, settle: float = ...
+        self, tables: Iterable[EventTable], /, *, settle: float = ..., any_state: bool = ...
     ) -> Generator[list[Smids], None, None]:
         """See :meth:`tbsched.observe.Gpu.observe_tables`."""
 

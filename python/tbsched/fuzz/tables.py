@@ -60,6 +60,10 @@ class Tables:
 
     def __init__(self, judge: Judge, drawn: Iterator[DrawnTable]) -> None:
         self._judge = judge
+        # Tables start from any state, which may even show in the blocks per SM, as with clusters.
+        self._states = judge.states
+        if judge.any_state:
+            self._states = [*judge.spec.initial_states(judge.policy)]
         self._predicted: Iterator[_Predicted] = map(self._predict, drawn)
         self._taken: deque[_Predicted] = deque()
         self._found: deque[Agreed | Suspect] = deque()
@@ -71,7 +75,9 @@ class Tables:
         self._taken.clear()
         oracle = self._judge.tables
         assert oracle is not None
-        observed = oracle.observe_tables(self._tables(), settle=self._judge.settle)
+        observed = oracle.observe_tables(
+            self._tables(), settle=self._judge.settle, any_state=self._judge.any_state
+        )
         with contextlib.closing(observed):
             for seen in observed:
                 self._compare(self._taken.popleft(), seen)
@@ -89,7 +95,7 @@ class Tables:
     def _predict(self, drawn: DrawnTable) -> _Predicted:
         judge = self._judge
         table, smids = predict_until_refused(
-            drawn.event_table(), judge.spec, judge.policy_name, judge.states[0], THREADS
+            drawn.event_table(), judge.spec, judge.policy_name, self._states[0], THREADS
         )
         return _Predicted(drawn, table, smids)
 
@@ -103,10 +109,10 @@ class Tables:
         table = predicted.table
         occupancy, exact = self._alike(table, predicted.smids, observed)
         launches = table.launches
-        agrees = occupancy == launches
-        if self._judge.level == "exact":
-            exact = self._explain(table, observed, launches, agrees, exact)
-            agrees = exact == launches
+        agreeing = exact if self._judge.level == "exact" else occupancy
+        explained = self._explained(table, observed, agreeing < launches)
+        occupancy[explained] = exact[explained] = launches[explained]
+        agrees = agreeing == launches
         agrees &= [error is None for error in errors]
         blocks = np.array([len(smids) for smids in observed])
         self._found.append(
@@ -142,27 +148,17 @@ class Tables:
             for same in (occupancy, exact)
         )
 
-    def _explain(
-        self,
-        table: EventTable,
-        observed: list[Int32Array],
-        launches: npt.NDArray[np.int64],
-        occupancy: npt.NDArray[np.bool_],
-        exact: npt.NDArray[np.int64],
+    def _explained(
+        self, table: EventTable, observed: list[Int32Array], which: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """How many launches are alike in every block, from whichever state explains them all."""
+        """The numbers of those sequences that one of the other states explains, every block."""
+        numbers = np.flatnonzero(which)
+        others = self._states[1:]
+        if not numbers.size or not others:
+            return numbers[:0]
         judge = self._judge
-        which = occupancy & (exact < launches)
-        if not which.any() or len(judge.states) == 1:
-            return exact
-        smids = [observed[number] for number in np.flatnonzero(which).tolist()]
         found = explaining_states(
-            table.chosen(which), smids, judge.spec, judge.policy_name, judge.states, THREADS
-        )
-        explained = np.array([state is not None for state in found])
-        states = [state for state in found if state is not None]
-        if states:
-            judge.prefer(max(set(states), key=states.count))
-        exact = exact.copy()
-        exact[np.flatnonzero(which)[explained]] = launches[which][explained]
-        return exact
+            table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
+            judge.policy_name, others, THREADS,
+        )  # fmt: skip
+        return numbers[[state is not None for state in found]]
