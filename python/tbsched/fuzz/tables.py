@@ -20,8 +20,8 @@ from tbsched.observe import Smids
 from tbsched.predict_tables import explaining_states, predict_until_refused
 from tbsched.trace import Int32Array
 
-# A quarter of the processors, so that the launcher's threads never wait for one.
-THREADS = max(1, min(4, (os.cpu_count() or 1) // 4))
+# Half of the processors, so that the launcher's threads never wait for one.
+THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 
 
 @dataclass(frozen=True, slots=True)
