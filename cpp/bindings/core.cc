@@ -137,12 +137,10 @@ py::list predict_many_in_python(const Model& model, const std::vector<const Sequ
   return result;
 }
 
-std::optional<size_t> explain_in_python(
-    const Model& model, const Sequence& sequence, const std::vector<InitialState>& states,
-    const std::vector<py::array_t<int32_t, py::array::c_style>>& smid) {
-  std::vector<std::vector<int32_t>> seen;
-  seen.reserve(smid.size());
-  for (const auto& blocks : smid) seen.emplace_back(blocks.data(), blocks.data() + blocks.size());
+std::optional<size_t> explain_in_python(const Model& model, const Sequence& sequence,
+                                        const std::vector<InitialState>& states,
+                                        const Numbers& smid) {
+  const std::span seen(smid.data(), static_cast<size_t>(smid.size()));
   const py::gil_scoped_release unlocked;
   return explaining_state(model, sequence, states, seen);
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "model/sequence.h"
 #include "policy/model.h"
@@ -12,9 +11,9 @@
 namespace tbsched {
 
 // The first of `states` from which every block is predicted where it was seen before the next
-// event: `smid` is that of each launch's blocks. Most states are given up at the first launch.
+// event, launch after launch. Most states are given up at the first launch.
 std::optional<size_t> explaining_state(const Model& model, const Sequence& sequence,
                                        std::span<const InitialState> states,
-                                       std::span<const std::vector<int32_t>> smid);
+                                       std::span<const int32_t> seen);
 
 }  // namespace tbsched

@@ -88,10 +88,7 @@ def capacities(
     model: Model, sequence: Sequence, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
 def explaining_state(
-    model: Model,
-    sequence: Sequence,
-    states: _Sequence[InitialState],
-    smid: _Sequence[npt.NDArray[np.int32]],
+    model: Model, sequence: Sequence, states: _Sequence[InitialState], smid: npt.NDArray[np.int32]
 ) -> int | None: ...
 def explaining_states(
     model: Model,

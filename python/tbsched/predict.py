@@ -157,7 +157,7 @@ def explaining_state(
         model,
         _core_sequence(observation.sequence),
         [core_states[state] for state in states],
-        [placement.smid for placement in observation],
+        np.concatenate([np.empty(0, np.int32), *(placement.smid for placement in observation)]),
     )
     return None if index is None else states[index]
 
