@@ -38,7 +38,7 @@ test: $(VENV)/.installed
 gpu:
 	mkdir -p $(OUT)
 	$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --force-reinstall .
-	$(PYTHON) tests/hardware/run_all.py --out $(OUT) --seconds $(SECONDS_ON_GPU)
+	$(PYTHON) tests/gpu/run_all.py --out $(OUT) --seconds $(SECONDS_ON_GPU)
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/run_all.py

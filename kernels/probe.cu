@@ -1,7 +1,7 @@
 // The one kernel that the launcher runs: each block says where and when it is and stays until told
 // to leave or until its time is over. What it needs of registers and local memory is patched into
 // the compiled image, so it must itself need as little as possible.
-#include "cuda/probe_abi.h"
+#include "launcher/probe/probe_abi.h"
 
 namespace {
 

@@ -7,10 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tbsched.predict import predict
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec, Mechanisms, device
-from tbsched.trace import Placement, Trace
+from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Placement, Trace
 
 ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"
@@ -106,7 +106,7 @@ def released(*launches: int) -> list[Event]:
 
 
 class Fake:
-    """The settings and counters of a running fake driver (``tests/fake_driver``)."""
+    """The settings and counters of a running fake driver (``tests/launcher/fake_driver.cc``)."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))

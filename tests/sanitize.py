@@ -14,7 +14,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sanitize"
-TESTS = ["tests/contract", "tests/unit", "tests/conformance/test_table2.py"]
+ROOMS = [
+    "program",
+    "hardware",
+    "policy",
+    "engine",
+    "prediction",
+    "traces",
+    "launcher",
+    "comparison",
+    "advice",
+    "campaigns",
+    "show",
+    "cli",
+]
+TESTS = ["tests/contract", *(f"tests/{room}" for room in ROOMS), "tests/conformance/test_table2.py"]
 
 
 def build() -> Path:

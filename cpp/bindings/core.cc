@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "bindings/event_table.h"
-#include "engine/bulk.h"
-#include "engine/explain.h"
-#include "engine/predict.h"
-#include "policy/launch_order.h"
-#include "policy/model.h"
+#include "tbsched/engine/bulk/bulk.h"
+#include "tbsched/engine/bulk/matching_state.h"
+#include "tbsched/engine/predict.h"
+#include "tbsched/policy/launch_order.h"
+#include "tbsched/policy/model.h"
 
 namespace py = pybind11;
 

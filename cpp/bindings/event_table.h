@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "model/event_table.h"
+#include "tbsched/program/event_table.h"
 
 namespace tbsched {
 

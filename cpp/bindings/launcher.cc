@@ -13,11 +13,11 @@
 #include <string_view>
 
 #include "bindings/event_table.h"
-#include "cuda/batch.h"
-#include "cuda/cubin.h"
-#include "cuda/error.h"
-#include "cuda/gpu.h"
-#include "cuda/probe_images.h"
+#include "launcher/driver/error.h"
+#include "launcher/probe/cubin.h"
+#include "launcher/probe/probe_images.h"
+#include "launcher/run/batch.h"
+#include "launcher/run/gpu.h"
 
 namespace py = pybind11;
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/block_scheduler.h"
 #include "rtx3090.h"
+#include "tbsched/engine/block_scheduler.h"
 
 namespace {
 

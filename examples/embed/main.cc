@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/engine.h"
 #include "rtx3090.h"
+#include "tbsched/engine/held/held_engine.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // clang-format off
 #pragma once
 
-#include "model/device_spec.h"
+#include "tbsched/hardware/device_spec.h"
 
 inline tbsched::DeviceSpec rtx3090() {
   return {

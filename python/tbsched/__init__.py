@@ -10,14 +10,16 @@ sequences on which the two disagree.
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tbsched.advice import best_order, what_if
-    from tbsched.compare import Diff, Divergence, compare
-    from tbsched.duration import Drawn
+    from tbsched.advice.evenness import Evenness, forced_even
+    from tbsched.advice.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
+    from tbsched.advice.orders import best_order, what_if
+    from tbsched.campaigns.campaign import fuzz
+    from tbsched.campaigns.steer import Steered, steer
+    from tbsched.comparison.compare import Diff, Divergence, compare
+    from tbsched.comparison.times import TimeDiff, compare_times
     from tbsched.errors import (
         CudaError,
         DeadlineExceeded,
@@ -25,18 +27,17 @@ if TYPE_CHECKING:
         TbschedError,
         UnstableMeasurement,
     )
-    from tbsched.evenness import Evenness, forced_even
-    from tbsched.fuzz import fuzz
-    from tbsched.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
-    from tbsched.observe import observe, observe_many
-    from tbsched.predict import (
+    from tbsched.hardware.spec import DeviceSpec, InitialState, ablations, device, devices
+    from tbsched.launcher.observe import observe, observe_many
+    from tbsched.prediction.predict import (
         launch_orders,
         policies,
         predict,
         predict_as_recorded,
         predict_many,
     )
-    from tbsched.sequence import (
+    from tbsched.program.duration import Drawn
+    from tbsched.program.sequence import (
         LEGACY_STREAM,
         Launch,
         RecordEvent,
@@ -44,10 +45,7 @@ if TYPE_CHECKING:
         Sequence,
         WaitEvent,
     )
-    from tbsched.spec import DeviceSpec, InitialState, ablations, device, devices
-    from tbsched.steer import Steered, steer
-    from tbsched.timing import TimeDiff, compare_times
-    from tbsched.trace import Placement, Trace, load_traces, save_traces
+    from tbsched.traces.trace import Placement, Trace, load_traces, save_traces
 
 __all__ = [
     "LEGACY_STREAM",
@@ -99,9 +97,9 @@ __all__ = [
 # Which module each public name is in. Modules are imported when they are first needed, so that a
 # program that predicts does not wait for those that fuzz.
 _NAMES_OF = {
-    "advice": ("best_order", "what_if"),
-    "compare": ("Diff", "Divergence", "compare"),
-    "duration": ("Drawn",),
+    "advice.orders": ("best_order", "what_if"),
+    "comparison.compare": ("Diff", "Divergence", "compare"),
+    "program.duration": ("Drawn",),
     "errors": (
         "CudaError",
         "DeadlineExceeded",
@@ -109,22 +107,29 @@ _NAMES_OF = {
         "TbschedError",
         "UnstableMeasurement",
     ),
-    "evenness": ("Evenness", "forced_even"),
-    "fuzz": ("fuzz",),
-    "launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
-    "observe": ("observe", "observe_many"),
-    "predict": (
+    "advice.evenness": ("Evenness", "forced_even"),
+    "campaigns.campaign": ("fuzz",),
+    "advice.launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
+    "launcher.observe": ("observe", "observe_many"),
+    "prediction.predict": (
         "launch_orders",
         "policies",
         "predict",
         "predict_as_recorded",
         "predict_many",
     ),
-    "sequence": ("LEGACY_STREAM", "Launch", "RecordEvent", "Release", "Sequence", "WaitEvent"),
-    "spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
-    "steer": ("Steered", "steer"),
-    "timing": ("TimeDiff", "compare_times"),
-    "trace": ("Placement", "Trace", "load_traces", "save_traces"),
+    "program.sequence": (
+        "LEGACY_STREAM",
+        "Launch",
+        "RecordEvent",
+        "Release",
+        "Sequence",
+        "WaitEvent",
+    ),
+    "hardware.spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
+    "campaigns.steer": ("Steered", "steer"),
+    "comparison.times": ("TimeDiff", "compare_times"),
+    "traces.trace": ("Placement", "Trace", "load_traces", "save_traces"),
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
 
@@ -139,14 +144,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-class _Package(ModuleType):
-    """Some functions have the name of their module, which importing that must not hide."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -1,5 +1,5 @@
 """Runs ``python -m tbsched``."""
 
-from tbsched.cli import main
+from tbsched.cli.app import main
 
 main()

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tbsched.observe import Gpu
-    from tbsched.sequence import Sequence
+    from tbsched.launcher.observe import Gpu
+    from tbsched.program.sequence import Sequence
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
     """The open GPU of ``--gpu-index``; skips with the reason where it cannot be used."""
     from tbsched.errors import NoGpuError
-    from tbsched.observe import Gpu
+    from tbsched.launcher.observe import Gpu
 
     try:
         opened = Gpu(request.config.getoption("--gpu-index"))
@@ -76,8 +76,8 @@ def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
         oracle: Any = None,
     ) -> None:
         __tracebackhide__ = True
-        from tbsched.fuzz.judge import Judge
-        from tbsched.spec import device as find_device
+        from tbsched.campaigns.judge import Judge
+        from tbsched.hardware.spec import device as find_device
 
         source = request.getfixturevalue("gpu") if oracle is None else oracle
         judge = Judge(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tbsched.sequence import Launch
-from tbsched.spec import DeviceSpec
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Launch
 
 
 @dataclass(slots=True)

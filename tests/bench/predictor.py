@@ -18,12 +18,12 @@ import numpy as np
 from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
-from tbsched.export import cpp_header
-from tbsched.predict import _core_sequence, predict
-from tbsched.predict import prepared as prepared_for
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec, device
-from tbsched.trace import load_traces
+from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import _core_sequence, predict
+from tbsched.prediction.predict import prepared as prepared_for
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import load_traces
 
 TRACES = Path(__file__).parent.parent / "traces" / "h200"
 H200 = device("h200")

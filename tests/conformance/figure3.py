@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tbsched.compare import compare
-from tbsched.predict import predict
-from tbsched.report import render, table_of
-from tbsched.sequence import Launch, Sequence
-from tbsched.spec import DeviceSpec, device
-from tbsched.trace import Trace, save_traces
+from tbsched.comparison.compare import compare
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.show.text import render, table_of
+from tbsched.traces.trace import Trace, save_traces
 
 STREAMS = range(2, 9)
 PER_NUMBER_OF_STREAMS = 1000
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None, help="where to write the traces")
     arguments = parser.parse_args()
     if arguments.oracle == "gpu":
-        from tbsched.observe import Gpu
+        from tbsched.launcher.observe import Gpu
 
         with Gpu() as gpu:
             seen = observed(gpu.observe, arguments.count, arguments.carveout)

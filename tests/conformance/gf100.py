@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.evenness import forced_even
-from tbsched.predict import policies, predict
-from tbsched.published_rules import spreads_evenly, spreads_unevenly
-from tbsched.sequence import Launch, Sequence
-from tbsched.spec import DeviceSpec, device
+from tbsched.advice.evenness import forced_even
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.prediction.predict import policies, predict
+from tbsched.program.sequence import Launch, Sequence
 
 SMS = 14
 REGISTERS_PER_SM = 2**15

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tbsched.sequence import Event, Launch, Release, Sequence
+from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 KB = 1024
 EVEN = range(0, 82, 2)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from helpers import CONFIGURATIONS, TRACES, asks_for, fits, gpu, sets
-from tbsched.sequence import Launch
-from tbsched.spec import DeviceSpec
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Launch
 
 H200 = gpu(base="h200")  # one SM: each has its own configuration
 PLAIN = gpu(base="h200", configuration_headroom=False)

@@ -9,9 +9,9 @@ import pytest
 
 from conformance.figure3 import STREAMS, Bar, bar, configurations, observed
 from helpers import TRACES
-from tbsched.predict import predict
-from tbsched.spec import device
-from tbsched.trace import load_traces
+from tbsched.hardware.spec import device
+from tbsched.prediction.predict import predict
+from tbsched.traces.trace import load_traces
 
 
 @functools.cache

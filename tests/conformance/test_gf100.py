@@ -17,11 +17,11 @@ from conformance.gf100 import (
     t2_not_forced,
 )
 from helpers import TRACES
-from tbsched.evenness import forced_even
-from tbsched.predict import policies
-from tbsched.published_rules import spreads_evenly, spreads_unevenly
-from tbsched.sequence import Launch
-from tbsched.trace import load_traces
+from tbsched.advice.evenness import forced_even
+from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.prediction.predict import policies
+from tbsched.program.sequence import Launch
+from tbsched.traces.trace import load_traces
 
 ALL_POLICIES = [row.name for row in policies()]
 BALANCING = [name for name in ALL_POLICIES if name != "first_fit"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tbsched.cases import Case, case_sets, cases
-from tbsched.compare import compare
-from tbsched.predict import predict
-from tbsched.spec import device
-from tbsched.verify import best_diff
+from tbsched.comparison.compare import compare
+from tbsched.comparison.verify import best_diff
+from tbsched.hardware.spec import device
+from tbsched.prediction.predict import predict
+from tbsched.traces.cases import Case, case_sets, cases
 
 HOPPER = cases("hopper")
 H200 = device("h200")

@@ -14,11 +14,15 @@ import itertools
 import pytest
 
 from helpers import TRACES, launch, run, smids
-from tbsched.predict import predict
-from tbsched.published_rules import joins_on_equal_sms, joins_on_idle_sms, joins_on_last_idle_sm
-from tbsched.sequence import Launch, Sequence
-from tbsched.spec import device
-from tbsched.trace import Trace, load_traces
+from tbsched.hardware.spec import device
+from tbsched.papers.published_rules import (
+    joins_on_equal_sms,
+    joins_on_idle_sms,
+    joins_on_last_idle_sm,
+)
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.trace import Trace, load_traces
 
 WARPS = range(1, 33)  # of a block
 CELLS = tuple(itertools.product(WARPS, WARPS))

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 
 from helpers import TRACES
-from tbsched.evenness import forced_even
-from tbsched.trace import Trace, load_traces
+from tbsched.advice.evenness import forced_even
+from tbsched.traces.trace import Trace, load_traces
 
 
 def first_launches() -> list[Trace]:

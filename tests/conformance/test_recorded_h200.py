@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from helpers import TRACES
-from tbsched.compare import compare
-from tbsched.predict import predict
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec, ablations, device
-from tbsched.trace import Trace, load_traces
-from tbsched.verify import best_diff, verify
+from tbsched.comparison.compare import compare
+from tbsched.comparison.verify import best_diff, verify
+from tbsched.hardware.spec import DeviceSpec, ablations, device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Trace, load_traces
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {

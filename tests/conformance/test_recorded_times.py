@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from helpers import ROOT
-from tbsched.predict import predict_as_recorded
-from tbsched.spec import DeviceSpec, device
-from tbsched.timing import TimeDiff, compare_times
-from tbsched.trace import Trace, load_traces
+from tbsched.comparison.times import TimeDiff, compare_times
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import predict_as_recorded
+from tbsched.traces.trace import Trace, load_traces
 
 TIMED = ROOT / "tests" / "traces" / "h200-timed"
 H200 = device("h200")

@@ -10,8 +10,8 @@ import dataclasses
 import pytest
 
 from conformance.table2 import CASES, Case
-from tbsched.predict import policies, predict
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.prediction.predict import policies, predict
+from tbsched.program.sequence import Launch, Release, Sequence
 
 FAITHFUL = ("algorithm1", "ampere", "hopper")
 NAMES = [case.name for case in CASES]

@@ -10,9 +10,9 @@ import dataclasses
 import pytest
 
 from conformance.table2 import CASES, Case
-from tbsched.predict import predict
-from tbsched.sequence import Sequence
-from tbsched.trace import Trace
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
 
 NAMES = [case.name for case in CASES]
 # The start of the last kernel, and what it waits for, first to last.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from contract.literal import CANNOT_SCHEDULE_NOW, GPU, Resident, ThreadBlock, thread_block
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.program.sequence import Launch, Release, Sequence
 
 
 @dataclass

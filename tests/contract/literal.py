@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.program.sequence import Launch, Release, Sequence
 
 # Table I.
 GRAN_R = 32 * 8

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from hypothesis import strategies as st
 
-from tbsched.predict import predict
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec
-from tbsched.trace import Trace
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Trace
 
 USUAL_THREADS = st.sampled_from([1, 32, 64, 96, 128, 160, 256, 512, 1024])
 THREADS = st.one_of(USUAL_THREADS, st.integers(1, 1024))

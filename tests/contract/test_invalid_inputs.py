@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbsched.compare import compare
-from tbsched.duration import Drawn
-from tbsched.fuzz.campaign import fuzz
-from tbsched.predict import predict
-from tbsched.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
-from tbsched.spec import DeviceSpec, InitialState, Mechanisms, device
-from tbsched.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
+from tbsched.campaigns.campaign import fuzz
+from tbsched.comparison.compare import compare
+from tbsched.hardware.spec import DeviceSpec, InitialState, Mechanisms, device
+from tbsched.prediction.predict import predict
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.traces.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
 
 WANTED = int(os.environ.get("TBSCHED_INVALID_INPUTS", "10000"))
 
@@ -36,7 +36,7 @@ Entry = Callable[[random.Random, Path], Attempt]
 
 GOOD = Sequence([Launch(66, 512, 32, 1024, carveout=100), Release(0), Launch(1, 1, 1, name="é")])
 H200 = device("h200")
-TOML = (resources.files("tbsched") / "devices" / "h200.toml").read_text("utf-8")
+TOML = (resources.files("tbsched.hardware") / "devices" / "h200.toml").read_text("utf-8")
 WRONG_TYPES: tuple[Any, ...] = (
     None, True, 1.5, float("nan"), "", "1", "h200", b"", b"1", [], [1], (), {}, {"a": 1}, object(),
     1j, int, np.float32(1), np.array([1, 2]), np.array("x"), Launch, ..., {1},

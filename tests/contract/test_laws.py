@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.sequences import History, sequences
-from tbsched.predict import policies, predict
-from tbsched.sequence import Launch, Sequence
-from tbsched.spec import ablations, device, devices
+from tbsched.hardware.spec import ablations, device, devices
+from tbsched.prediction.predict import policies, predict
+from tbsched.program.sequence import Launch, Sequence
 
 POLICIES = [policy.name for policy in policies()]
 LIMITERS = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory",

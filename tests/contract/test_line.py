@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from contract import line_reference
 from helpers import gpu
-from tbsched.predict import launch_orders, predict
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.trace import Placement
+from tbsched.prediction.predict import launch_orders, predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Placement
 
 SMS = 2
 RULES = {

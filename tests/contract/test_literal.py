@@ -9,8 +9,8 @@ from conformance.table2 import CASES, Case
 from contract import literal
 from contract.sequences import sequences
 from helpers import final, gpu, smids
-from tbsched.predict import predict
-from tbsched.sequence import Launch, Release, Sequence
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Release, Sequence
 
 
 def agree(sequence: Sequence, sms: int) -> None:

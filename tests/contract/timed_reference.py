@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tbsched.sequence import LEGACY_STREAM, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import LEGACY_STREAM, Launch, RecordEvent, Sequence, WaitEvent
 
 
 @dataclass(eq=False)

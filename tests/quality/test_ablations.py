@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tbsched.fuzz import SequenceOptions, fuzz
-from tbsched.spec import ablations
+from tbsched.campaigns import SequenceOptions, fuzz
+from tbsched.hardware.spec import ablations
 
 PLAIN = SequenceOptions()
 DRIVERS_CHOICE = SequenceOptions(carveouts=(None, 100))

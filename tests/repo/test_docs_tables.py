@@ -15,13 +15,13 @@ import pytest
 
 from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads
-from tbsched.cases import cases
-from tbsched.launch_configs import Kernel, launch_configs
-from tbsched.predict import launch_orders, predict
-from tbsched.report import launch_words
-from tbsched.sequence import Launch
-from tbsched.spec import ablations, device, devices
-from tbsched.spec_rows import PROVENANCES
+from tbsched.advice.launch_configs import Kernel, launch_configs
+from tbsched.hardware.spec import ablations, device, devices
+from tbsched.hardware.spec_rows import PROVENANCES
+from tbsched.prediction.predict import launch_orders, predict
+from tbsched.program.sequence import Launch
+from tbsched.show.text import launch_words
+from tbsched.traces.cases import cases
 
 DOCS = Path(__file__).parents[2] / "docs"
 

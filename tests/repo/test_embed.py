@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from helpers import ROOT, final
-from tbsched.export import cpp_header
-from tbsched.predict import predict
-from tbsched.sequence import Event, Launch, Release, Sequence
-from tbsched.spec import DeviceSpec, device, devices
+from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import DeviceSpec, device, devices
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 EXAMPLE = ROOT / "examples" / "embed"
 CXX = os.environ.get("CXX", "c++")
@@ -115,7 +115,7 @@ def test_same_programs_with_another_device_s_header_do_too(build: Path, tmp_path
         source = tmp_path / f"{name}.cc"
         text = (EXAMPLE / source.name).read_text("utf-8").replace("rtx3090", "h200")
         source.write_text(text, "utf-8")
-        library = build / "tbsched" / "libtbsched_model.a"
+        library = build / "tbsched" / "libtbsched.a"
         flags = ["-std=c++20", f"-I{ROOT / 'cpp'}", "-o", str(tmp_path / name)]
         subprocess.run([CXX, *flags, str(source), str(library)], check=True)
     rng = random.Random(2)

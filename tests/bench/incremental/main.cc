@@ -7,8 +7,8 @@
 #include <iostream>
 #include <string_view>
 
-#include "engine/block_scheduler.h"
 #include "h200.h"
+#include "tbsched/engine/block_scheduler.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/block_scheduler.h"
 #include "h200.h"
+#include "tbsched/engine/block_scheduler.h"
 
 namespace {
 

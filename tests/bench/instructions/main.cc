@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "engine/predict.h"
 #include "h200.h"
+#include "tbsched/engine/predict.h"
 
 namespace {
 

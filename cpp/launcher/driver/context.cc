@@ -1,0 +1,48 @@
+#include "launcher/driver/context.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace tbsched::cuda {
+namespace {
+
+CUdevice find_device(const Driver& driver, const int32_t index) {
+  int count = 0;
+  driver.device_get_count(&count);
+  if (index < 0 || index >= count) {
+    const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    throw NoGpu("looked for GPU " + std::to_string(index) + "; the CUDA driver shows " +
+                std::to_string(count) + " (CUDA_VISIBLE_DEVICES is " +
+                (visible != nullptr ? "'" + std::string(visible) + "'" : "not set") + ")");
+  }
+  CUdevice device = 0;
+  driver.device_get(&device, index);
+  return device;
+}
+
+}  // namespace
+
+Context::Context(const int32_t index)
+    : driver_(Driver::get()),
+      device_(find_device(driver_, index)),
+      properties_(query_properties(driver_, device_)) {
+  unsigned flags = 0;
+  int active = 0;
+  driver_.primary_context_get_state(device_, &flags, &active);
+  // Before the context is there, which would count as a user of the GPU.
+  surroundings_ = look_around(properties_, active != 0);
+  driver_.primary_context_retain(&handle_, device_);
+  const CurrentContext current(*this);
+  driver_.context_get_limit(&local_memory_, CU_LIMIT_STACK_SIZE);
+  driver_.stream_priority_range(&least_urgent_, &most_urgent_);
+}
+
+Context::~Context() { driver_.primary_context_release.code(device_); }
+
+void Context::shrink_local_memory() const {
+  size_t now = 0;
+  driver_.context_get_limit(&now, CU_LIMIT_STACK_SIZE);
+  if (now != local_memory_) driver_.context_set_limit(CU_LIMIT_STACK_SIZE, local_memory_);
+}
+
+}  // namespace tbsched::cuda

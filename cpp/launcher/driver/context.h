@@ -1,0 +1,62 @@
+// The primary context of one GPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "launcher/driver/device_properties.h"
+#include "launcher/driver/driver.h"
+#include "launcher/driver/surroundings.h"
+
+namespace tbsched::cuda {
+
+class Context {
+ public:
+  // Throws NoGpu if there is no such device.
+  explicit Context(int32_t index);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  const DeviceProperties& properties() const { return properties_; }
+  int32_t least_urgent() const { return least_urgent_; }
+  int32_t most_urgent() const { return most_urgent_; }
+  const Surroundings& surroundings() const { return surroundings_; }
+  CUcontext handle() const { return handle_; }
+  // Bytes per thread of an unused context.
+  size_t local_memory() const { return local_memory_; }
+
+  // Local memory grows with the launches that need more, for the life of the context: back to what
+  // it was at first. The context is current, and the GPU idle.
+  void shrink_local_memory() const;
+
+ private:
+  const Driver& driver_;
+  CUdevice device_ = 0;
+  DeviceProperties properties_;
+  Surroundings surroundings_;
+  CUcontext handle_ = nullptr;
+  size_t local_memory_ = 0;
+  int32_t least_urgent_ = 0;
+  int32_t most_urgent_ = 0;
+};
+
+// Makes a context the calling thread's current one, and puts the former one back.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const Context& context) : driver_(context.driver()) {
+    driver_.context_push(context.handle());
+  }
+  ~CurrentContext() {
+    CUcontext popped = nullptr;
+    driver_.context_pop.code(&popped);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const Driver& driver_;
+};
+
+}  // namespace tbsched::cuda

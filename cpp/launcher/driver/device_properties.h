@@ -1,0 +1,28 @@
+// What a GPU says about itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "launcher/driver/driver.h"
+
+namespace tbsched::cuda {
+
+struct DeviceProperties {
+  std::string name;
+  std::string uuid;
+  std::string pci_bus_id;
+  int32_t architecture = 0;  // 90 for compute capability 9.0
+  int32_t driver_api = 0;    // 13000 for 13.0
+  int32_t sms = 0;
+  int32_t threads_per_block = 0;
+  int32_t registers_per_block = 0;
+  int32_t shared_memory_per_block = 0;  // what a kernel may opt in to
+  int32_t blocks_per_grid = 0;
+  bool clusters = false;
+};
+
+// Needs no context. Throws CudaFailure.
+DeviceProperties query_properties(const Driver& driver, CUdevice device);
+
+}  // namespace tbsched::cuda

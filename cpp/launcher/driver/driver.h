@@ -1,0 +1,112 @@
+// The CUDA driver, reached through dlopen. A call that fails throws CudaFailure.
+#pragma once
+
+#include <cuda.h>
+
+#include <string>
+
+#include "launcher/driver/error.h"
+#include "launcher/driver/shared_library.h"
+
+namespace tbsched::cuda {
+
+template <typename Function>
+class Entry;
+
+template <typename... Arguments>
+class Entry<CUresult (*)(Arguments...)> {
+ public:
+  Entry(const SharedLibrary& library, const char* const name)
+      : name_(name), function_(library.find<CUresult (*)(Arguments...)>(name)) {
+    if (library && function_ == nullptr) {
+      throw NoGpu(std::string("the CUDA driver is too old: it has no ") + name);
+    }
+  }
+
+  CUresult code(const Arguments... arguments) const { return function_(arguments...); }
+
+  void operator()(const Arguments... arguments) const {
+    const CUresult result = function_(arguments...);
+    if (result != CUDA_SUCCESS) throw failure(name_, result);
+  }
+
+ private:
+  static CudaFailure failure(const char* call, CUresult result);
+
+  const char* name_;
+  CUresult (*function_)(Arguments...);
+};
+
+// cuda.h maps some names to a later version by macro; the symbol has to be spelt out.
+struct Driver {
+  // Loaded and initialised once. Throws NoGpu.
+  static const Driver& get();
+
+  std::string name_of(CUresult result) const;
+  std::string describe(CUresult result) const;
+
+  SharedLibrary library;
+  Entry<decltype(&::cuInit)> init{library, "cuInit"};
+  Entry<decltype(&::cuGetErrorName)> get_error_name{library, "cuGetErrorName"};
+  Entry<decltype(&::cuGetErrorString)> get_error_string{library, "cuGetErrorString"};
+  Entry<decltype(&::cuDriverGetVersion)> driver_get_version{library, "cuDriverGetVersion"};
+  Entry<decltype(&::cuDeviceGetCount)> device_get_count{library, "cuDeviceGetCount"};
+  Entry<decltype(&::cuDeviceGet)> device_get{library, "cuDeviceGet"};
+  Entry<decltype(&::cuDeviceGetName)> device_get_name{library, "cuDeviceGetName"};
+  Entry<decltype(&::cuDeviceGetUuid)> device_get_uuid{library, "cuDeviceGetUuid_v2"};
+  Entry<decltype(&::cuDeviceGetPCIBusId)> device_get_pci_bus_id{library, "cuDeviceGetPCIBusId"};
+  Entry<decltype(&::cuDeviceGetAttribute)> device_get_attribute{library, "cuDeviceGetAttribute"};
+  Entry<decltype(&::cuDevicePrimaryCtxRetain)> primary_context_retain{library,
+                                                                      "cuDevicePrimaryCtxRetain"};
+  Entry<decltype(&::cuDevicePrimaryCtxRelease)> primary_context_release{
+      library, "cuDevicePrimaryCtxRelease_v2"};
+  Entry<decltype(&::cuDevicePrimaryCtxGetState)> primary_context_get_state{
+      library, "cuDevicePrimaryCtxGetState"};
+  Entry<decltype(&::cuCtxPushCurrent)> context_push{library, "cuCtxPushCurrent_v2"};
+  Entry<decltype(&::cuCtxPopCurrent)> context_pop{library, "cuCtxPopCurrent_v2"};
+  Entry<decltype(&::cuCtxGetLimit)> context_get_limit{library, "cuCtxGetLimit"};
+  Entry<decltype(&::cuCtxSetLimit)> context_set_limit{library, "cuCtxSetLimit"};
+  Entry<decltype(&::cuCtxGetStreamPriorityRange)> stream_priority_range{
+      library, "cuCtxGetStreamPriorityRange"};
+  Entry<decltype(&::cuModuleLoadData)> module_load_data{library, "cuModuleLoadData"};
+  Entry<decltype(&::cuModuleUnload)> module_unload{library, "cuModuleUnload"};
+  Entry<decltype(&::cuModuleGetFunction)> module_get_function{library, "cuModuleGetFunction"};
+  Entry<decltype(&::cuLinkCreate)> link_create{library, "cuLinkCreate_v2"};
+  Entry<decltype(&::cuLinkAddData)> link_add_data{library, "cuLinkAddData_v2"};
+  Entry<decltype(&::cuLinkComplete)> link_complete{library, "cuLinkComplete"};
+  Entry<decltype(&::cuLinkDestroy)> link_destroy{library, "cuLinkDestroy"};
+  Entry<decltype(&::cuFuncGetAttribute)> function_get_attribute{library, "cuFuncGetAttribute"};
+  Entry<decltype(&::cuFuncSetAttribute)> function_set_attribute{library, "cuFuncSetAttribute"};
+  Entry<decltype(&::cuOccupancyMaxActiveBlocksPerMultiprocessor)> occupancy_blocks{
+      library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
+  Entry<decltype(&::cuOccupancyMaxActiveClusters)> occupancy_clusters{
+      library, "cuOccupancyMaxActiveClusters"};
+  Entry<decltype(&::cuLaunchKernelEx)> launch_kernel{library, "cuLaunchKernelEx"};
+  Entry<decltype(&::cuStreamCreateWithPriority)> stream_create{library,
+                                                               "cuStreamCreateWithPriority"};
+  Entry<decltype(&::cuStreamDestroy)> stream_destroy{library, "cuStreamDestroy_v2"};
+  Entry<decltype(&::cuStreamQuery)> stream_query{library, "cuStreamQuery"};
+  Entry<decltype(&::cuStreamWaitEvent)> stream_wait_event{library, "cuStreamWaitEvent"};
+  Entry<decltype(&::cuEventCreate)> event_create{library, "cuEventCreate"};
+  Entry<decltype(&::cuEventRecord)> event_record{library, "cuEventRecord"};
+  Entry<decltype(&::cuEventDestroy)> event_destroy{library, "cuEventDestroy_v2"};
+  Entry<decltype(&::cuMemAlloc)> memory_alloc{library, "cuMemAlloc_v2"};
+  Entry<decltype(&::cuMemFree)> memory_free{library, "cuMemFree_v2"};
+  Entry<decltype(&::cuMemcpyHtoD)> copy_to_device{library, "cuMemcpyHtoD_v2"};
+  Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
+  Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
+  Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,
+                                                                    "cuMemHostGetDevicePointer_v2"};
+
+ private:
+  explicit Driver(const char* path);
+};
+
+template <typename... Arguments>
+CudaFailure Entry<CUresult (*)(Arguments...)>::failure(const char* const call,
+                                                       const CUresult result) {
+  const Driver& driver = Driver::get();
+  return CudaFailure(call, driver.name_of(result), driver.describe(result));
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,153 @@
+// What is taken from a context and given back. Each needs the context to be current.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "launcher/driver/driver.h"
+
+namespace tbsched::cuda {
+
+class Module {
+ public:
+  Module(const Driver& driver, const std::span<const std::byte> image) : driver_(driver) {
+    driver_.module_load_data(&handle_, image.data());
+  }
+  ~Module() { driver_.module_unload.code(handle_); }
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  CUfunction function(const char* const name) const {
+    CUfunction function = nullptr;
+    driver_.module_get_function(&function, handle_, name);
+    return function;
+  }
+
+ private:
+  const Driver& driver_;
+  CUmodule handle_ = nullptr;
+};
+
+// Pinned host memory that the GPU reads and writes.
+class MappedMemory {
+ public:
+  MappedMemory(const Driver& driver, const size_t size) : driver_(driver) {
+    void* memory = nullptr;
+    driver_.host_alloc(&memory, size, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+    bytes_ = {static_cast<std::byte*>(memory), size};
+    driver_.host_device_pointer(&device_, memory, 0);
+  }
+  ~MappedMemory() { driver_.host_free.code(bytes_.data()); }
+  MappedMemory(const MappedMemory&) = delete;
+  MappedMemory& operator=(const MappedMemory&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+
+  // Where the GPU sees `host`, which points into bytes(). Null stays null.
+  template <typename Value>
+  Value* on_device(Value* const host) const {
+    if (host == nullptr) return nullptr;
+    const auto offset = reinterpret_cast<const std::byte*>(host) - bytes_.data();
+    return reinterpret_cast<Value*>(device_ + static_cast<size_t>(offset));
+  }
+
+ private:
+  const Driver& driver_;
+  std::span<std::byte> bytes_;
+  CUdeviceptr device_ = 0;
+};
+
+// Memory of the GPU that blocks reach without the bus.
+template <typename Value>
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(const Driver& driver) : driver_(driver) {}
+  ~DeviceMemory() { give_back(); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Makes room for at least `count` values. True: the memory is new, and nobody has set it.
+  bool reserve(const size_t count) {
+    if (count <= count_) return false;
+    give_back();
+    const size_t grown = std::max(count, 2 * count_);
+    count_ = 0;
+    driver_.memory_alloc(&address_, grown * sizeof(Value));
+    count_ = grown;
+    return true;
+  }
+  void write(const std::span<const Value> values) {
+    driver_.copy_to_device(address_, values.data(), values.size_bytes());
+  }
+
+  size_t size() const { return count_; }
+  Value* at(const size_t index) const {
+    return reinterpret_cast<Value*>(address_ + index * sizeof(Value));
+  }
+
+ private:
+  void give_back() {
+    if (count_ != 0) driver_.memory_free.code(address_);
+  }
+
+  const Driver& driver_;
+  CUdeviceptr address_ = 0;
+  size_t count_ = 0;
+};
+
+class Stream {
+ public:
+  // `flags`: CU_STREAM_DEFAULT and the legacy stream wait for each other's work.
+  Stream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
+      : driver_(driver) {
+    driver_.stream_create(&handle_, flags, priority);
+  }
+  ~Stream() { driver_.stream_destroy.code(handle_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  CUstream handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  CUstream handle_ = nullptr;
+};
+
+// A point in a stream that other streams wait for.
+class StreamEvent {
+ public:
+  explicit StreamEvent(const Driver& driver) : driver_(driver) {
+    driver_.event_create(&handle_, CU_EVENT_DISABLE_TIMING);
+  }
+  ~StreamEvent() { driver_.event_destroy.code(handle_); }
+  StreamEvent(const StreamEvent&) = delete;
+  StreamEvent& operator=(const StreamEvent&) = delete;
+
+  CUevent handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  CUevent handle_ = nullptr;
+};
+
+// Streams of one priority, made when first needed and kept.
+class StreamPool {
+ public:
+  const Stream& at(const Driver& driver, const int32_t priority, const size_t index) {
+    auto& streams = streams_[priority];
+    while (streams.size() <= index) {
+      streams.push_back(std::make_unique<Stream>(driver, CU_STREAM_NON_BLOCKING, priority));
+    }
+    return *streams[index];
+  }
+
+ private:
+  std::map<int32_t, std::vector<std::unique_ptr<Stream>>> streams_;
+};
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,127 @@
+#include "launcher/driver/surroundings.h"
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "launcher/driver/shared_library.h"
+
+namespace tbsched::cuda {
+namespace {
+
+// NVML's stable interface; its header does not come with every toolkit.
+using NvmlDevice = void*;
+constexpr int kNvmlSuccess = 0;
+constexpr int kNvmlInsufficientSize = 7;
+constexpr unsigned kMigEnabled = 1;
+
+const char* library_path() {
+  const char* const chosen = std::getenv("TBSCHED_LIBNVML");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "libnvidia-ml.so.1";
+}
+
+class Nvml {
+ public:
+  explicit Nvml(const std::string& pci_bus_id) : library_(library_path()) {
+    const auto init = library_.find<int (*)()>("nvmlInit_v2");
+    initialised_ = init != nullptr && init() == kNvmlSuccess;
+    const auto find_device =
+        library_.find<int (*)(const char*, NvmlDevice*)>("nvmlDeviceGetHandleByPciBusId_v2");
+    if (!initialised_ || find_device == nullptr) return;
+    if (find_device(pci_bus_id.c_str(), &device_) != kNvmlSuccess) device_ = nullptr;
+  }
+  ~Nvml() {
+    const auto shutdown = library_.find<int (*)()>("nvmlShutdown");
+    if (initialised_ && shutdown != nullptr) shutdown();
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  std::optional<std::string> driver_version() const {
+    const auto query = library_.find<int (*)(char*, unsigned)>("nvmlSystemGetDriverVersion");
+    std::array<char, 96> text{};
+    const bool known = initialised_ && query != nullptr &&
+                       query(text.data(), static_cast<unsigned>(text.size())) == kNvmlSuccess;
+    return known ? std::optional<std::string>(text.data()) : std::nullopt;
+  }
+
+  bool mig_enabled() const {
+    const auto query =
+        library_.find<int (*)(NvmlDevice, unsigned*, unsigned*)>("nvmlDeviceGetMigMode");
+    unsigned current = 0;
+    unsigned pending = 0;
+    return device_ != nullptr && query != nullptr &&
+           query(device_, &current, &pending) == kNvmlSuccess && current == kMigEnabled;
+  }
+
+  unsigned compute_processes() const {
+    const auto query = library_.find<int (*)(NvmlDevice, unsigned*, void*)>(
+        "nvmlDeviceGetComputeRunningProcesses_v3");
+    unsigned count = 0;
+    if (device_ == nullptr || query == nullptr) return 0;
+    // Asked with no room for the answer, it says how much room it would take.
+    const int result = query(device_, &count, nullptr);
+    return result == kNvmlSuccess || result == kNvmlInsufficientSize ? count : 0;
+  }
+
+ private:
+  SharedLibrary library_;
+  bool initialised_ = false;
+  NvmlDevice device_ = nullptr;
+};
+
+std::optional<std::string> driver_version_of_kernel_module() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const bool number = std::isdigit(static_cast<unsigned char>(word.front())) != 0;
+    if (number && word.find('.') != std::string::npos) return word;
+  }
+  return std::nullopt;
+}
+
+std::string driver_api_version(const int32_t version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+bool mps_control_daemon() {
+  const char* const chosen = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::filesystem::path pipes = chosen != nullptr ? chosen : "/tmp/nvidia-mps";
+  std::error_code ignored;
+  return std::filesystem::exists(pipes / "control", ignored);
+}
+
+}  // namespace
+
+Surroundings look_around(const DeviceProperties& properties, const bool ours) {
+  const Nvml nvml(properties.pci_bus_id);
+  Surroundings found;
+  found.driver_version = nvml.driver_version().value_or(
+      driver_version_of_kernel_module().value_or(driver_api_version(properties.driver_api)));
+  const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  found.max_connections = connections != nullptr ? std::atoi(connections) : 0;
+  if (nvml.mig_enabled() || properties.name.find(" MIG ") != std::string::npos) {
+    found.warnings.push_back(
+        "MIG is enabled on this GPU: the SM numbers are those of a slice, not physical ones");
+  }
+  if (mps_control_daemon()) {
+    found.warnings.push_back(
+        "an MPS control daemon seems to run: under MPS the SM numbers are not physical ones, and "
+        "other processes share the SMs");
+  }
+  const unsigned own = ours ? 1 : 0;
+  if (const unsigned processes = nvml.compute_processes(); processes > own) {
+    found.warnings.push_back(std::to_string(processes - own) +
+                             " other process(es) use this GPU: their blocks take room and the "
+                             "observations may not be those of an idle GPU");
+  }
+  return found;
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,21 @@
+// What else is at work on a GPU and would disturb a measurement, as far as NVML knows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/driver/device_properties.h"
+
+namespace tbsched::cuda {
+
+struct Surroundings {
+  std::string driver_version;   // such as 580.159.04
+  int32_t max_connections = 0;  // CUDA_DEVICE_MAX_CONNECTIONS, which a context is made with
+  std::vector<std::string> warnings;
+};
+
+// Never fails: what cannot be found out is left out. `ours`: this process uses the GPU already.
+Surroundings look_around(const DeviceProperties& properties, bool ours);
+
+}  // namespace tbsched::cuda

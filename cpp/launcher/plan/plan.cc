@@ -1,0 +1,259 @@
+#include "launcher/plan/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <variant>
+
+#include "launcher/plan/limits.h"
+
+namespace tbsched::cuda {
+namespace {
+
+constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
+constexpr size_t kMostStreams = 128;         // of one priority; as many grids can be resident
+constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
+
+constexpr size_t round_up(const size_t size, const size_t unit) {
+  return (size + unit - 1) / unit * unit;
+}
+
+size_t warps_of(const Launch& launch) {
+  return static_cast<size_t>((launch.threads + 31) / 32) * static_cast<size_t>(launch.blocks);
+}
+
+// Gives each launch without a stream number a stream of its own, the same one in every run.
+class StreamChoice {
+ public:
+  size_t index_for(const size_t number, const Launch& launch) {
+    auto& used = used_[launch.priority];
+    if (launch.stream) {
+      const auto known = numbered_.find(*launch.stream);
+      if (known != numbered_.end()) return known->second;
+    }
+    const size_t index = next_free(used);
+    used[index] = launch.stream ? kForever : static_cast<int64_t>(number);
+    if (launch.stream) numbered_[*launch.stream] = index;
+    return index;
+  }
+
+  void release(const size_t number) {
+    for (auto& [priority, used] : used_) {
+      std::replace(used.begin(), used.end(), static_cast<int64_t>(number), kFree);
+    }
+  }
+
+ private:
+  static constexpr int64_t kFree = -1;
+  static constexpr int64_t kForever = -2;
+
+  // A new stream while there are few, then the first whose launch has been released.
+  static size_t next_free(std::vector<int64_t>& used) {
+    if (used.size() < kMostStreams) {
+      used.push_back(kFree);
+      return used.size() - 1;
+    }
+    const auto free = std::find(used.begin(), used.end(), kFree);
+    return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMostStreams - 1;
+  }
+
+  std::map<int32_t, std::vector<int64_t>> used_;  // by priority: the launch in each stream
+  std::map<int32_t, size_t> numbered_;
+};
+
+// The streams and events of a timed sequence, made when first used.
+class TimedStreams {
+ public:
+  TimedStreams(const Sequence& sequence, const Driver& driver, Plan& plan)
+      : driver_(driver), plan_(plan) {
+    for (const Event& event : sequence) {
+      const auto* const launch = std::get_if<Launch>(&event);
+      if (launch != nullptr && launch->stream) priorities_[*launch->stream] = launch->priority;
+    }
+  }
+
+  CUstream of(const Launch& launch) {
+    return launch.stream ? numbered(*launch.stream) : make(launch.priority);
+  }
+
+  // Of RecordEvent and WaitEvent.
+  template <typename Mark>
+  PlannedMark mark(const Mark& mark) {
+    auto& event = plan_.events[mark.event];
+    if (!event) event = std::make_unique<StreamEvent>(driver_);
+    return {.event = event->handle(), .stream = numbered(mark.stream)};
+  }
+
+ private:
+  CUstream numbered(const int32_t number) {
+    if (number == kLegacyStream) return nullptr;
+    const auto known = numbered_.find(number);
+    if (known != numbered_.end()) return known->second;
+    return numbered_[number] = make(priorities_[number]);
+  }
+
+  CUstream make(const int32_t priority) {
+    return plan_.streams
+        .emplace_back(std::make_unique<Stream>(driver_, CU_STREAM_DEFAULT, priority))
+        ->handle();
+  }
+
+  const Driver& driver_;
+  Plan& plan_;
+  std::map<int32_t, int32_t> priorities_;
+  std::map<int32_t, CUstream> numbered_;
+};
+
+uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
+  const int64_t unit = int64_t{1} << waiting.tick_bits;
+  return static_cast<uint32_t>((time.count() + unit / 2) / unit);
+}
+
+std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
+                               const std::chrono::nanoseconds hold) {
+  if (launch.duration_ns.empty()) return {ticks(hold, waiting)};
+  std::vector<uint32_t> found(launch.duration_ns.size());
+  std::ranges::transform(launch.duration_ns, found.begin(), [&](const int64_t duration) {
+    return ticks(std::min(std::chrono::nanoseconds(duration), hold), waiting);
+  });
+  return found;
+}
+
+// How the blocks of a launch ask whether to leave.
+struct Asking {
+  uint32_t looks_per_ask;
+  uint32_t ask_sleep_ns;
+  uint32_t look_sleep_ns;
+};
+
+// All launches together ask the host about once a microsecond.
+Asking asking_timed(const Launch& launch, const size_t launches) {
+  constexpr uint32_t sleep_ns = 16'384;
+  const auto looking_at_once = static_cast<uint64_t>(std::min(launch.blocks, kMostBlocksAtOnce));
+  const uint64_t looks = looking_at_once * std::min(launches, size_t{1} << 12) / 4;
+  return {static_cast<uint32_t>(std::bit_ceil(std::max(uint64_t{2}, looks))), sleep_ns, sleep_ns};
+}
+
+// One block of each launch asks, about twice a microsecond in all. There is one look at a relay a
+// nanosecond: all relays are in the same part of the cache, which takes little more.
+Asking asking_held(const std::span<const PlannedLaunch> launches) {
+  int64_t blocks = 0;
+  for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
+  const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMostBlocksAtOnce));
+  const auto asking = static_cast<uint32_t>(std::min(launches.size(), size_t{1} << 12));
+  return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
+}
+
+}  // namespace
+
+Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
+                   StreamPool& streams) {
+  check_limits(sequence, context);
+  Plan plan{.timed = is_timed(sequence)};
+  StreamChoice choice;
+  TimedStreams timed(sequence, context.driver(), plan);
+  for (const Event& event : sequence) {
+    if (const auto* const release = std::get_if<Release>(&event)) {
+      choice.release(static_cast<size_t>(release->launch));
+    } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
+      plan.marks.push_back(timed.mark(*record));
+    } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
+      plan.marks.push_back(timed.mark(*wait));
+    } else {
+      const auto& launch = std::get<Launch>(event);
+      const size_t number = plan.launches.size();
+      ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
+      check_resident(number, launch, resident(context, function, launch));
+      PlannedLaunch& next = plan.launches.emplace_back();
+      next.launch = launch;
+      next.function = &function;
+      next.stream =
+          plan.timed
+              ? timed.of(launch)
+              : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
+                    .handle();
+    }
+  }
+  return plan;
+}
+
+void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
+  const Waiting& waiting = plan.timed ? kTimed : kHeld;
+  const Asking held = asking_held(plan.launches);
+  run_ = std::max(run_ + 1, 1U);
+  lay_out_memory(plan.launches, warp_slots);
+  for (PlannedLaunch& planned : plan.launches) {
+    planned.ticks = ticks_of(planned.launch, waiting, hold);
+    const Asking asking = plan.timed ? asking_timed(planned.launch, plan.launches.size()) : held;
+    planned.arguments = {
+        .records = memory_->on_device(planned.records.data()),
+        .warp_slots = memory_->on_device(planned.warp_slots.data()),
+        .release = memory_->on_device(planned.release),
+        .relay = nullptr,
+        .ticks = nullptr,
+        .same_ticks = planned.ticks.front(),
+        .run = run_,
+        .looks_per_ask = asking.looks_per_ask,
+        .ask_sleep_ns = asking.ask_sleep_ns,
+        .look_sleep_ns = asking.look_sleep_ns,
+        .waiting = waiting,
+    };
+  }
+  lay_out_relays(plan.launches);
+  lay_out_ticks(plan.launches);
+}
+
+void Arena::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {
+  size_t size = launches.size() * kLineBytes;
+  for (const PlannedLaunch& planned : launches) {
+    size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
+    if (warp_slots) size += round_up(warps_of(planned.launch) * sizeof(int32_t), kLineBytes);
+  }
+  if (!memory_ || memory_->bytes().size() < size) {
+    const size_t grown = memory_ ? 2 * memory_->bytes().size() : size_t{1} << 20;
+    memory_.reset();
+    memory_ = std::make_unique<MappedMemory>(driver_, std::max(size, grown));
+  }
+  std::byte* next = memory_->bytes().data();
+  std::memset(next, 0, size);
+  const auto take = [&next]<typename Value>(const size_t count, Value*) {
+    auto* const begin = reinterpret_cast<Value*>(next);
+    next += round_up(count * sizeof(Value), kLineBytes);
+    return std::span<Value>(begin, count);
+  };
+  for (PlannedLaunch& planned : launches) {
+    planned.release = take(1, static_cast<uint32_t*>(nullptr)).data();
+    planned.records =
+        take(static_cast<size_t>(planned.launch.blocks), static_cast<BlockRecord*>(nullptr));
+    if (warp_slots) {
+      planned.warp_slots = take(warps_of(planned.launch), static_cast<int32_t*>(nullptr));
+    }
+  }
+}
+
+// What a relay holds of earlier runs means nothing in this one.
+void Arena::lay_out_relays(const std::span<PlannedLaunch> launches) {
+  if (relays_.reserve(launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
+  for (size_t number = 0; number < launches.size(); ++number) {
+    launches[number].arguments.relay = &relays_.at(number)->released;
+  }
+}
+
+void Arena::lay_out_ticks(const std::span<PlannedLaunch> launches) {
+  std::vector<uint32_t> all;
+  for (const PlannedLaunch& planned : launches) {
+    if (planned.ticks.size() > 1) all.insert(all.end(), planned.ticks.begin(), planned.ticks.end());
+  }
+  if (all.empty()) return;
+  ticks_.reserve(all.size());
+  ticks_.write(all);
+  size_t next = 0;
+  for (PlannedLaunch& planned : launches) {
+    if (planned.ticks.size() == 1) continue;
+    planned.arguments.ticks = ticks_.at(next);
+    next += planned.ticks.size();
+  }
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,77 @@
+// Everything that a run needs, got ready before its first launch: while blocks are held, any other
+// driver call might block.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "launcher/driver/context.h"
+#include "launcher/driver/resources.h"
+#include "launcher/probe/probe.h"
+#include "launcher/probe/probe_abi.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched::cuda {
+
+struct PlannedLaunch {
+  Launch launch;
+  ProbeFunction* function = nullptr;
+  CUstream stream = nullptr;
+  std::span<BlockRecord> records;
+  std::span<int32_t> warp_slots;
+  std::vector<uint32_t> ticks;  // one for all blocks, or one per block
+  uint32_t* release = nullptr;
+  ProbeArguments arguments{};                    // the same places, as the GPU sees them
+  std::chrono::steady_clock::time_point issued;  // the launch call
+};
+
+// An event that is recorded or waited for.
+struct PlannedMark {
+  CUevent event = nullptr;
+  CUstream stream = nullptr;
+};
+
+struct Plan {
+  bool timed = false;  // launches end by themselves
+  std::vector<PlannedLaunch> launches;
+  std::vector<PlannedMark> marks;
+  // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::map<int32_t, std::unique_ptr<StreamEvent>> events;
+};
+
+// Kept from run to run; nothing in it shrinks.
+class Arena {
+ public:
+  explicit Arena(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
+
+  // Points the launches at memory of their own, as it is before a launch. No block stays longer
+  // than `hold`.
+  void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
+
+ private:
+  // On its own cache line.
+  struct alignas(128) Relay {
+    uint32_t released;
+  };
+
+  void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
+  void lay_out_relays(std::span<PlannedLaunch> launches);
+  void lay_out_ticks(std::span<PlannedLaunch> launches);
+
+  const Driver& driver_;
+  std::unique_ptr<MappedMemory> memory_;
+  DeviceMemory<Relay> relays_;
+  DeviceMemory<uint32_t> ticks_;
+  uint32_t run_ = 0;
+};
+
+// Throws std::invalid_argument for what this GPU refuses. The context is current.
+Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
+                   StreamPool& streams);
+
+}  // namespace tbsched::cuda

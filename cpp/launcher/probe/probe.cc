@@ -1,0 +1,138 @@
+#include "launcher/probe/probe.h"
+
+#include <string>
+
+#include "launcher/probe/cubin.h"
+#include "launcher/probe/probe_abi.h"
+#include "launcher/probe/probe_images.h"
+
+namespace tbsched::cuda {
+namespace {
+
+constexpr size_t kMostVariants = 1024;
+constexpr int32_t kDriversChoice = -1;
+
+// A cubin runs on its own compute capability and on later minor versions of the same major one.
+const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx) {
+  const ProbeImage* best = nullptr;
+  for (const ProbeImage& image : probe_images()) {
+    if (image.architecture > architecture) continue;
+    const bool same_major = image.architecture / 10 == architecture / 10;
+    const bool runs = image.is_ptx ? from_ptx || best == nullptr : same_major && !from_ptx;
+    if (runs) best = &image;
+  }
+  if (best == nullptr) {
+    throw NoGpu("this GPU has compute capability " + std::to_string(architecture / 10) + "." +
+                std::to_string(architecture % 10) +
+                "; the nvcc that tbsched was built with compiles for " +
+                std::to_string(probe_images().front().architecture) + " and later only");
+  }
+  return *best;
+}
+
+class Linker {
+ public:
+  explicit Linker(const Driver& driver) : driver_(driver) {
+    driver_.link_create(0, nullptr, nullptr, &state_);
+  }
+  ~Linker() { driver_.link_destroy.code(state_); }
+  Linker(const Linker&) = delete;
+  Linker& operator=(const Linker&) = delete;
+
+  std::vector<std::byte> compile(const std::span<const std::byte> ptx) const {
+    std::vector<std::byte> text(ptx.begin(), ptx.end());
+    driver_.link_add_data(state_, CU_JIT_INPUT_PTX, text.data(), text.size(), kProbeName, 0,
+                          nullptr, nullptr);
+    void* cubin = nullptr;
+    size_t size = 0;
+    driver_.link_complete(state_, &cubin, &size);
+    const auto* const bytes = static_cast<const std::byte*>(cubin);
+    return {bytes, bytes + size};
+  }
+
+ private:
+  const Driver& driver_;
+  CUlinkState state_ = nullptr;
+};
+
+std::vector<std::byte> load_image(const Context& context, const bool from_ptx) {
+  const ProbeImage& image = choose_image(context.properties().architecture, from_ptx);
+  if (!image.is_ptx) return {image.bytes.begin(), image.bytes.end()};
+  const CurrentContext current(context);
+  return Linker(context.driver()).compile(image.bytes);
+}
+
+}  // namespace
+
+ProbeFunction::ProbeFunction(const Context& context, const std::span<const std::byte> image)
+    : driver_(context.driver()), module_(driver_, image), handle_(module_.function(kProbeName)) {
+  if (context.properties().clusters) {
+    driver_.function_set_attribute(handle_, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  }
+}
+
+int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
+  int value = 0;
+  driver_.function_get_attribute(&value, which, handle_);
+  return value;
+}
+
+void ProbeFunction::prepare(const Launch& launch) {
+  set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_memory, shared_memory_);
+  set(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, launch.carveout.value_or(kDriversChoice),
+      carveout_);
+}
+
+void ProbeFunction::set(const CUfunction_attribute which, const int32_t value, int32_t& current) {
+  if (value == current) return;
+  driver_.function_set_attribute(handle_, which, value);
+  current = value;
+}
+
+Probe::Probe(const Context& context, const bool from_ptx)
+    : context_(context), image_(load_image(context, from_ptx)) {}
+
+ProbeFunction& Probe::variant(const int32_t registers, const int32_t local_memory) {
+  auto& function = variants_[{registers, local_memory}];
+  if (!function) {
+    function = std::make_unique<ProbeFunction>(context_, patch(image_, registers, local_memory));
+  }
+  return *function;
+}
+
+void Probe::trim() {
+  if (variants_.size() > kMostVariants) variants_.clear();
+}
+
+int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch) {
+  function.prepare(launch);
+  int count = 0;
+  if (launch.cluster > 1) {
+    const LaunchConfiguration configuration(launch, nullptr);
+    // Sizes that can never run are an error to this query, not a zero.
+    const CUresult result =
+        context.driver().occupancy_clusters.code(&count, function.handle(), &configuration.config);
+    return result == CUDA_SUCCESS ? count : 0;
+  }
+  context.driver().occupancy_blocks(&count, function.handle(), launch.threads,
+                                    static_cast<size_t>(launch.shared_memory));
+  return count;
+}
+
+LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream stream) {
+  config.gridDimX = static_cast<unsigned>(launch.blocks);
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = static_cast<unsigned>(launch.threads);
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = static_cast<unsigned>(launch.shared_memory);
+  config.hStream = stream;
+  if (launch.cluster > 1) {
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim.x = static_cast<unsigned>(launch.cluster);
+    cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,70 @@
+// The probe kernel in every size that launches ask for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "launcher/driver/context.h"
+#include "launcher/driver/resources.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched::cuda {
+
+// One loaded variant. Its attributes are those of the next launch, not of the kernel: the driver
+// reads them in the launch call.
+class ProbeFunction {
+ public:
+  ProbeFunction(const Context& context, std::span<const std::byte> image);
+
+  CUfunction handle() const { return handle_; }
+  int32_t attribute(CUfunction_attribute which) const;
+  // Shared memory and carveout for the occupancy query or the launch that follows.
+  void prepare(const Launch& launch);
+
+ private:
+  void set(CUfunction_attribute which, int32_t value, int32_t& current);
+
+  const Driver& driver_;
+  Module module_;
+  CUfunction handle_;
+  int32_t shared_memory_ = -1;
+  int32_t carveout_ = -1;  // the driver's choice
+};
+
+class Probe {
+ public:
+  // `from_ptx`: compile the PTX even if there is a cubin for this GPU. Throws NoGpu if the GPU is
+  // older than every image.
+  Probe(const Context& context, bool from_ptx);
+
+  // Loads the variant if it is not. The reference holds until trim().
+  ProbeFunction& variant(int32_t registers, int32_t local_memory);
+  // Forgets all variants if they have become many. None may be running.
+  void trim();
+
+ private:
+  const Context& context_;
+  std::vector<std::byte> image_;
+  std::map<std::pair<int32_t, int32_t>, std::unique_ptr<ProbeFunction>> variants_;
+};
+
+// Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
+// clusters, on the whole GPU.
+int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch);
+
+// What cuLaunchKernelEx is told. The attribute lives beside the configuration that points to it.
+struct LaunchConfiguration {
+  LaunchConfiguration(const Launch& launch, CUstream stream);
+  LaunchConfiguration(const LaunchConfiguration&) = delete;
+  LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;
+
+  CUlaunchAttribute cluster{};
+  CUlaunchConfig config{};
+};
+
+}  // namespace tbsched::cuda

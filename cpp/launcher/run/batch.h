@@ -1,0 +1,57 @@
+// Sequences that run one after another on a thread of their own, so that the GPU has work while the
+// caller prepares more and reads results.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "launcher/run/gpu.h"
+#include "launcher/run/run.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/trace.h"
+
+namespace tbsched::cuda {
+
+class Batch {
+ public:
+  struct Result {
+    std::vector<MeasuredLaunch> launches;
+    std::exception_ptr error;  // what Gpu::observe threw instead
+  };
+
+  explicit Batch(std::shared_ptr<Gpu> gpu);
+  // Drops what has not begun and ends what runs: its blocks are released first.
+  ~Batch() = default;
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  // `options.interrupted` is not called: what ends a batch is its destructor.
+  void add(Sequence sequence, const RunOptions& options);
+  // In the order in which they were added; none if it is not there after `patience`.
+  std::optional<Result> next(std::chrono::nanoseconds patience);
+
+ private:
+  struct Job {
+    Sequence sequence;
+    RunOptions options;
+  };
+
+  void work(const std::stop_token& stop);
+
+  const std::shared_ptr<Gpu> gpu_;
+  std::mutex mutex_;
+  std::condition_variable_any added_;
+  std::condition_variable_any done_;
+  std::deque<Job> jobs_;
+  std::deque<Result> results_;
+  std::jthread thread_;  // the last member: it is ended before the others go
+};
+
+}  // namespace tbsched::cuda

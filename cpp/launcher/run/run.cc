@@ -1,0 +1,289 @@
+#include "launcher/run/run.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "launcher/driver/error.h"
+
+namespace tbsched::cuda {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A launch call that has not returned for so long is taken to be blocked by the held blocks.
+constexpr auto kCallPatience = milliseconds(30);
+constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
+constexpr auto kNap = microseconds(50);
+// A block that the host saw end lingers a little, then leaves; its room is free after that.
+constexpr auto kExit = microseconds(6);
+// Blocks of a launch that fit are placed within a microsecond of each other, and seen within ten.
+constexpr int kSoonerOnceStarted = 8;
+constexpr auto kHoldBeyondDeadline = seconds(1);
+constexpr auto kDrainBeyondHold = seconds(4);
+
+// Counts the blocks that have made the mark. They do so roughly in order: `prefix` is how many of
+// the first have been seen to have made it already.
+size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::* const mark,
+                    size_t& prefix) {
+  const auto there = [mark](BlockRecord& record) {
+    return std::atomic_ref(record.*mark).load(std::memory_order_relaxed) != 0;
+  };
+  while (prefix < records.size() && there(records[prefix])) ++prefix;
+  return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
+}
+
+void launch_probe(const Context& context, PlannedLaunch& planned) {
+  const CurrentContext current(context);
+  planned.function->prepare(planned.launch);
+  const LaunchConfiguration configuration(planned.launch, planned.stream);
+  std::array<void*, 1> arguments{&planned.arguments};
+  planned.issued = std::chrono::steady_clock::now();
+  context.driver().launch_kernel(&configuration.config, planned.function->handle(),
+                                 arguments.data(), nullptr);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
+  return deadline + kHoldBeyondDeadline;
+}
+
+Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+         bool& idle, TimeSpent& spent)
+    : context_(context),
+      worker_(worker),
+      timed_(plan.timed),
+      launches_(plan.launches),
+      marks_(plan.marks),
+      options_(options),
+      idle_(idle),
+      spent_(spent),
+      deadline_(Clock::now() + options.deadline),
+      progress_(plan.launches.size()) {}
+
+Run::~Run() {
+  if (!idle_ && !abandoned_) abandon();
+}
+
+void Run::perform(const Sequence& sequence) {
+  try {
+    play(sequence);
+    if (!timed_) clean_up();
+    synchronise();
+  } catch (const DeadlineExceeded&) {
+    abandon();
+    if (!idle_) throw;
+    // A fault on the device looks like blocks that never start; the driver's word is better.
+    const CUresult result = query_streams();
+    if (result == CUDA_SUCCESS) throw;
+    const Driver& driver = context_.driver();
+    throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+  }
+}
+
+void Run::play(const Sequence& sequence) {
+  size_t number = 0;
+  size_t mark = 0;
+  for (const Event& event : sequence) {
+    if (const auto* const target = std::get_if<Release>(&event)) {
+      release(static_cast<size_t>(target->launch));
+    } else if (!std::holds_alternative<Launch>(event)) {
+      submit(event, marks_[mark++]);
+    } else if (timed_) {
+      progress_[number].released = true;
+      submit(number++);
+    } else {
+      launch(number++);
+    }
+  }
+  if (timed_) wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+}
+
+void Run::submit(const size_t number) {
+  idle_ = false;
+  progress_[number].submitted = true;
+  PlannedLaunch& planned = launches_[number];
+  const bool blocks = std::cmp_greater(planned.launch.local_memory, context_.local_memory());
+  if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
+    launch_probe(context_, planned);
+    return;
+  }
+  worker_.submit([&context = context_, &planned] { launch_probe(context, planned); });
+}
+
+void Run::submit(const Event& event, const PlannedMark& mark) {
+  idle_ = false;
+  worker_.submit([&context = context_, mark, record = std::holds_alternative<RecordEvent>(event)] {
+    const CurrentContext current(context);
+    if (record) {
+      context.driver().event_record(mark.event, mark.stream);
+    } else {
+      context.driver().stream_wait_event(mark.stream, mark.event, CU_EVENT_WAIT_DEFAULT);
+    }
+  });
+}
+
+void Run::launch(const size_t number) {
+  const Stopwatch stopwatch(spent_.launch);
+  while (Clock::now() < room_free_) {
+    // Too short a time to sleep.
+  }
+  submit(number);
+  wait([](const Count& count) { return count.waiting == 0; });
+}
+
+void Run::release(const size_t number) {
+  const Stopwatch stopwatch(spent_.release);
+  let_go(number);
+  wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+  room_free_ = Clock::now() + kExit;
+}
+
+// Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
+// That is lost where blocks have waited for room, and need not be where any state will do.
+void Run::clean_up() {
+  const Stopwatch stopwatch(spent_.clean_up);
+  left_at_once_ = options_.any_state || look().waiting != 0;
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    if (progress_[number].released) continue;
+    let_go(number);
+    if (left_at_once_) continue;
+    const size_t blocks = launches_[number].records.size();
+    wait([&](const Count&) { return progress_[number].ended == blocks; });
+  }
+  wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+}
+
+template <typename Done>
+bool Run::wait(const Done& done) {
+  Count last = look();
+  auto moved = Clock::now();
+  auto asked = moved;
+  while (!done(last)) {
+    worker_.rethrow();
+    const auto now = Clock::now();
+    if (now >= deadline_) throw DeadlineExceeded(where_it_stands());
+    if (now - asked >= kBetweenInterrupts) {
+      options_.interrupted();
+      asked = now;
+    }
+    if (const Count count = look(); count != last) {
+      last = count;
+      moved = now;
+    } else if (patience_over(count, now - moved)) {
+      spent_.settle += now - moved;
+      return false;
+    }
+    if (now - moved < kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+  worker_.rethrow();
+  return true;
+}
+
+bool Run::patience_over(const Count& count, const Clock::duration still) const {
+  // With nothing held, what waits cannot wait for room: it will come. So will an exit.
+  if (count.held == 0 || count.leaving != 0) return false;
+  const Clock::duration settle = options_.settle / (count.unseen == 0 ? kSoonerOnceStarted : 1);
+  return still >= (worker_.busy() ? std::max<Clock::duration>(settle, kCallPatience) : settle);
+}
+
+Run::Count Run::look() {
+  // First, so that a call that returns in between is news the next time.
+  Count count{.returned = worker_.returned()};
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    Progress& progress = progress_[number];
+    if (!progress.submitted) break;
+    const std::span<BlockRecord> records = launches_[number].records;
+    if (progress.started < records.size()) {
+      progress.started = count_marked(records, &BlockRecord::started, progress.started_prefix);
+    }
+    if (progress.released && progress.ended < records.size()) {
+      progress.ended = count_marked(records, &BlockRecord::ended, progress.ended_prefix);
+    }
+    // A block may start and end between the two counts.
+    progress.started = std::max(progress.started, progress.ended);
+    count.waiting += records.size() - progress.started;
+    count.unseen += progress.started == 0 ? 1 : 0;
+    (progress.released ? count.leaving : count.held) += progress.started - progress.ended;
+  }
+  return count;
+}
+
+void Run::let_go(const size_t number) {
+  progress_[number].released = true;
+  const PlannedLaunch& launch = launches_[number];
+  std::atomic_ref(*launch.release).store(launch.arguments.run, std::memory_order_release);
+}
+
+void Run::synchronise() {
+  const Stopwatch stopwatch(spent_.synchronise);
+  const auto wait_while = [this](const auto& busy) {
+    while (busy()) {
+      if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
+      std::this_thread::yield();
+    }
+  };
+  wait_while([this] { return worker_.busy(); });
+  worker_.rethrow();
+  const Driver& driver = context_.driver();
+  for (const PlannedLaunch& planned : launches_) {
+    CUresult result = CUDA_SUCCESS;
+    wait_while([&] {
+      result = driver.stream_query.code(planned.stream);
+      return result == CUDA_ERROR_NOT_READY;
+    });
+    if (result != CUDA_SUCCESS) {
+      throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+    }
+  }
+  idle_ = true;
+}
+
+// The way out when something went wrong: everything at once, and no driver call before the worker
+// is back from its own.
+void Run::abandon() noexcept {
+  abandoned_ = true;
+  worker_.cancel();
+  for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
+  const auto limit = Clock::now() + longest_hold(options_.deadline) + kDrainBeyondHold;
+  while (Clock::now() < limit) {
+    if (!worker_.busy() && query_streams() != CUDA_ERROR_NOT_READY) {
+      worker_.cancel();  // and with it an error of the call that was under way
+      idle_ = true;
+      return;
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+CUresult Run::query_streams() const {
+  for (const PlannedLaunch& planned : launches_) {
+    const CUresult result = context_.driver().stream_query.code(planned.stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+
+std::string Run::where_it_stands() const {
+  const auto given = std::chrono::duration_cast<milliseconds>(options_.deadline).count();
+  std::string text = "observe: not done after " + std::to_string(given) + " ms";
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    const Progress& progress = progress_[number];
+    const size_t blocks = launches_[number].records.size();
+    if (!progress.submitted || progress.started == blocks) continue;
+    text += "; launch " + std::to_string(number) + ": " + std::to_string(progress.started) +
+            " of " + std::to_string(blocks) + " blocks started";
+  }
+  return text + "; every block has been released";
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,110 @@
+// One run of a sequence on the GPU. Whatever happens, no block outlives it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/driver/context.h"
+#include "launcher/plan/plan.h"
+#include "launcher/run/launch_worker.h"
+#include "launcher/run/time_spent.h"
+
+namespace tbsched::cuda {
+
+// How often whoever waits asks whether it should go on.
+inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
+
+struct RunOptions {
+  bool warp_slots = false;
+  std::chrono::nanoseconds deadline = std::chrono::seconds(10);
+  // With blocks held and nothing new for so long, what has not started waits for room. An eighth
+  // is enough where every launch has started.
+  std::chrono::nanoseconds settle = std::chrono::milliseconds(3);
+  // The worker makes all launch calls, not only those that may block, as in a timed sequence. Its
+  // first call after a while is slow, so one before tells more about when launches are issued.
+  bool by_worker = false;
+  // Whatever latent state the GPU starts from will do, and so will any that it ends in: no time
+  // goes into letting blocks leave in order.
+  bool any_state = false;
+  // Called every few milliseconds; throws to end the run.
+  std::function<void()> interrupted = [] {};
+};
+
+// How long a block stays at most, whatever happens to this process: longer than any deadline.
+std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
+
+class Run {
+ public:
+  // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
+  Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+      bool& idle, TimeSpent& spent);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
+  void perform(const Sequence& sequence);
+  // Whether blocks left launch by launch, which takes the GPU back to its usual state.
+  bool in_order() const { return !timed_ && !left_at_once_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // How far one launch has come, as its records show.
+  struct Progress {
+    size_t started = 0;
+    size_t started_prefix = 0;
+    size_t ended = 0;
+    size_t ended_prefix = 0;
+    bool submitted = false;
+    bool released = false;  // or ends by itself
+  };
+
+  // The same for all together.
+  struct Count {
+    size_t waiting = 0;  // launched, not started
+    size_t unseen = 0;   // launches of which no block has started
+    size_t held = 0;     // started, not released
+    size_t leaving = 0;  // started and released, not ended
+    uint64_t returned = 0;
+    bool operator==(const Count&) const = default;
+  };
+
+  void play(const Sequence& sequence);
+  void submit(size_t number);
+  void submit(const Event& event, const PlannedMark& mark);
+  void launch(size_t number);
+  void release(size_t number);
+  void clean_up();
+  // False: it gave up, since blocks are held and nothing has moved for long enough.
+  template <typename Done>
+  bool wait(const Done& done);
+  bool patience_over(const Count& count, Clock::duration still) const;
+  Count look();
+  void let_go(size_t number);
+  void synchronise();
+  void abandon() noexcept;
+  CUresult query_streams() const;
+  std::string where_it_stands() const;
+
+  const Context& context_;
+  LaunchWorker& worker_;
+  const bool timed_;
+  const std::span<PlannedLaunch> launches_;
+  const std::span<const PlannedMark> marks_;
+  const RunOptions& options_;
+  bool& idle_;
+  TimeSpent& spent_;
+  const Clock::time_point deadline_;
+  std::vector<Progress> progress_;
+  Clock::time_point room_free_{};  // that the last release made
+  bool left_at_once_ = false;
+  bool abandoned_ = false;
+};
+
+}  // namespace tbsched::cuda

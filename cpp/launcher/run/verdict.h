@@ -1,0 +1,45 @@
+// From what the blocks wrote to what the run shows.
+//
+// "Placed before the next event" means: started before anything after the launch made room. Only
+// blocks that leave make room; a later launch takes room and never makes any. So for a launch the
+// limit is the time at which the first block let go by a later release, or by the clean-up behind
+// the last event, was told to leave. A block that the host saw late, but that started before that
+// time, needed nobody's room and counts as placed. "After all events" is the same with the clean-up
+// alone. The blocks' own time stamps decide, never how long the host waited.
+//
+// A block stays kLingerNs after it was told to leave, so whatever takes its room starts at least
+// that much later. A start between half and all of that (less the skew between two SMs' readings)
+// fits neither case and makes the run doubtful.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/probe/probe_abi.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/trace.h"
+
+namespace tbsched::cuda {
+
+struct Evidence {
+  std::span<const BlockRecord> records;  // one per block, all of them ended
+  std::span<const int32_t> warp_slots;   // empty unless asked for
+  std::span<const uint32_t> ticks;       // how long a block stays by itself: one for all, or each
+  std::chrono::nanoseconds issued{};     // the host's launch call, from the first one on
+};
+
+struct Verdict {
+  std::vector<MeasuredLaunch> launches;
+  std::string doubt;  // empty: none
+};
+
+// `evidence`: one per launch of the sequence.
+Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms);
+
+// Of a timed sequence: all blocks ran. Times are from the start of the first block on.
+Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms);
+
+}  // namespace tbsched::cuda

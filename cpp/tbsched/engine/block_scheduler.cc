@@ -1,0 +1,221 @@
+#include "tbsched/engine/block_scheduler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "tbsched/hardware/gpu/cluster_domains.h"
+
+namespace tbsched {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+}  // namespace
+
+BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
+    : model_(model),
+      gpu_(model.device()),
+      order_(model.order()),
+      policy_(model.start(state)),
+      rooms_(model.device()) {}
+
+int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
+  const auto index = static_cast<int32_t>(launches_.size());
+  const DeviceSpec& spec = gpu_.spec();
+  const std::string who = "launch " + std::to_string(index) + ": ";
+  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
+    refuse(who + "blocks, threads and registers must be positive, shared_memory not negative");
+  }
+  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
+      launch.shared_memory > spec.shared_memory_configurations.back()) {
+    refuse(who + "threads, registers or shared_memory are more than " + spec.name +
+           " allows a block");
+  }
+  check_cluster(launch, who);
+  const Demand demand = demand_of(launch, model_.device());
+  if (demand.blocks_per_sm == 0) {
+    const Room room =
+        model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
+    refuse(who + "one block is more than an empty SM of " + spec.name +
+           " holds: " + std::string(name(room.limiter)));
+  }
+  launches_.push_back({
+      .demand = demand,
+      .blocks = launch.blocks,
+      .priority = launch.priority,
+      .leaving = leaving,
+      .in_gpcs_only =
+          launch.cluster > 1 && !fits_a_singleton(model_.device().cluster_domains, launch.cluster),
+  });
+  return index;
+}
+
+void BlockScheduler::check_cluster(const Launch& launch, const std::string& who) const {
+  if (launch.cluster == 1) return;
+  const std::string got = "; got " + std::to_string(launch.cluster);
+  if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
+    refuse(who + "cluster: must be positive and divide blocks" + got);
+  }
+  if (!model_.policy().places_clusters) {
+    refuse(who + "cluster: policy '" + std::string(model_.policy().name) +
+           "' places single blocks only" + got);
+  }
+  if (const int32_t largest = largest_cluster(model_.device().cluster_domains);
+      launch.cluster > largest) {
+    refuse(who + "cluster: an idle " + gpu_.spec().name + " takes up to " +
+           std::to_string(largest) + " blocks" + got);
+  }
+}
+
+void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
+  launches_[launch].place = place;
+  if (spare_.empty()) {
+    waiting_.insert(place_of(launch));
+  } else {
+    spare_.back().value() = place_of(launch);
+    waiting_.insert(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  news_.push_back(launch);
+}
+
+BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
+  const Kernel& kernel = launches_[launch];
+  return {order_.by_priority ? kernel.priority : 0, kernel.place, launch};
+}
+
+void BlockScheduler::place(const Hooks& hooks) {
+  ++pass_;
+  if (hooks.every_refusal) waiting_.merge(asleep_);
+  wake_if_any_sm_changed();
+  const Cause cause = go_through_line(hooks);
+  gpu_.hold_gpcs(false);
+  tell_the_rest(cause, hooks);
+}
+
+// A launch that does not fit holds up those behind it: until it moves, nobody looks at them.
+BlockScheduler::Cause BlockScheduler::go_through_line(const Hooks& hooks) {
+  Obstacles obstacles;
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    const Place place = *next;
+    if (place.launch != current_ && hooks.may_turn && !hooks.may_turn()) {
+      if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
+          launches_[current_].looked_at != pass_) {
+        look_at(place_of(current_), hooks, obstacles);
+      }
+      return {Refusal::turn, current_};
+    }
+    if (obstacles.to_all >= 0) return {Refusal::queue, obstacles.to_all};
+    look_at(place, hooks, obstacles);
+    next = waiting_.upper_bound(place);
+  }
+  return {};
+}
+
+void BlockScheduler::look_at(const Place& place, const Hooks& hooks, Obstacles& obstacles) {
+  const int32_t launch = place.launch;
+  const int32_t placed_before = launches_[launch].placed;
+  launches_[launch].looked_at = pass_;
+  const Refusal refusal = try_to_place(launch, hooks);
+  const Kernel& kernel = launches_[launch];
+  if (kernel.placed > placed_before) current_ = launch;
+  if (placed_whole(launch)) {
+    spare_.push_back(waiting_.extract(place));
+    if (kernel.in_gpcs_only) wake_next_for_gpcs();
+  } else if (const bool stuck = kernel.in_gpcs_only && obstacles.to_gpcs >= 0;
+             !hooks.every_refusal && (stuck || !order_.head_of_line)) {
+    asleep_.insert(waiting_.extract(place));
+  }
+  wake_if_any_sm_changed();
+  if (refusal == Refusal::none) return;
+
+  const int32_t behind = refusal == Refusal::queue ? obstacles.to_gpcs : -1;
+  if (order_.head_of_line) {
+    (kernel.in_gpcs_only ? obstacles.to_gpcs : obstacles.to_all) = launch;
+    gpu_.hold_gpcs(obstacles.to_gpcs >= 0);
+  }
+  hooks.refused(launch, refusal, behind);
+}
+
+// Where launches may pass each other, one that was refused is so until an SM changes.
+void BlockScheduler::wake_if_any_sm_changed() {
+  if (order_.head_of_line || changes_seen_ == gpu_.changes()) return;
+  waiting_.merge(asleep_);
+  changes_seen_ = gpu_.changes();
+}
+
+// Launches that need the GPCs get them one after the other.
+void BlockScheduler::wake_next_for_gpcs() {
+  if (order_.head_of_line && !asleep_.empty()) {
+    waiting_.insert(asleep_.extract(asleep_.begin()));
+  }
+}
+
+void BlockScheduler::tell_the_rest(const Cause& cause, const Hooks& hooks) {
+  const auto tell = [&](const int32_t launch) {
+    if (launches_[launch].looked_at != pass_) hooks.refused(launch, cause.refusal, cause.behind);
+  };
+  // The same cause is new to a launch that was looked at before the scheduler turned to another.
+  const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
+  if (cause.refusal != Refusal::none && hooks.every_refusal && may_be_new) {
+    for (const Place& place : waiting_) tell(place.launch);
+  } else if (cause.refusal != Refusal::none) {
+    for (const int32_t launch : news_) tell(launch);
+  }
+  news_.clear();
+  cause_ = cause;
+}
+
+Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
+  Kernel& kernel = launches_[launch];
+  if (!gpu_.admits(kernel.demand)) return Refusal::local_memory;
+  footprints_.clear();
+  footprints_.reserve(std::min<size_t>(kernel.waiting(), gpu_.spec().topology.sms()));
+  const Commit commit(gpu_, kernel.demand, kernel.leaving == Leaving::one_by_one, footprints_);
+  const std::span<int32_t> sms = memory(launch, hooks);
+  const size_t count = policy_->place(kernel.demand, gpu_, rooms_, commit, sms);
+  const Placed placed{launch, kernel.placed, sms.first(count), footprints_};
+  kernel.placed += static_cast<int32_t>(count);
+  if (kernel.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  Refusal refusal = Refusal::none;
+  if (kernel.waiting() > 0) {
+    rooms_.ask(gpu_, kernel.demand);
+    refusal = rooms_.commonest_limiter();
+  }
+  if (count > 0) hooks.placed(placed);
+  return refusal;
+}
+
+// As many as wait, or as the GPU holds at most.
+std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Hooks& hooks) {
+  const Kernel& kernel = launches_[launch];
+  const auto waiting = static_cast<size_t>(kernel.waiting());
+  if (hooks.memory) {
+    const std::span<int32_t> given = hooks.memory(launch, kernel.placed);
+    if (!given.empty()) return given.first(waiting);
+  }
+  const DeviceSpec& spec = gpu_.spec();
+  const size_t most = std::min(waiting, spec.topology.tpc_of_sm.size() * spec.blocks_per_sm);
+  if (sms_.size() < most) sms_.resize(most);
+  return std::span(sms_).first(most);
+}
+
+// Blocks of a launch on one SM are alike, so that SM's footprints go to them in order.
+void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
+  if (sms.size() < 2) return;
+  end_of_sm_.assign(gpu_.spec().topology.sms(), 0);
+  for (const int32_t sm : sms) ++end_of_sm_[sm];
+  std::exclusive_scan(end_of_sm_.begin(), end_of_sm_.end(), end_of_sm_.begin(), 0);
+  by_sm_.resize(sms.size());
+  for (const Footprint& footprint : footprints_) by_sm_[end_of_sm_[footprint.sm]++] = footprint;
+  for (size_t block = sms.size(); block-- > 0;) {
+    footprints_[block] = by_sm_[--end_of_sm_[sms[block]]];
+  }
+}
+
+void BlockScheduler::leave(const int32_t launch, const Footprint& footprint) {
+  gpu_.release(launches_[launch].demand, footprint);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,149 @@
+// The launches whose blocks wait for room, placing them, and blocks leaving. It knows no time: an
+// engine says when.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tbsched/hardware/gpu/gpu_state.h"
+#include "tbsched/hardware/gpu/rooms.h"
+#include "tbsched/hardware/sm/footprint.h"
+#include "tbsched/policy/launch_order.h"
+#include "tbsched/policy/model.h"
+#include "tbsched/policy/policy.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/refusal.h"
+
+namespace tbsched {
+
+class BlockScheduler {
+ public:
+  // How blocks of a launch leave that were placed at once: all together, or one by one.
+  enum class Leaving : uint8_t { together, one_by_one };
+
+  // Blocks of a launch that were placed at once. Valid until the next are.
+  struct Placed {
+    int32_t launch;
+    int32_t first_block;
+    std::span<const int32_t> sms;  // in the order of the blocks
+    // Of those that leave one by one: each block's, in order. Whoever wants to keep them may swap
+    // them for other memory.
+    std::vector<Footprint>& footprints;
+  };
+
+  // What an engine is asked and told while launches are looked at. None of it is needed.
+  struct Hooks {
+    std::function<void(const Placed& placed)> placed = [](const Placed&) {};
+    // Blocks of the launch are left: it comes to wait behind others, or was looked at in vain.
+    // `behind` is the launch that holds it up, or -1.
+    std::function<void(int32_t launch, Refusal refusal, int32_t behind)> refused =
+        [](int32_t, Refusal, int32_t) {};
+    // Where the SMs of the launch's blocks from this one on are to be written; without it, or where
+    // it names nothing, into a buffer of the scheduler.
+    std::function<std::span<int32_t>(int32_t launch, int32_t first_block)> memory = {};
+    // Whether blocks of another launch than the current one may be placed now; without it, always.
+    std::function<bool()> may_turn = {};
+    // Whether `refused` is also told of launches that go on waiting, but for something else than
+    // before. That takes a look at all of them.
+    bool every_refusal = false;
+  };
+
+  // On an idle GPU. The model outlives it.
+  BlockScheduler(const Model& model, InitialState state);
+
+  const GpuState& gpu() const { return gpu_; }
+  const Demand& demand(const int32_t launch) const { return launches_[launch].demand; }
+  bool placed_whole(const int32_t launch) const { return launches_[launch].waiting() == 0; }
+  // The launch of the blocks placed last, or -1; told of blocks that are placed: those before them.
+  int32_t current() const { return current_; }
+
+  // Launches are numbered as they are added. Throws std::invalid_argument for one that can never
+  // fit; nothing has changed then.
+  int32_t add(const Launch& launch, Leaving leaving);
+  // Its blocks wait for room from now on. Of launches equally urgent that of the lower number goes
+  // first, or, where a place is given, that of the lower place.
+  void enqueue(int32_t launch) { enqueue(launch, launch); }
+  void enqueue(int32_t launch, int64_t place);
+  // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
+  void place(const Hooks& hooks);
+  // The blocks of a footprint exit.
+  void leave(int32_t launch, const Footprint& footprint);
+
+ private:
+  struct Kernel {
+    Demand demand;
+    int32_t blocks;
+    int32_t priority;
+    Leaving leaving;
+    bool in_gpcs_only;  // clusters that no singleton TPC takes
+    int32_t placed = 0;
+    int64_t place = 0;      // among those equally urgent
+    int64_t looked_at = 0;  // in which pass, the last time
+
+    int32_t waiting() const { return blocks - placed; }
+  };
+  // A place in the line of those that wait for room, the first to look at first.
+  struct Place {
+    int32_t rank;
+    int64_t place;
+    int32_t launch;
+
+    auto operator<=>(const Place&) const = default;
+  };
+  using Line = std::set<Place>;
+  // What all launches wait for that were not looked at.
+  struct Cause {
+    Refusal refusal = Refusal::none;
+    int32_t behind = -1;
+
+    bool operator==(const Cause&) const = default;
+  };
+  // Launches that hold up all others behind them, or, if they are of clusters that no singleton TPC
+  // takes, others in the GPCs. -1: there is none.
+  struct Obstacles {
+    int32_t to_all = -1;
+    int32_t to_gpcs = -1;
+  };
+
+  void check_cluster(const Launch& launch, const std::string& who) const;
+  Place place_of(int32_t launch) const;
+  Cause go_through_line(const Hooks& hooks);
+  void look_at(const Place& place, const Hooks& hooks, Obstacles& obstacles);
+  void wake_if_any_sm_changed();
+  void wake_next_for_gpcs();
+  void tell_the_rest(const Cause& cause, const Hooks& hooks);
+  Refusal try_to_place(int32_t launch, const Hooks& hooks);
+  std::span<int32_t> memory(int32_t launch, const Hooks& hooks);
+  void sort_by_block(std::span<const int32_t> sms);
+
+  const Model& model_;
+  GpuState gpu_;
+  LaunchOrder order_;
+  std::unique_ptr<Policy> policy_;
+  std::vector<Kernel> launches_;
+  int32_t current_ = -1;
+
+  Line waiting_;
+  Line asleep_;  // as waiting_, but what refused them cannot have changed yet
+  std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again
+  uint64_t changes_seen_ = 0;           // of the GPU, by those asleep
+  int64_t pass_ = 0;
+  Cause cause_;                // of the last pass
+  std::vector<int32_t> news_;  // launches that came since
+
+  // Of the blocks that are placed at once.
+  Rooms rooms_;
+  std::vector<int32_t> sms_;
+  std::vector<Footprint> footprints_;
+  std::vector<Footprint> by_sm_;
+  std::vector<int32_t> end_of_sm_;
+};
+
+}  // namespace tbsched

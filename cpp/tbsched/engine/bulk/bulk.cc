@@ -1,0 +1,51 @@
+#include "tbsched/engine/bulk/bulk.h"
+
+#include <utility>
+
+#include "tbsched/engine/bulk/matching_state.h"
+#include "tbsched/engine/bulk/parallel.h"
+#include "tbsched/engine/bulk/places.h"
+#include "tbsched/engine/held/held_engine.h"
+#include "tbsched/program/trace.h"
+
+namespace tbsched {
+namespace {
+
+UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
+                                   const InitialState state) {
+  UntilRefused found;
+  Places places;
+  Engine engine(model, state, {&places});
+  for (const Event& event : sequence) {
+    if (!places.smid().empty() && places.smid().back() == kNotPlaced) break;
+    engine.step(event);
+    ++found.events;
+  }
+  found.smid = std::move(places.smid());
+  return found;
+}
+
+}  // namespace
+
+std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
+                                                const InitialState state, const int32_t threads) {
+  std::vector<UntilRefused> found(table.sequences());
+  for_each_sequence(found.size(), threads, [&](const size_t k) {
+    found[k] = predict_until_refused(model, table.sequence(k), state);
+  });
+  return found;
+}
+
+std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
+                                       const std::span<const InitialState> states,
+                                       const std::span<const std::span<const int32_t>> seen,
+                                       const int32_t threads) {
+  std::vector<int32_t> found(table.sequences(), -1);
+  for_each_sequence(found.size(), threads, [&](const size_t k) {
+    const auto index = explaining_state(model, table.sequence(k), states, seen[k]);
+    if (index) found[k] = static_cast<int32_t>(*index);
+  });
+  return found;
+}
+
+}  // namespace tbsched

@@ -1,0 +1,30 @@
+// What a campaign asks of many sequences at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event_table.h"
+
+namespace tbsched {
+
+// Of a sequence up to and with the first launch that is not placed whole.
+struct UntilRefused {
+  std::vector<int32_t> smid;  // of all blocks, launch after launch
+  int64_t events = 0;
+};
+
+// Each sequence by itself, on an idle GPU in `state`. Throws std::invalid_argument naming the first
+// sequence at fault by its number.
+std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
+                                                InitialState state, int32_t threads);
+
+// For each sequence the first of `states` that puts every block where it was seen, or -1.
+std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
+                                       std::span<const InitialState> states,
+                                       std::span<const std::span<const int32_t>> seen,
+                                       int32_t threads);
+
+}  // namespace tbsched

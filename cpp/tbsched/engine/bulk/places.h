@@ -1,0 +1,41 @@
+// Where blocks are before the next event, launch after launch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tbsched/engine/listener.h"
+#include "tbsched/program/trace.h"
+
+namespace tbsched {
+
+class Places final : public Listener {
+ public:
+  void on_launch(const int32_t launch, const int32_t blocks, const Demand&,
+                 const GpuState&) override {
+    newest_ = launch;
+    begin_ = smid_.size();
+    smid_.resize(begin_ + static_cast<size_t>(blocks), kNotPlaced);
+  }
+  void on_place(const BlockScheduler::Placed& placed) override {
+    if (placed.launch != newest_) return;
+    std::ranges::copy(placed.sms,
+                      smid_.begin() + static_cast<ptrdiff_t>(begin_) + placed.first_block);
+  }
+  void on_settled(int32_t) override { newest_ = -1; }
+
+  // Of all blocks so far.
+  std::vector<int32_t>& smid() { return smid_; }
+  // Of the newest launch.
+  std::span<const int32_t> newest() const { return std::span(smid_).subspan(begin_); }
+
+ private:
+  std::vector<int32_t> smid_;
+  int32_t newest_ = -1;
+  size_t begin_ = 0;
+};
+
+}  // namespace tbsched

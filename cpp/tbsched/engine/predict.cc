@@ -1,0 +1,143 @@
+#include "tbsched/engine/predict.h"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tbsched/engine/bulk/parallel.h"
+#include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/hardware/sm/processing_blocks.h"
+
+namespace tbsched {
+namespace {
+
+class TraceRecorder final : public Listener {
+ public:
+  explicit TraceRecorder(const bool warp_slots) : warp_slots_(warp_slots) {}
+
+  void on_launch(int32_t, const int32_t blocks, const Demand& demand,
+                 const GpuState& gpu) override {
+    LaunchTrace& trace = traces.emplace_back();
+    trace.smid.assign(blocks, kNotPlaced);
+    if (!warp_slots_) return;
+    trace.warp_slots.assign(static_cast<size_t>(blocks) * demand.warps, kNotPlaced);
+    processing_blocks_ = gpu.spec().processing_blocks;
+  }
+  std::span<int32_t> memory(const int32_t launch, const int32_t first_block) override {
+    LaunchTrace& trace = traces[launch];
+    if (settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
+    return std::span(settled(launch) ? trace.final_smid : trace.smid).subspan(first_block);
+  }
+  void on_place(const BlockScheduler::Placed& placed) override {
+    if (warp_slots_ && !settled(placed.launch)) list_slots(placed, traces[placed.launch]);
+  }
+  void on_refuse(const int32_t launch, const Refusal refusal) override {
+    if (!settled(launch)) traces[launch].limiter = refusal;
+  }
+  void on_settled(const int32_t launch) override { settled_ = launch + 1; }
+
+  std::vector<LaunchTrace> traces;
+
+ private:
+  bool settled(const int32_t launch) const { return launch < settled_; }
+
+  void list_slots(const BlockScheduler::Placed& placed, LaunchTrace& trace) const {
+    const size_t warps = trace.warp_slots.size() / trace.smid.size();
+    size_t row = placed.first_block * warps;
+    for (const Footprint& footprint : placed.footprints) {
+      list_warp_slots(footprint, processing_blocks_,
+                      std::span(trace.warp_slots).subspan(row, warps));
+      row += warps;
+    }
+  }
+
+  bool warp_slots_;
+  int32_t settled_ = 0;  // launches of which nothing more comes before the next event
+  int32_t processing_blocks_ = 0;
+};
+
+class CapacityRecorder final : public Listener {
+ public:
+  void on_launch(int32_t, int32_t, const Demand& demand, const GpuState& gpu) override {
+    auto& rooms = launches.emplace_back();
+    for (int32_t sm = 0; sm < gpu.spec().topology.sms(); ++sm) {
+      rooms.push_back(gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory});
+    }
+  }
+
+  std::vector<std::vector<Room>> launches;
+};
+
+void run(const Model& model, const Sequence& sequence, const InitialState state, Listener& listener,
+         const BlockScheduler::Leaving leaving) {
+  Engine engine(model, state, {&listener}, leaving);
+  for (const Event& event : sequence) engine.step(event);
+}
+
+bool timed(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    const auto* const launch = std::get_if<Launch>(&event);
+    return launch == nullptr ? !std::holds_alternative<Release>(event)
+                             : !launch->duration_ns.empty();
+  });
+}
+
+}  // namespace
+
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
+                                 const InitialState state, const bool warp_slots) {
+  const DeviceSpec& spec = model.device().spec;
+  if (warp_slots && !spec.mechanisms.strict_round_robin) {
+    throw std::invalid_argument("warp_slots: " + spec.name +
+                                " has strict_round_robin off; they need warps in strict turn");
+  }
+  TraceRecorder recorder(warp_slots);
+  using Leaving = BlockScheduler::Leaving;
+  run(model, sequence, state, recorder, warp_slots ? Leaving::one_by_one : Leaving::together);
+  return std::move(recorder.traces);
+}
+
+Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
+                          std::vector<int64_t> issue_ns) {
+  return TimedEngine(model, state, std::move(issue_ns)).run(sequence);
+}
+
+std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch_interval_ns) {
+  std::vector<int64_t> issue_ns;
+  int64_t next = 0;
+  for (const Event& event : sequence) {
+    if (!std::holds_alternative<Launch>(event)) continue;
+    issue_ns.push_back(next);
+    next = next > kLatestNs - launch_interval_ns ? kNever : next + launch_interval_ns;
+  }
+  return issue_ns;
+}
+
+std::vector<Prediction> predict_many(const Model& model,
+                                     const std::span<const Sequence* const> sequences,
+                                     const InitialState state, const int64_t launch_interval_ns,
+                                     const bool warp_slots, const int32_t threads) {
+  std::vector<Prediction> predictions(sequences.size());
+  for_each_sequence(sequences.size(), threads, [&](const size_t k) {
+    const Sequence& sequence = *sequences[k];
+    if (timed(sequence)) {
+      predictions[k] =
+          predict_timeline(model, sequence, state, at_intervals(sequence, launch_interval_ns));
+    } else {
+      predictions[k] = predict(model, sequence, state, warp_slots);
+    }
+  });
+  return predictions;
+}
+
+std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
+                                          const InitialState state) {
+  CapacityRecorder recorder;
+  run(model, sequence, state, recorder, BlockScheduler::Leaving::together);
+  return std::move(recorder.launches);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,39 @@
+// A whole sequence at once: where every block goes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+#include "tbsched/program/trace.h"
+
+namespace tbsched {
+
+// With `warp_slots`, which needs strict turns (else throws std::invalid_argument), also those of
+// the blocks placed before the next event, from processing block 0 of every SM.
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
+                                 bool warp_slots = false);
+
+// Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
+Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
+                          std::vector<int64_t> issue_ns);
+// Of a host that issues a launch every `launch_interval_ns`; past kLatestNs it is kNever.
+std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
+
+using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
+
+// Every sequence by itself, each on an idle GPU, so many at once; a Timeline where launches have
+// durations. Throws std::invalid_argument naming the first sequence at fault by its number.
+std::vector<Prediction> predict_many(const Model& model, std::span<const Sequence* const> sequences,
+                                     InitialState state, int64_t launch_interval_ns,
+                                     bool warp_slots, int32_t threads);
+
+// For each launch and SM, the room for its blocks when it came; rows as launches, indexed by SMID.
+std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
+                                          InitialState state);
+
+}  // namespace tbsched

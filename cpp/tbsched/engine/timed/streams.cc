@@ -1,0 +1,229 @@
+#include "tbsched/engine/timed/streams.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+namespace tbsched {
+
+Streams::Streams(const DeviceSpec& spec)
+    : launch_latency_ns_(spec.launch_latency_ns),
+      completion_latency_ns_(spec.completion_latency_ns),
+      event_latency_ns_(spec.event_latency_ns),
+      legacy_latency_ns_(spec.legacy_latency_ns),
+      order_(launch_order_named(spec.launch_order)),
+      queues_(spec.hardware_queues) {}
+
+void Streams::issue(const Event& event, const int64_t now) {
+  settle(now);
+  std::optional<int32_t> name;
+  std::visit(
+      [&](const auto& value) {
+        if constexpr (requires { value.stream; }) name = value.stream;
+      },
+      event);
+  auto number = static_cast<int32_t>(streams_.size());
+  if (name) number = number_of_stream_.try_emplace(*name, number).first->second;
+  if (std::cmp_equal(number, streams_.size())) streams_.emplace_back();
+  Stream& stream = streams_[number];
+  Item item{.kind = Kind::launch, .legacy = name == kLegacyStream};
+
+  if (const auto* const launch = std::get_if<Launch>(&event)) {
+    item.launch = static_cast<int32_t>(item_of_launch_.size());
+    item.priority = launch->priority;
+    stream.last_launch = add(item, stream, now);
+    stream.last_wait = -1;
+    item_of_launch_.push_back(stream.last_launch);
+    enqueue(stream.last_launch, stream, number);
+  } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
+    item.kind = Kind::record;
+    item.launch = stream.last_launch < 0 ? -1 : items_[stream.last_launch].launch;
+    last_record_[record->event] = add(item, stream, now);
+  } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
+    item.kind = Kind::wait;
+    const auto known = last_record_.find(wait->event);
+    item.record = known == last_record_.end() ? -1 : known->second;
+    item.launch = item.record < 0 ? -1 : items_[item.record].launch;
+    stream.last_wait = add(item, stream, now);
+  }
+  settle(now);
+}
+
+int32_t Streams::add(Item item, Stream& stream, const int64_t now) {
+  const auto index = static_cast<int32_t>(items_.size());
+  item.last_launch = stream.last_launch;
+  item.last_wait = stream.last_wait;
+  item.last_legacy = last_legacy_;
+  item.issued_ns = now;
+  item.at_head_ns = now;
+  items_.push_back(item);
+  depend(index, stream.last);
+  depend(index, item.record);
+  if (item.legacy) {
+    last_legacy_ = index;
+  } else {
+    depend(index, item.last_legacy);
+  }
+  stream.last = index;
+  if (item.kind != Kind::launch && items_[index].unmet == 0 &&
+      (!item.legacy || first_undone_ == index)) {
+    finished_.push_back(index);
+  }
+  return index;
+}
+
+void Streams::depend(const int32_t item, const int32_t on) {
+  if (on < 0 || items_[on].done()) return;
+  ++items_[item].unmet;
+  dependents_.push_back({.item = item, .next = items_[on].first_dependent});
+  items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
+}
+
+void Streams::enqueue(const int32_t index, Stream& stream, const int32_t stream_number) {
+  stream.queue = choose_queue(stream, stream_number);
+  Queue& queue = queues_[stream.queue];
+  items_[index].queue = stream.queue;
+  items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
+  queue.items.push_back(index);
+  queue.last_use = std::ssize(item_of_launch_);
+  queue.last_stream = stream_number;
+}
+
+int32_t Streams::choose_queue(const Stream& stream, const int32_t stream_number) const {
+  if (stream.queue >= 0 && queues_[stream.queue].last_stream == stream_number) return stream.queue;
+  const auto preferred = std::ranges::min_element(
+      queues_, {}, [](const Queue& queue) { return std::pair(!queue.empty(), queue.last_use); });
+  return static_cast<int32_t>(preferred - queues_.begin());
+}
+
+std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
+  settle(now);
+  if (!room_for_grid) return std::nullopt;
+  Queue* first = nullptr;
+  for (Queue& queue : queues_) {
+    if (queue.empty() || !ready(queue.items[queue.head], now)) continue;
+    if (first == nullptr || before(queue.items[queue.head], first->items[first->head])) {
+      first = &queue;
+    }
+  }
+  if (first == nullptr) return std::nullopt;
+  const int32_t launch = items_[first->items[first->head]].launch;
+  if (++first->head < first->items.size()) items_[first->items[first->head]].at_head_ns = now;
+  return launch;
+}
+
+bool Streams::before(const int32_t a, const int32_t b) const {
+  if (order_.by_priority && items_[a].priority != items_[b].priority) {
+    return items_[a].priority < items_[b].priority;
+  }
+  return a < b;
+}
+
+bool Streams::ready(const int32_t index, const int64_t now) const {
+  const Item& item = items_[index];
+  return item.unmet == 0 && reaches_gpu_ns(index) <= now &&
+         (!item.legacy || (first_undone_ == index && item.legacy_until_ns <= now));
+}
+
+int64_t Streams::next_change(const int64_t now) const {
+  int64_t next = endings_.empty() ? kNever : endings_.top().time_ns;
+  if (reached_ < item_of_launch_.size()) {
+    next = std::min(next, reaches_gpu_ns(item_of_launch_[reached_]));
+  }
+  if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
+    const int64_t ready = items_[first_undone_].legacy_until_ns;
+    if (ready > now) next = std::min(next, ready);
+  }
+  return std::max(next, now);
+}
+
+void Streams::end(const int32_t launch, const int64_t now) {
+  const int32_t item = item_of_launch_[launch];
+  const int64_t extra = items_[item].legacy ? legacy_latency_ns_ : 0;
+  endings_.push({.time_ns = now + completion_latency_ns_ + extra, .item = item});
+}
+
+// Everything that has happened by now.
+void Streams::settle(const int64_t now) {
+  while (reached_ < item_of_launch_.size() && reaches_gpu_ns(item_of_launch_[reached_]) <= now) {
+    ++reached_;
+  }
+  while (!endings_.empty() && endings_.top().time_ns <= now) {
+    const Ending ending = endings_.top();
+    endings_.pop();
+    if (ending.is_signal) {
+      met(ending.item);
+    } else {
+      finished_.push_back(ending.item);
+    }
+  }
+  while (!finished_.empty()) {
+    const int32_t item = finished_.back();
+    finished_.pop_back();
+    finish(item, now);
+  }
+}
+
+void Streams::finish(const int32_t index, const int64_t now) {
+  items_[index].done_ns = now;
+  for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
+    const int32_t dependent = dependents_[edge].item;
+    if (items_[dependent].record == index && event_latency_ns_ > 0) {
+      endings_.push({.time_ns = now + event_latency_ns_, .item = dependent, .is_signal = true});
+    } else {
+      met(dependent);
+    }
+  }
+  if (index != first_undone_) return;
+  const auto count = static_cast<int32_t>(items_.size());
+  while (first_undone_ < count && items_[first_undone_].done()) ++first_undone_;
+  if (first_undone_ == count || !items_[first_undone_].legacy) return;
+  Item& legacy = items_[first_undone_];
+  legacy.legacy_until_ns = now + (legacy.kind == Kind::launch ? legacy_latency_ns_ : 0);
+  legacy.legacy_behind = items_[index].launch;
+  if (legacy.kind != Kind::launch && legacy.unmet == 0) finished_.push_back(first_undone_);
+}
+
+void Streams::met(const int32_t index) {
+  Item& item = items_[index];
+  if (--item.unmet > 0 || item.kind == Kind::launch) return;
+  if (!item.legacy || first_undone_ == index) finished_.push_back(index);
+}
+
+// Of several causes at once the first counts that a change of the program would have to remove
+// first.
+void Streams::append_waits(const int32_t launch, const int64_t now,
+                           std::vector<Wait>& waits) const {
+  const Item& item = items_[item_of_launch_[launch]];
+  int64_t from = reaches_gpu_ns(item_of_launch_[launch]);
+  const auto until = [&](const int64_t time, const Refusal cause, const int32_t behind) {
+    if (time <= from) return;
+    waits.push_back({launch, behind, from, time, cause});
+    from = time;
+  };
+  if (item.last_launch >= 0) {
+    const Item& earlier = items_[item.last_launch];
+    until(earlier.done_ns, Refusal::stream, earlier.launch);
+  }
+  const Item* last_event = nullptr;
+  for (int32_t wait = item.last_wait; wait >= 0; wait = items_[wait].last_wait) {
+    if (items_[wait].record < 0) continue;
+    const Item& record = items_[items_[wait].record];
+    if (last_event == nullptr || record.done_ns > last_event->done_ns) last_event = &record;
+  }
+  if (last_event != nullptr) {
+    until(items_[item.last_wait].done_ns, Refusal::event, last_event->launch);
+  }
+  if (item.legacy) {
+    until(item.legacy_until_ns, Refusal::legacy_stream, item.legacy_behind);
+  } else if (item.last_legacy >= 0) {
+    const Item& legacy = items_[item.last_legacy];
+    until(legacy.done_ns, Refusal::legacy_stream, legacy.launch);
+  }
+  const int32_t ahead = item.ahead < 0 ? -1 : items_[item.ahead].launch;
+  until(item.at_head_ns, Refusal::hardware_queue, ahead);
+  until(now, Refusal::grids, -1);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,95 @@
+// Runs a program whose blocks end by themselves: from one instant at which something happens to the
+// next.
+//
+// At each instant, in this order:
+//   1. Blocks that end then leave, in the order in which they were placed.
+//   2. The host issues what is due.
+//   3. Hardware queues pass launches on while there is room for another grid.
+//   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
+//      takes a while until the scheduler turns from one launch to another.
+// Blocks that run for no time at all then leave, at the same instant, and all begins anew.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/engine/timed/streams.h"
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+
+namespace tbsched {
+
+class TimedEngine {
+ public:
+  // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
+  // is between two launches is issued together with the first.
+  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns);
+
+  // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
+  // issue, for a release, and where time overflows.
+  Timeline run(const Sequence& sequence) &&;
+
+ private:
+  struct Kernel {
+    const Launch* launch;
+    size_t first_row;               // of its blocks in the timeline
+    int32_t unfinished;             // blocks that have not left
+    Refusal cause = Refusal::none;  // what its blocks wait for, since when
+    int32_t behind = -1;
+    int64_t since_ns = 0;
+  };
+  // Blocks that leave together: all that were placed at once, or one.
+  struct Resident {
+    int64_t leaves_ns;
+    int64_t serial;  // in the order of placing
+    int32_t launch;
+    int32_t blocks;
+    int32_t first_held;
+
+    // The first to leave is at the top of a heap.
+    bool operator<(const Resident& other) const {
+      return leaves_ns != other.leaves_ns ? leaves_ns > other.leaves_ns : serial > other.serial;
+    }
+  };
+
+  // A footprint, and the next one of the same blocks that end together, or -1.
+  struct Held {
+    Footprint footprint;
+    int32_t next;
+  };
+
+  void add(const Sequence& sequence);
+  int64_t next_instant(const Sequence& sequence, int64_t now) const;
+  int64_t due_ns() const;
+  void leave(int64_t now);
+  void issue(const Sequence& sequence, int64_t now);
+  void admit(int64_t now);
+  void place(int64_t now);
+  void placed(const BlockScheduler::Placed& placed, int64_t now);
+  int64_t end_ns(int32_t launch, size_t block, int64_t now) const;
+  int32_t hold(const Footprint& footprint, int32_t next);
+  void waits(int32_t launch, Refusal cause, int32_t behind, int64_t now);
+
+  BlockScheduler scheduler_;
+  Streams streams_;
+  int32_t grids_left_;
+  int64_t exit_latency_ns_;
+  int64_t launch_switch_ns_;
+  std::vector<int64_t> issue_ns_;
+  size_t next_event_ = 0;
+  size_t launches_issued_ = 0;
+  int64_t launches_admitted_ = 0;
+  int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
+  bool wants_to_switch_ = false;
+  int64_t serial_ = 0;
+  std::vector<Kernel> kernels_;
+  std::priority_queue<Resident> resident_;
+  std::vector<Held> held_;
+  int32_t free_held_ = -1;  // the first of those not in use
+  Timeline timeline_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,88 @@
+#include "tbsched/hardware/gpu/clusters.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tbsched {
+namespace {
+
+ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
+  const int32_t blocks = gpu.room(sm, demand).blocks;
+  // Where one block is all that an SM holds, an SM with room is as good as idle.
+  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms;
+  return {blocks > 0 && seeks_idle && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
+}
+
+}  // namespace
+
+void ClusterSearch::look_at(const ClusterDomain& domain, const Demand& demand,
+                            const GpuState& gpu) {
+  candidates_.clear();
+  tpcs_.clear();
+  for (const std::vector<int32_t>& sms : domain.tpcs) {
+    const size_t first = candidates_.size();
+    for (const int32_t sm : sms) candidates_.push_back({sm, room_on(sm, demand, gpu), {}});
+    const std::span tpc = std::span(candidates_).subspan(first);
+    const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
+    for (Candidate& candidate : tpc) candidate.room_beside = least;
+    tpcs_.push_back({first, candidates_.size()});
+  }
+}
+
+void ClusterSearch::choose_first_free(const size_t wanted) {
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);
+  }
+}
+
+void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
+  const size_t sms_per_tpc = tpcs_.front().sms();
+  const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
+  // The order among equals is part of each order: a stable sort would take memory.
+  std::ranges::sort(tpcs_, [&](const Tpc& a, const Tpc& b) {
+    return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);
+  });
+  size_t left = wanted;
+  const auto single = std::ranges::find_if(tpcs_, [&](const Tpc& tpc) {
+    if (room(tpc).blocks == 0 || tpc.sms() > left) return true;
+    left -= tpc.sms();
+    return false;
+  });
+  if (left >= sms_per_tpc) return;
+
+  const auto append = [&](std::vector<Candidate>& to, const Tpc& tpc) {
+    to.insert(to.end(), candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.first),
+              candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.end));
+  };
+  std::ranges::sort(tpcs_.begin(), single, {}, &Tpc::first);
+  std::for_each(tpcs_.begin(), single, [&](const Tpc& tpc) { append(chosen_, tpc); });
+  singles_.clear();
+  std::for_each(single, tpcs_.end(), [&](const Tpc& tpc) { append(singles_, tpc); });
+  std::ranges::sort(singles_, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(b.room, b.room_beside < b.room, a.sm) <
+           std::tuple(a.room, a.room_beside < a.room, b.sm);
+  });
+  for (const Candidate& candidate : singles_) {
+    if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);
+  }
+}
+
+void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu,
+                         ClusterFit& fit) {
+  fit.room = {};
+  fit.sms.clear();
+  if (domain.sms() < demand.cluster) return;
+  look_at(domain, demand, gpu);
+  chosen_.clear();
+  const auto wanted = static_cast<size_t>(demand.cluster);
+  if (gpu.spec().mechanisms.clusters_take_whole_tpcs && demand.blocks_at_target > 1) {
+    choose_whole_tpcs_first(wanted);
+  } else {
+    choose_first_free(wanted);
+  }
+  if (chosen_.size() < wanted) return;
+  fit.room = std::ranges::min_element(chosen_, {}, &Candidate::room)->room;
+  for (const Candidate& candidate : chosen_) fit.sms.push_back(candidate.sm);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,38 @@
+// Commits blocks of a launch to the SMs that a policy chooses, and keeps what they hold of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/gpu/gpu_state.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/footprint.h"
+
+namespace tbsched {
+
+class Commit {
+ public:
+  // `one_by_one`: each block has a footprint of its own, else those that come together to an SM
+  // have one. All three outlive it.
+  Commit(GpuState& gpu, const Demand& demand, const bool one_by_one,
+         std::vector<Footprint>& footprints)
+      : gpu_(gpu), demand_(demand), one_by_one_(one_by_one), footprints_(footprints) {}
+
+  void operator()(const int32_t sm, const int32_t blocks) const {
+    if (!one_by_one_) {
+      footprints_.push_back(gpu_.commit(sm, demand_, blocks));
+      return;
+    }
+    for (int32_t block = 0; block < blocks; ++block) {
+      footprints_.push_back(gpu_.commit(sm, demand_, 1));
+    }
+  }
+
+ private:
+  GpuState& gpu_;
+  const Demand& demand_;
+  bool one_by_one_;
+  std::vector<Footprint>& footprints_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,30 @@
+// A device, and what follows from its spec alone: computed once, for any number of predictions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/hardware/sm/sm_state.h"
+
+namespace tbsched {
+
+struct SmRange {
+  int32_t begin;
+  int32_t end;
+};
+
+struct Device {
+  explicit Device(DeviceSpec device_spec);
+
+  DeviceSpec spec;
+  SmState empty_sm;
+  std::vector<int32_t> rank_of_sm;  // in the order of preference
+  // Which SMs have one shared-memory configuration between them: neighbours.
+  std::vector<int32_t> configuration_of_sm;
+  std::vector<SmRange> sms_of_configuration;
+  std::vector<ClusterDomain> cluster_domains;
+};
+
+}  // namespace tbsched

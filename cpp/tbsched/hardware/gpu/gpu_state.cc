@@ -1,0 +1,37 @@
+#include "tbsched/hardware/gpu/gpu_state.h"
+
+#include <bit>
+
+namespace tbsched {
+
+GpuState::GpuState(const Device& device)
+    : device_(device),
+      sms_(device.spec.topology.sms(), device.empty_sm),
+      configuration_(device),
+      local_memory_(device.spec),
+      change_log_(std::bit_floor(device.sms_of_configuration.size())) {}
+
+Room GpuState::room(const int32_t sm, const Demand& demand) const {
+  if (held(sm)) return {0, Refusal::queue};
+  if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
+  return sms_[sm].room(spec(), demand, configuration_.configured(sm, demand));
+}
+
+Footprint GpuState::commit(const int32_t sm, const Demand& demand, const int32_t blocks) {
+  Footprint footprint{.sm = sm, .owner = next_owner_++, .blocks = static_cast<uint8_t>(blocks)};
+  local_memory_.commit(demand);
+  const int32_t configured = configuration_.commit(sm, demand, blocks);
+  sms_[sm].commit(spec(), demand, configured, footprint);
+  resident_blocks_ += blocks;
+  note_change(sm);
+  return footprint;
+}
+
+void GpuState::release(const Demand& demand, const Footprint& footprint) {
+  configuration_.release(footprint.sm, footprint.blocks);
+  sms_[footprint.sm].release(demand, footprint);
+  resident_blocks_ -= footprint.blocks;
+  note_change(footprint.sm);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,70 @@
+// All SMs of a device, and what they share: shared-memory configurations and local memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/gpu/local_memory.h"
+#include "tbsched/hardware/gpu/shared_memory_configuration.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/footprint.h"
+#include "tbsched/hardware/sm/sm_state.h"
+
+namespace tbsched {
+
+class GpuState {
+ public:
+  // Of the device, which outlives it.
+  explicit GpuState(const Device& device);
+
+  const Device& device() const { return device_; }
+  const DeviceSpec& spec() const { return device_.spec; }
+  bool idle() const { return resident_blocks_ == 0; }
+  bool idle(const int32_t sm) const { return sms_[sm].idle(); }
+  // Whether nothing at all of its past shows: all such SMs have the same room.
+  bool untouched() const { return idle() && !gpcs_held_; }  // of every SM
+  bool untouched(const int32_t sm) const {
+    return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
+  }
+
+  // Whether the GPU as a whole can take a block of this demand now.
+  bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
+
+  // While the GPCs are held for a launch that waits for them, their SMs have no room for others.
+  void hold_gpcs(const bool held) { gpcs_held_ = held; }
+  bool gpcs_held() const { return gpcs_held_; }
+
+  // How many blocks of this demand the SM has room for, and what binds that number.
+  Room room(int32_t sm, const Demand& demand) const;
+
+  // Places blocks, which room() must have allowed.
+  Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
+  void release(const Demand& demand, const Footprint& footprint);
+
+  // How often the room of SMs has changed, and of which the k-th time, of the last
+  // change_log_size() times: of one, and those that share its shared-memory configuration.
+  uint64_t changes() const { return changes_; }
+  size_t change_log_size() const { return change_log_.size(); }
+  const SmRange& changed(const uint64_t k) const {
+    return device_.sms_of_configuration[change_log_[k & (change_log_.size() - 1)]];
+  }
+
+ private:
+  bool held(const int32_t sm) const { return gpcs_held_ && spec().topology.gpc_of_sm[sm] >= 0; }
+  void note_change(const int32_t sm) {
+    change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
+  }
+
+  const Device& device_;
+  std::vector<SmState> sms_;
+  SharedMemoryConfiguration configuration_;
+  LocalMemoryConfiguration local_memory_;
+  bool gpcs_held_ = false;
+  int64_t resident_blocks_ = 0;
+  uint32_t next_owner_ = 0;
+  uint64_t changes_ = 0;
+  std::vector<int32_t> change_log_;  // configurations; a ring, whose size is a power of two
+};
+
+}  // namespace tbsched

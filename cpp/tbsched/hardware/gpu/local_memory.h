@@ -1,0 +1,34 @@
+// The local-memory configuration of the whole GPU: bytes per thread that it is set up for. It grows
+// only while the GPU is idle, and never shrinks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/units.h"
+
+namespace tbsched {
+
+class LocalMemoryConfiguration {
+ public:
+  explicit LocalMemoryConfiguration(const DeviceSpec& spec)
+      : acts_(spec.mechanisms.local_memory_configuration),
+        unit_(spec.local_memory_unit),
+        bytes_(spec.local_memory_initial) {}
+
+  bool admits(const Demand& demand, const bool gpu_idle) const {
+    return !acts_ || gpu_idle || demand.local_memory <= bytes_;
+  }
+  void commit(const Demand& demand) {
+    bytes_ = std::max(bytes_, round_up(demand.local_memory, unit_));
+  }
+
+ private:
+  bool acts_;
+  int32_t unit_;
+  int32_t bytes_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,68 @@
+#include "tbsched/hardware/gpu/rooms.h"
+
+#include <algorithm>
+
+namespace tbsched {
+
+Rooms::Rooms(const Device& device)
+    : rank_of_sm_(device.rank_of_sm), blocks_(rank_of_sm_.size()), limiters_(rank_of_sm_.size()) {}
+
+void Rooms::ask(const GpuState& gpu, const Demand& demand) {
+  const uint64_t unseen = gpu.changes() - changes_seen_;
+  if (demand_ == demand && gpcs_held_ == gpu.gpcs_held() && unseen <= gpu.change_log_size()) {
+    for (; changes_seen_ < gpu.changes(); ++changes_seen_) {
+      const auto [begin, end] = gpu.changed(changes_seen_);
+      for (int32_t sm = begin; sm < end; ++sm) {
+        const int32_t rank = rank_of_sm_[sm];
+        --sms_with_[blocks_[rank]];
+        --sms_limited_by_[static_cast<size_t>(limiters_[rank])];
+        look_at(gpu, sm);
+      }
+    }
+    return;
+  }
+  demand_ = demand;
+  gpcs_held_ = gpu.gpcs_held();
+  changes_seen_ = gpu.changes();
+  look_at_all(gpu);
+}
+
+void Rooms::look_at_all(const GpuState& gpu) {
+  untouched_.reset();
+  sms_with_ = {};
+  sms_limited_by_ = {};
+  const auto sms = static_cast<int32_t>(rank_of_sm_.size());
+  if (!gpu.untouched()) {
+    for (int32_t sm = 0; sm < sms; ++sm) look_at(gpu, sm);
+    return;
+  }
+  const Room room = gpu.room(0, *demand_);
+  std::ranges::fill(blocks_, static_cast<uint8_t>(room.blocks));
+  std::ranges::fill(limiters_, room.limiter);
+  sms_with_[room.blocks] = sms;
+  sms_limited_by_[static_cast<size_t>(room.limiter)] = sms;
+  untouched_ = room;
+}
+
+void Rooms::look_at(const GpuState& gpu, const int32_t sm) {
+  const bool untouched = gpu.untouched(sm);
+  const Room room = untouched && untouched_ ? *untouched_ : gpu.room(sm, *demand_);
+  if (untouched) untouched_ = room;
+  const int32_t rank = rank_of_sm_[sm];
+  blocks_[rank] = static_cast<uint8_t>(room.blocks);
+  limiters_[rank] = room.limiter;
+  ++sms_with_[room.blocks];
+  ++sms_limited_by_[static_cast<size_t>(room.limiter)];
+}
+
+int32_t Rooms::most() const {
+  int32_t blocks = demand_->blocks_per_sm;
+  while (blocks > 0 && sms_with_[blocks] == 0) --blocks;
+  return blocks;
+}
+
+Refusal Rooms::commonest_limiter() const {
+  return static_cast<Refusal>(std::ranges::max_element(sms_limited_by_) - sms_limited_by_.begin());
+}
+
+}  // namespace tbsched

@@ -1,0 +1,42 @@
+// Mechanism 3: shared memory and L1 cache share one memory. How it is divided is set by the first
+// block on an idle TPC for both of its SMs, or by the first block on an idle SM for itself, by
+// device; it stays until that TPC or SM is idle again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/sm/demand.h"
+
+namespace tbsched {
+
+class SharedMemoryConfiguration {
+ public:
+  explicit SharedMemoryConfiguration(const Device& device);
+
+  // The configuration that this SM would have for a block of this demand.
+  int32_t configured(int32_t sm, const Demand& demand) const;
+  bool admits(int32_t sm, const Demand& demand) const;
+
+  // Returns the configuration that the SM has now.
+  int32_t commit(int32_t sm, const Demand& demand, int32_t blocks);
+  void release(int32_t sm, int32_t blocks);
+
+  // Whether the next block decides what the SM is configured to.
+  bool open(const int32_t sm) const {
+    return !acts_ || units_[unit_of_sm_[sm]].resident_blocks == 0;
+  }
+
+ private:
+  struct Unit {  // a TPC or an SM
+    int32_t configured = 0;
+    int32_t resident_blocks = 0;
+  };
+  bool acts_;
+  int32_t largest_;
+  const std::vector<int32_t>& unit_of_sm_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace tbsched

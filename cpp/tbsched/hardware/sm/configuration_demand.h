@@ -1,0 +1,24 @@
+// The shared-memory configurations of an SM that a block may enter, and the one that it sets on an
+// idle one.
+#pragma once
+
+#include <cstdint>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+struct ConfigurationDemand {
+  int32_t minimum = 0;  // bytes
+  int32_t maximum = 0;
+  int32_t target = 0;
+
+  bool operator==(const ConfigurationDemand&) const = default;
+};
+
+// `shared_memory`: bytes per block with the reserve; `blocks_per_sm`: how many fit an SM at most.
+ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec& spec,
+                                         int32_t shared_memory, int32_t blocks_per_sm);
+
+}  // namespace tbsched

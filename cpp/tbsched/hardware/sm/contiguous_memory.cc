@@ -1,0 +1,66 @@
+#include "tbsched/hardware/sm/contiguous_memory.h"
+
+#include <algorithm>
+
+namespace tbsched {
+
+// Calls visit(index of the piece behind the gap, begin, size) from low to high until it returns
+// false.
+template <typename Visit>
+void Arena::for_each_gap(Visit visit) const {
+  int32_t begin = 0;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    const int32_t size = pieces_[i].begin - begin;
+    if (size > 0 && !visit(i, begin, size)) return;
+    begin = pieces_[i].end;
+  }
+  if (begin < capacity_) visit(pieces_.size(), begin, capacity_ - begin);
+}
+
+int32_t Arena::largest_gap() const {
+  int32_t largest = 0;
+  for_each_gap([&](size_t, int32_t, const int32_t size) {
+    largest = std::max(largest, size);
+    return true;
+  });
+  return largest;
+}
+
+int32_t Arena::pieces(const int32_t size) const {
+  int32_t count = 0;
+  for_each_gap([&](size_t, int32_t, const int32_t gap) {
+    count += gap / size;
+    return true;
+  });
+  return count;
+}
+
+void Arena::reset(const int32_t capacity) {
+  capacity_ = capacity;
+  pieces_.clear();
+}
+
+void Arena::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
+  for (int32_t left = count; left > 0;) {
+    for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
+      const int32_t here = std::min(left, gap / size);
+      if (here == 0) return true;
+      pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
+                     Piece{begin, begin + here * size, owner});
+      left -= here;
+      return false;
+    });
+  }
+}
+
+void Arena::release(const uint32_t owner) {
+  std::erase_if(pieces_, [owner](const Piece& piece) { return piece.owner == owner; });
+  if (!circular_ || pieces_.empty() || pieces_.front().begin == 0) return;
+  const int32_t before_origin = capacity_ - pieces_.back().end;
+  for (Piece& piece : pieces_) {
+    piece.begin += before_origin;
+    piece.end += before_origin;
+  }
+}
+
+}  // namespace tbsched

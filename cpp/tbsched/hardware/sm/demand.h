@@ -1,0 +1,28 @@
+// What one block of a launch asks of an SM, in the units that the hardware allocates.
+#pragma once
+
+#include <cstdint>
+
+#include "tbsched/hardware/sm/configuration_demand.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+struct Device;
+
+struct Demand {
+  int32_t cluster = 1;  // blocks that must be placed together
+  int32_t warps = 1;
+  int32_t registers_per_warp = 0;
+  int32_t shared_memory = 0;     // bytes, the runtime's reserve included
+  int32_t local_memory = 0;      // bytes per thread
+  int32_t blocks_per_sm = 0;     // how many fit an empty SM in its largest configuration
+  int32_t blocks_at_target = 0;  // and in the one that a block sets
+  ConfigurationDemand configuration;
+
+  bool operator==(const Demand&) const = default;
+};
+
+Demand demand_of(const Launch& launch, const Device& device);
+
+}  // namespace tbsched

@@ -1,0 +1,140 @@
+#include "tbsched/hardware/sm/processing_blocks.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tbsched {
+namespace {
+
+constexpr uint64_t slots_of_first(const int32_t processing_blocks) {
+  uint64_t slots = 0;
+  for (int32_t slot = 0; slot < kMaxWarpsPerSm; slot += processing_blocks) {
+    slots |= uint64_t{1} << slot;
+  }
+  return slots;
+}
+
+// Of the first of so many processing blocks; those of the others follow, one by one.
+constexpr std::array<uint64_t, kMaxProcessingBlocks + 1> kFirstSlots = {
+    0, slots_of_first(1), slots_of_first(2), slots_of_first(3), slots_of_first(4)};
+
+uint64_t without_lowest(const uint64_t slots) { return slots & (slots - 1); }
+
+uint64_t lowest(const uint64_t slots, const int32_t count) {
+  uint64_t left = slots;
+  for (int32_t i = 0; i < count; ++i) left = without_lowest(left);
+  return slots ^ left;
+}
+
+uint64_t below(const int32_t slot) {
+  return slot >= kMaxWarpsPerSm ? ~uint64_t{0} : (uint64_t{1} << slot) - 1;
+}
+
+int32_t after(const int32_t i, const int32_t count) { return i + 1 == count ? 0 : i + 1; }
+
+}  // namespace
+
+ProcessingBlocks::ProcessingBlocks(const DeviceSpec& spec) : registers_(spec) {
+  const int32_t warps = spec.warps_per_sm / spec.processing_blocks;
+  std::fill_n(free_warps_.begin(), spec.processing_blocks, static_cast<uint8_t>(warps));
+}
+
+ProcessingBlocks::PerBlock ProcessingBlocks::warps_that_fit(const DeviceSpec& spec,
+                                                            const Demand& demand) const {
+  PerBlock fit{};
+  for (int32_t i = 0; i < spec.processing_blocks; ++i) {
+    fit[i] = registers_.capacity(i, demand.registers_per_warp, free_warps_[i]);
+  }
+  return fit;
+}
+
+Room ProcessingBlocks::room(const DeviceSpec& spec, const Demand& demand) const {
+  const int32_t count = spec.processing_blocks;
+  const PerBlock fit = warps_that_fit(spec, demand);
+  const auto tightest = std::min_element(fit.begin(), fit.begin() + count);
+  const Refusal limiter =
+      free_warps_[tightest - fit.begin()] <= *tightest ? Refusal::warps : Refusal::registers;
+
+  int32_t warps = 0;
+  if (spec.mechanisms.strict_round_robin) {
+    // Turn by turn from the pointer, the first processing block with the least room ends it.
+    int32_t turns = 0;
+    for (int32_t i = next_; fit[i] != *tightest; i = after(i, count)) ++turns;
+    warps = *tightest * count + turns;
+  } else {
+    for (int32_t i = 0; i < count; ++i) warps += fit[i];
+  }
+  return {warps / demand.warps, limiter};
+}
+
+ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const DeviceSpec& spec,
+                                                          const Demand& demand,
+                                                          const int32_t blocks) {
+  const int32_t count = spec.processing_blocks;
+  const int32_t warps = demand.warps * blocks;
+  const int32_t whole = warps / count;
+  PerBlock turns{};
+  std::fill_n(turns.begin(), count, whole);
+  const int32_t rest = warps - whole * count;
+  for (int32_t i = 0, at = next_; i < rest; ++i, at = after(at, count)) ++turns[at];
+  // Where a block is followed by a skip, it takes as much of every processing block, so that the
+  // skips between blocks do not show.
+  const bool skips = spec.mechanisms.warp_skip && rest == 0 && demand.warps % count == 0;
+  next_ = static_cast<uint8_t>((next_ + rest + (skips ? blocks : 0)) % count);
+  return turns;
+}
+
+ProcessingBlocks::PerBlock ProcessingBlocks::emptiest_first(const DeviceSpec& spec,
+                                                            const Demand& demand,
+                                                            const int32_t blocks) const {
+  PerBlock left = warps_that_fit(spec, demand);
+  PerBlock turns{};
+  for (int32_t warp = 0; warp < demand.warps * blocks; ++warp) {
+    const auto most = std::max_element(left.begin(), left.begin() + spec.processing_blocks);
+    --*most;
+    ++turns[most - left.begin()];
+  }
+  return turns;
+}
+
+void ProcessingBlocks::commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint) {
+  const int32_t count = spec.processing_blocks;
+  footprint.first_processing_block = next_;
+  const PerBlock turns = spec.mechanisms.strict_round_robin
+                             ? strict_turns(spec, demand, footprint.blocks)
+                             : emptiest_first(spec, demand, footprint.blocks);
+  // Over all that there could be, of which those that there are not take nothing: a number that the
+  // compiler knows.
+  for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) {
+    const uint64_t own = kFirstSlots[count] << i;
+    footprint.warps[i] = static_cast<uint8_t>(turns[i]);
+    // On an idle SM nothing has to be searched for.
+    footprint.warp_slots |=
+        idle() ? own & below(turns[i] * count) : lowest(own & ~taken_, turns[i]);
+    free_warps_[i] -= footprint.warps[i];
+  }
+  registers_.commit(footprint.owner, demand.registers_per_warp, footprint.warps);
+  taken_ |= footprint.warp_slots;
+}
+
+void ProcessingBlocks::release(const Demand& demand, const Footprint& footprint) {
+  for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) free_warps_[i] += footprint.warps[i];
+  registers_.release(footprint.owner, demand.registers_per_warp, footprint.warps);
+  taken_ &= ~footprint.warp_slots;
+}
+
+void list_warp_slots(const Footprint& footprint, const int32_t processing_blocks,
+                     const std::span<int32_t> slots) {
+  std::array<uint64_t, kMaxProcessingBlocks> left{};
+  for (int32_t i = 0; i < processing_blocks; ++i) {
+    left[i] = footprint.warp_slots & kFirstSlots[processing_blocks] << i;
+  }
+  int32_t turn = footprint.first_processing_block;
+  for (int32_t& slot : slots) {
+    slot = std::countr_zero(left[turn]);
+    left[turn] = without_lowest(left[turn]);
+    turn = after(turn, processing_blocks);
+  }
+}
+
+}  // namespace tbsched

@@ -1,0 +1,55 @@
+// Mechanisms 2.1 and 2.2: which processing block each warp of a block goes to, and which slot of
+// it.
+//
+// The %warpid of a warp is its processing block, and how many slots of that lie below its own times
+// the number of processing blocks. It takes the lowest free slot. Measured: traces h200/slots.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/footprint.h"
+#include "tbsched/hardware/sm/registers.h"
+#include "tbsched/program/refusal.h"
+
+namespace tbsched {
+
+struct Room {
+  int32_t blocks = 0;               // of the launch asked about
+  Refusal limiter = Refusal::none;  // what binds that number
+};
+
+class ProcessingBlocks {
+ public:
+  explicit ProcessingBlocks(const DeviceSpec& spec);
+
+  Room room(const DeviceSpec& spec, const Demand& demand) const;
+
+  // The warps of footprint.blocks blocks, which room() must have allowed; the pointer of the round
+  // robin moves on, and is never set back.
+  void commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint);
+  void release(const Demand& demand, const Footprint& footprint);
+
+  bool idle() const { return taken_ == 0; }
+
+ private:
+  using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
+
+  PerBlock warps_that_fit(const DeviceSpec& spec, const Demand& demand) const;
+  PerBlock strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
+  PerBlock emptiest_first(const DeviceSpec& spec, const Demand& demand, int32_t blocks) const;
+
+  uint64_t taken_ = 0;  // slots
+  RegisterFiles registers_;
+  std::array<uint8_t, kMaxProcessingBlocks> free_warps_{};
+  uint8_t next_ = 0;
+};
+
+// The slot of each warp of a resident block, where warps go to processing blocks in strict turn.
+void list_warp_slots(const Footprint& footprint, int32_t processing_blocks,
+                     std::span<int32_t> slots);
+
+}  // namespace tbsched

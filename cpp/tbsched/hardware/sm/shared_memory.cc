@@ -1,0 +1,39 @@
+#include "tbsched/hardware/sm/shared_memory.h"
+
+#include <limits>
+
+namespace tbsched {
+
+int32_t SharedMemory::capacity(const DeviceSpec& spec, const int32_t bytes,
+                               const int32_t configured) const {
+  if (bytes == 0) return std::numeric_limits<int32_t>::max();
+  if (!in_pieces()) return (configured - used_) / bytes;
+  // Algorithm 1 divides the largest gap; where memory was measured to be circular, all gaps count.
+  return spec.mechanisms.shared_memory == Layout::circular ? contiguous_->pieces(bytes)
+                                                           : contiguous_->largest_gap() / bytes;
+}
+
+void SharedMemory::commit(const DeviceSpec& spec, const uint32_t owner, const int32_t bytes,
+                          const int32_t blocks, const int32_t configured) {
+  if (bytes == 0) return;
+  const Layout layout = spec.mechanisms.shared_memory;
+  if (used_ == 0) {
+    first_owner_ = owner;
+  } else if (layout != Layout::pooled) {
+    if (!contiguous_) contiguous_.emplace(0, layout == Layout::circular);
+    if (contiguous_->empty()) {
+      // An SM keeps its configuration until it is idle, so that this is the first owner's too.
+      contiguous_->reset(configured);
+      contiguous_->allocate(first_owner_, used_, 1);
+    }
+    contiguous_->allocate(owner, bytes, blocks);
+  }
+  used_ += bytes * blocks;
+}
+
+void SharedMemory::release(const uint32_t owner, const int32_t bytes, const int32_t blocks) {
+  used_ -= bytes * blocks;
+  if (contiguous_) contiguous_->release(owner);
+}
+
+}  // namespace tbsched

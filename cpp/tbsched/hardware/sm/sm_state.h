@@ -1,0 +1,38 @@
+// What one SM has left. Asking changes nothing; only commit and release do.
+//
+// What all SMs of a device have in common is in its spec, which each call is given, so that the
+// state of an SM is small: there are as many as the device has.
+#pragma once
+
+#include <cstdint>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/footprint.h"
+#include "tbsched/hardware/sm/processing_blocks.h"
+#include "tbsched/hardware/sm/shared_memory.h"
+
+namespace tbsched {
+
+class SmState {
+ public:
+  explicit SmState(const DeviceSpec& spec);
+
+  // How many blocks of this demand fit while the SM is configured to `configured` bytes.
+  Room room(const DeviceSpec& spec, const Demand& demand, int32_t configured) const;
+
+  // footprint.blocks blocks, which room() must have allowed.
+  void commit(const DeviceSpec& spec, const Demand& demand, int32_t configured,
+              Footprint& footprint);
+  void release(const Demand& demand, const Footprint& footprint);
+
+  bool idle() const { return processing_blocks_.idle(); }
+
+ private:
+  ProcessingBlocks processing_blocks_;
+  SharedMemory shared_memory_;
+  uint8_t free_slots_;  // a block has a warp, so that more slots than warps are as good as none
+  uint8_t free_cluster_slots_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,34 @@
+// Algorithm 1 of the ICCD 2023 paper to the letter: for each block, every SM is asked how many such
+// blocks it could take; the first one with the most gets it. Slow on purpose: what is faster is
+// checked against it.
+#include "tbsched/policy/policy.h"
+
+namespace tbsched {
+namespace {
+
+class Algorithm1 final : public Policy {
+ public:
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    return place_one_by_one(sms, commit, [&] {
+      int32_t max_thread_blocks = 0;
+      int32_t smid = -1;
+      for (const int32_t sm : gpu.spec().topology.sm_preference) {
+        const int32_t thread_blocks = gpu.room(sm, demand).blocks;
+        if (thread_blocks > max_thread_blocks) {
+          max_thread_blocks = thread_blocks;
+          smid = sm;
+        }
+      }
+      return smid;
+    });
+  }
+};
+
+}  // namespace
+
+StartPolicy make_algorithm1(const Device&) {
+  return [](InitialState) { return std::make_unique<Algorithm1>(); };
+}
+
+}  // namespace tbsched

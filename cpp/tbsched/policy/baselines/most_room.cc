@@ -1,0 +1,54 @@
+// The SM with room for most blocks of the launch; the preferred one among equals.
+#include <algorithm>
+#include <numeric>
+
+#include "tbsched/policy/levels.h"
+
+namespace tbsched {
+namespace {
+
+// Looks at all of them whatever it finds, so that many are looked at in one step.
+bool all_are_one(const std::span<const uint8_t> level) {
+  uint8_t off = 0;
+  for (const uint8_t blocks : level) off |= blocks ^ 1;
+  return off == 0;
+}
+
+class MostRoom final : public Policy {
+ public:
+  MostRoom(const std::span<const int32_t> preference, const std::span<const int32_t> ranks)
+      : preference_(preference), levels_(ranks) {}
+
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    levels_.fill(demand, static_cast<int32_t>(sms.size()), gpu, rooms, commit);
+    auto next = sms.begin();
+    for (size_t k = 0; k < levels_.count(); ++k) {
+      const std::span<const uint8_t> level = levels_.level(k);
+      if (all_are_one(level)) {  // of an idle GPU
+        next = std::ranges::copy(preference_, next).out;
+        continue;
+      }
+      for (size_t rank = 0; rank < level.size(); ++rank) {
+        next = std::fill_n(next, level[rank], preference_[rank]);
+      }
+    }
+    return static_cast<size_t>(levels_.blocks());
+  }
+
+ private:
+  std::span<const int32_t> preference_;
+  Levels levels_;
+};
+
+}  // namespace
+
+StartPolicy make_most_room(const Device& device) {
+  std::vector<int32_t> ranks(device.rank_of_sm.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return [&device, ranks = std::move(ranks)](InitialState) {
+    return std::make_unique<MostRoom>(device.spec.topology.sm_preference, ranks);
+  };
+}
+
+}  // namespace tbsched

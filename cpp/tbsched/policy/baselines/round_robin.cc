@@ -1,0 +1,33 @@
+// The next SM with room after the one that took the last block, whatever launch that was of.
+#include "tbsched/policy/policy.h"
+
+namespace tbsched {
+namespace {
+
+class RoundRobin final : public Policy {
+ public:
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    const auto& order = gpu.spec().topology.sm_preference;
+    return place_one_by_one(sms, commit, [&] {
+      for (size_t step = 0; step < order.size(); ++step) {
+        const size_t turn = (next_ + step) % order.size();
+        if (gpu.room(order[turn], demand).blocks == 0) continue;
+        next_ = turn + 1;
+        return order[turn];
+      }
+      return -1;
+    });
+  }
+
+ private:
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+StartPolicy make_round_robin(const Device&) {
+  return [](InitialState) { return std::make_unique<RoundRobin>(); };
+}
+
+}  // namespace tbsched

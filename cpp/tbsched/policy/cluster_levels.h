@@ -1,0 +1,45 @@
+// Choosing the SMs of clusters level by level: all domains whose best place has the most room get a
+// cluster each, then all of those that still have as much, and so on down.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tbsched/hardware/gpu/clusters.h"
+#include "tbsched/policy/policy.h"
+
+namespace tbsched {
+
+// Keeps its memory from one launch to the next.
+class ClusterLevels {
+ public:
+  struct Cluster {
+    size_t domain;
+    size_t first_sm;  // what sms() begins with
+  };
+
+  // Chooses the SMs of up to so many clusters, committing them.
+  void fill(const Demand& demand, int32_t clusters, const GpuState& gpu, const Commit& commit);
+
+  // Passes over the domains, and the clusters of each.
+  size_t passes() const { return ends_.size(); }
+  std::span<const Cluster> pass(const size_t k) const {
+    const size_t begin = k == 0 ? 0 : ends_[k - 1];
+    return std::span(clusters_).subspan(begin, ends_[k] - begin);
+  }
+  std::span<const int32_t> sms(const Cluster& cluster) const {
+    return std::span(sms_).subspan(cluster.first_sm, cluster_size_);
+  }
+
+ private:
+  ClusterSearch search_;
+  std::vector<ClusterFit> fits_;   // by domain
+  std::vector<Cluster> clusters_;  // pass by pass
+  std::vector<size_t> ends_;       // of the passes
+  std::vector<int32_t> sms_;
+  size_t cluster_size_ = 1;
+};
+
+}  // namespace tbsched

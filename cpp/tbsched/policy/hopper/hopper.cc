@@ -1,0 +1,257 @@
+// The SMs of Algorithm 1, with block indices handed out in runs per GPC.
+//
+// The scheduler works in two stages. One chooses the SMs level by level, as Algorithm 1 does. The
+// other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a block
+// gets one. Turns go round. TPCs of no GPC have turns of their own, by pairs, and go before the
+// GPCs. The first turn of a launch is lost. The blocks of a level are there as many turns after
+// those of the one before it as there are GPCs. A last level that takes only some of the SMs in
+// question is searched for one by one, which takes longer.
+//
+// Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "tbsched/policy/cluster_levels.h"
+#include "tbsched/policy/hopper/search.h"
+#include "tbsched/policy/hopper/singleton_turns.h"
+#include "tbsched/policy/levels.h"
+
+namespace tbsched {
+namespace {
+
+// The SMs that take their turns together: the GPCs by number, then pairs of singleton TPCs.
+struct Groups {
+  explicit Groups(const Topology& topology) {
+    const int32_t sms = topology.sms();
+    gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
+    std::vector<int32_t> group_of_sm(topology.gpc_of_sm);
+    std::vector<int32_t> singleton_of_sm(sms, -1);
+    int32_t last_tpc = -1;
+    for (int32_t sm = 0; sm < sms; ++sm) {
+      if (topology.gpc_of_sm[sm] >= 0) continue;
+      singletons += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
+      last_tpc = topology.tpc_of_sm[sm];
+      singleton_of_sm[sm] = singletons - 1;
+      group_of_sm[sm] = gpcs + singleton_of_sm[sm] / kTpcsPerPair;
+    }
+    const int32_t pairs = (singletons + kTpcsPerPair - 1) / kTpcsPerPair;
+    begins.assign(gpcs + pairs + 1, 0);
+    for (const int32_t group : group_of_sm) ++begins[group + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    positions.resize(sms);
+    std::vector<int32_t> next(begins);
+    for (int32_t sm = 0; sm < sms; ++sm) positions[next[group_of_sm[sm]]++] = sm;
+    for (int32_t position = begins[gpcs]; position < sms; ++position) {
+      singleton_of_position.push_back(singleton_of_sm[positions[position]]);
+    }
+  }
+
+  // Of a value for each position, those of a group.
+  template <typename Value>
+  std::span<Value> part(const std::span<Value> values, const size_t group) const {
+    const auto begin = static_cast<size_t>(begins[group]);
+    return values.subspan(begin, static_cast<size_t>(begins[group + 1]) - begin);
+  }
+
+  int32_t gpcs = 0;
+  int32_t singletons = 0;
+  std::vector<int32_t> positions;              // the SMs, group by group
+  std::vector<int32_t> begins;                 // of each group among them, and the end
+  std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
+};
+
+// What follows from the device alone.
+struct Tables {
+  explicit Tables(const Device& device)
+      : groups(device.spec.topology), search_turns(tbsched::search_turns(device.spec.topology)) {
+    for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
+  }
+
+  Groups groups;
+  std::vector<int32_t> ranks;         // by position
+  std::vector<int32_t> search_turns;  // by SM
+};
+
+// Looks at all of them whatever it finds, so that many are looked at in one step.
+bool none_is_zero(const std::span<const uint8_t> numbers) {
+  uint8_t least = 1;
+  for (const uint8_t number : numbers) least = std::min(least, number);
+  return least != 0;
+}
+
+class Hopper final : public Policy {
+ public:
+  Hopper(const Tables& tables, const InitialState state)
+      : groups_(tables.groups),
+        gpcs_(groups_.gpcs),
+        search_turns_(tables.search_turns),
+        levels_(tables.ranks),
+        next_gpc_(state.first_gpc),
+        singleton_turns_(groups_.singletons, first_asked(state.first_singleton)),
+        chosen_(groups_.positions.size()),
+        chosen_of_group_(groups_.begins.size() - 1),
+        turns_of_singleton_(groups_.singletons) {}
+
+  size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms, const Commit& commit,
+               const std::span<int32_t> sms) override {
+    const auto blocks = static_cast<int32_t>(sms.size());
+    if (demand.cluster == 1) {
+      levels_.fill(demand, blocks, gpu, rooms, commit);
+      hand_out(sms.first(levels_.blocks()));
+      return static_cast<size_t>(levels_.blocks());
+    }
+    cluster_levels_.fill(demand, blocks / demand.cluster, gpu, commit);
+    cluster_of_domain_.resize(gpu.device().cluster_domains.size());
+    return hand_out_clusters(sms);
+  }
+
+ private:
+  using Cluster = ClusterLevels::Cluster;
+
+  void hand_out(const std::span<int32_t> sms) {
+    if (sms.empty()) return;
+    const size_t levels = levels_.count();
+    size_t there = choose(0);  // blocks whose SMs have been chosen
+    size_t level = 1;
+    int64_t ready = turns_before(level);  // the turn from which the level is there
+    size_t done = 0;
+    if (!pair_has_turn()) next_gpc();
+    for (int64_t turn = 1; done < sms.size(); ++turn) {
+      while (level < levels && (ready <= turn || done == there)) {
+        turn = std::max(turn, ready);  // with nothing to hand out, turns pass
+        there += choose(level);
+        ready += turns_before(++level);
+      }
+      done = take_turn(pair_has_turn() ? next_pair() : next_gpc(), sms, done);
+    }
+  }
+
+  // A pass over the GPCs at a time, one cluster a turn.
+  size_t hand_out_clusters(const std::span<int32_t> sms) {
+    auto next = sms.begin();
+    const auto wants = [&](const int32_t domain) { return cluster_of_domain_[domain] != nullptr; };
+    for (size_t k = 0; k < cluster_levels_.passes(); ++k) {
+      const auto pass = cluster_levels_.pass(k);
+      for (const Cluster& cluster : pass) cluster_of_domain_[cluster.domain] = &cluster;
+      for (const Cluster& cluster : pass) {
+        const bool single = std::cmp_less(cluster.domain, groups_.singletons);
+        const int32_t domain = single ? singleton_turns_.ask_one(wants)
+                                      : groups_.singletons + next_gpc([&](const int32_t gpc) {
+                                          return wants(groups_.singletons + gpc);
+                                        });
+        const Cluster& taken = *std::exchange(cluster_of_domain_[domain], nullptr);
+        next = std::ranges::copy(cluster_levels_.sms(taken), next).out;
+      }
+    }
+    return static_cast<size_t>(next - sms.begin());
+  }
+
+  // The state names the TPC whose pair hands out first, the turn of the other pair being lost.
+  int32_t first_asked(const int32_t first_to_hand_out) const {
+    const int32_t tpcs = groups_.singletons;
+    return tpcs == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % tpcs;
+  }
+
+  // How many turns a level is there after the one before it.
+  int64_t turns_before(const size_t level) const {
+    const bool searched = level + 1 == levels_.count() && !levels_.last_is_whole();
+    // SMs were chosen in order of preference: the last one says how far the search went.
+    return searched ? search_turns_[levels_.last_sm()] : gpcs_;
+  }
+
+  // Returns the blocks of the level.
+  size_t choose(const size_t k) {
+    const std::span<const uint8_t> level = levels_.level(k);
+    std::transform(level.begin(), level.end(), chosen_.begin(), chosen_.begin(), std::plus{});
+    size_t blocks = 0;
+    for (size_t group = 0; group < chosen_of_group_.size(); ++group) {
+      const auto of_group = groups_.part(level, group);
+      const int32_t sum = std::accumulate(of_group.begin(), of_group.end(), 0);
+      chosen_of_group_[group] += sum;
+      blocks += static_cast<size_t>(sum);
+    }
+    // A singleton TPC needs a turn for each block of its SMs.
+    std::ranges::fill(turns_of_singleton_, 0);
+    const auto singles = level.subspan(groups_.begins[gpcs_]);
+    for (size_t i = 0; i < singles.size(); ++i) {
+      int32_t& turns = turns_of_singleton_[groups_.singleton_of_position[i]];
+      turns = std::max<int32_t>(turns, singles[i]);
+    }
+    const auto any_left = [&] { return std::ranges::any_of(turns_of_singleton_, std::identity{}); };
+    for (bool opening = k == 0; any_left(); opening = false) {
+      std::ranges::copy(singleton_turns_.ask_all(turns_of_singleton_, opening),
+                        std::back_inserter(pair_turns_));
+      for (int32_t& left : turns_of_singleton_) left = std::max(0, left - 1);
+    }
+    return blocks;
+  }
+
+  // Each SM of the group that has been chosen hands out one block. Returns how many are done.
+  size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
+    const auto chosen = groups_.part(std::span(chosen_), group);
+    const auto positions = groups_.part(std::span(groups_.positions), group);
+    auto next = sms.begin() + static_cast<std::ptrdiff_t>(done);
+    if (none_is_zero(chosen)) {
+      for (uint8_t& blocks : chosen) --blocks;
+      next = std::ranges::copy(positions, next).out;
+    } else {
+      for (size_t i = 0; i < chosen.size(); ++i) {
+        if (chosen[i] == 0) continue;
+        --chosen[i];
+        *next++ = positions[i];
+      }
+    }
+    const auto now_done = static_cast<size_t>(next - sms.begin());
+    chosen_of_group_[group] -= static_cast<int32_t>(now_done - done);
+    return now_done;
+  }
+
+  bool pair_has_turn() const { return pairs_done_ < pair_turns_.size(); }
+  int32_t next_pair() {
+    const int32_t pair = pair_turns_[pairs_done_++];
+    if (!pair_has_turn()) {
+      pair_turns_.clear();
+      pairs_done_ = 0;
+    }
+    return gpcs_ + pair;
+  }
+  int32_t next_gpc() {
+    return next_gpc([&](const int32_t gpc) { return chosen_of_group_[gpc] > 0; });
+  }
+  template <typename Wants>
+  int32_t next_gpc(const Wants& wants) {
+    while (!wants(next_gpc_)) next_gpc_ = (next_gpc_ + 1) % gpcs_;
+    return std::exchange(next_gpc_, (next_gpc_ + 1) % gpcs_);
+  }
+
+  const Groups& groups_;
+  int32_t gpcs_;
+  std::span<const int32_t> search_turns_;  // by SM
+  Levels levels_;
+  ClusterLevels cluster_levels_;
+  int32_t next_gpc_;
+  SingletonTurns singleton_turns_;
+
+  // Within a launch: blocks that SMs have been chosen for and that are not handed out yet.
+  std::vector<uint8_t> chosen_;  // by position
+  std::vector<int32_t> chosen_of_group_;
+  std::vector<int32_t> turns_of_singleton_;
+  std::vector<int32_t> pair_turns_;
+  size_t pairs_done_ = 0;
+  std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
+};
+
+}  // namespace
+
+StartPolicy make_hopper(const Device& device) {
+  return [tables = std::make_shared<const Tables>(device)](const InitialState state) {
+    return std::make_unique<Hopper>(*tables, state);
+  };
+}
+
+}  // namespace tbsched

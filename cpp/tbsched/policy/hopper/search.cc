@@ -1,0 +1,42 @@
+#include "tbsched/policy/hopper/search.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tbsched {
+namespace {
+
+constexpr std::array<int32_t, 8> kSingletons = {12, 13, 14, 14, 17, 18, 19, 20};
+constexpr int32_t kFirstOfGpcs = 21;
+constexpr int32_t kPerTurn = 3;
+
+}  // namespace
+
+std::vector<int32_t> search_turns(const Topology& topology) {
+  const int32_t gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
+  std::vector<int32_t> row(topology.sms());
+  std::vector<int32_t> tpcs_seen(gpcs);
+  int32_t last_tpc = -1;
+  for (int32_t sm = 0; sm < topology.sms(); ++sm) {
+    const int32_t gpc = topology.gpc_of_sm[sm];
+    if (gpc < 0) continue;
+    tpcs_seen[gpc] += topology.tpc_of_sm[sm] != last_tpc ? 1 : 0;
+    last_tpc = topology.tpc_of_sm[sm];
+    row[sm] = tpcs_seen[gpc] - 1;
+  }
+  const int32_t rows = gpcs == 0 ? 0 : std::ranges::max(tpcs_seen);
+  std::vector<int32_t> turns(topology.sms());
+  size_t singletons = 0;
+  for (const int32_t sm : topology.sm_preference) {
+    const int32_t gpc = topology.gpc_of_sm[sm];
+    if (gpc < 0) {
+      turns[sm] = kSingletons[std::min(singletons++, kSingletons.size() - 1)];
+    } else {
+      const int32_t looked_at = (sm % 2 * rows + row[sm]) * gpcs + gpc;
+      turns[sm] = kFirstOfGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
+    }
+  }
+  return turns;
+}
+
+}  // namespace tbsched

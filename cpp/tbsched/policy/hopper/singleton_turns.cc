@@ -1,0 +1,61 @@
+#include "tbsched/policy/hopper/singleton_turns.h"
+
+#include <algorithm>
+
+namespace tbsched {
+
+std::span<const int32_t> SingletonTurns::ask_all(const std::span<const int32_t> left,
+                                                 const bool opening) {
+  order_.clear();
+  pair_wants_.assign(pairs(), 0);
+  for (int32_t tpc = 0; tpc < tpcs_; ++tpc) {
+    if (left[tpc] > 0) pair_wants_[pair_of(tpc)] = 1;
+  }
+  const bool alone = std::ranges::count(pair_wants_, 1) == 1;
+  if (opening) {
+    open(left, alone);
+  } else {
+    go_on(left, alone);
+  }
+  return order_;
+}
+
+// The lost turn turns the pointer to the other TPC of its pair. From there each TPC is asked once.
+void SingletonTurns::open(const std::span<const int32_t> left, const bool alone) {
+  const auto wants_from = [&](const int32_t tpc) {
+    return left[tpc] > 0 || (!is_second(tpc) && pair_wants_[pair_of(tpc)] != 0);
+  };
+  while (!wants_from(next_)) next_ = after(next_);
+  if (!alone) next_ = std::min(next_ ^ 1, tpcs_ - 1);
+
+  unasked_.assign(pairs(), 0);
+  for (int32_t tpc = 0; tpc < tpcs_; ++tpc) ++unasked_[pair_of(tpc)];
+  last_asked_.assign(pairs(), 0);
+  for (int32_t asked = 0; asked < tpcs_; ++asked) {
+    const int32_t tpc = (next_ + asked) % tpcs_;
+    const int32_t pair = pair_of(tpc);
+    if (left[tpc] > 0) last_asked_[pair] = tpc;
+    if (--unasked_[pair] == 0 && pair_wants_[pair] != 0) order_.push_back(pair);
+  }
+  next_ = after(last_asked_[order_.back()]);
+}
+
+// The first TPC of a pair that wants it asks for both. The second one does if the pointer is there
+// and no other pair wants a turn.
+void SingletonTurns::go_on(const std::span<const int32_t> left, const bool alone) {
+  if (alone && is_second(next_) && left[next_] > 0) {
+    order_.push_back(pair_of(next_));
+    next_ = after(next_);
+    return;
+  }
+  for (auto wanted = std::ranges::count(pair_wants_, 1); wanted > 0; --wanted) {
+    while (is_second(next_) || pair_wants_[pair_of(next_)] == 0) next_ = after(next_);
+    const int32_t pair = pair_of(next_);
+    pair_wants_[pair] = 0;
+    order_.push_back(pair);
+    if (left[next_] <= 0) next_ = after(next_);
+    next_ = after(next_);
+  }
+}
+
+}  // namespace tbsched

@@ -1,0 +1,34 @@
+#include "tbsched/policy/launch_order.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace tbsched {
+namespace {
+
+constexpr std::array kLaunchOrders = {
+    LaunchOrder{"leftover",
+                "by priority, then first come, first served; a launch that does not fit holds up "
+                "those of the same and of less urgent priorities",
+                "ICCD 2023, section II-D; seen on an H200", true, true},
+    LaunchOrder{"fifo", "first come, first served over all priorities",
+                "for comparison: streams without priorities", false, true},
+    LaunchOrder{"pass_by", "as leftover, but what fits passes a launch that does not",
+                "for comparison: a scheduler that leaves no room unused", true, false},
+};
+
+}  // namespace
+
+std::span<const LaunchOrder> launch_order_table() { return kLaunchOrders; }
+
+const LaunchOrder& launch_order_named(const std::string_view name) {
+  const auto row = std::ranges::find(kLaunchOrders, name, &LaunchOrder::name);
+  if (row != kLaunchOrders.end()) return *row;
+  std::string message = "launch_order: '" + std::string(name) + "' is unknown; there are";
+  for (const LaunchOrder& known : kLaunchOrders) message.append(" ").append(known.name);
+  throw std::invalid_argument(message);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,51 @@
+// Filling the SMs level by level: all SMs with the most room get a block each, in order of
+// preference, then all with one less. The same choices as Algorithm 1, because a block never leaves
+// its SM more room than before and never changes the room of another.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tbsched/policy/policy.h"
+
+namespace tbsched {
+
+class Levels {
+ public:
+  // `rank_of_position`: the SMs, by rank of preference, in the order in which the levels are to be
+  // read. It outlives this.
+  explicit Levels(std::span<const int32_t> rank_of_position);
+
+  // Chooses the SMs of up to `blocks` blocks, committing them.
+  void fill(const Demand& demand, int32_t blocks, const GpuState& gpu, Rooms& rooms,
+            const Commit& commit);
+
+  size_t count() const { return static_cast<size_t>(count_); }
+  // The blocks that the SM at each position gets, at most one but in gaps of contiguous memory.
+  // Valid until another level is asked for.
+  std::span<const uint8_t> level(size_t k);
+  int32_t blocks() const { return blocks_; }
+  // Whether the last level took every SM with that much room; if not, the last SM that it took.
+  bool last_is_whole() const { return last_is_whole_; }
+  int32_t last_sm() const { return last_sm_; }
+
+ private:
+  void fill_evenly(int32_t blocks, const GpuState& gpu, const Rooms& rooms, const Commit& commit);
+  void fill_one_by_one(const Demand& demand, int32_t blocks, const GpuState& gpu,
+                       const Rooms& rooms, const Commit& commit);
+
+  std::span<const int32_t> rank_of_position_;
+  std::vector<uint8_t> room_;  // by position; where SMs are chosen one by one, by rank
+  std::vector<uint8_t> row_;   // the level that was asked for, by position
+  int32_t most_ = 0;           // the room that the first level takes
+  int32_t count_ = 0;
+  int32_t blocks_ = 0;
+  bool last_is_whole_ = true;
+  int32_t last_rank_ = -1;
+  int32_t last_sm_ = -1;
+  bool evenly_ = true;
+  std::vector<uint8_t> counts_;  // by level and rank, where SMs are chosen one by one
+};
+
+}  // namespace tbsched

@@ -1,0 +1,56 @@
+// Held sequences as rows of numbers: how Python hands over many at once. A row is an event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+// As in python/tbsched/event_table.py.
+inline constexpr size_t kEventColumns = 9;
+inline constexpr int32_t kLaunchRow = 0;   // blocks, threads, registers, shared memory, local
+                                           // memory, carveout or -1, cluster, priority
+inline constexpr int32_t kReleaseRow = 1;  // the launch, and zeros
+
+struct EventTable {
+  std::span<const int32_t> cells;   // row-major
+  std::span<const int64_t> bounds;  // rows of sequence k: from bounds[k] up to bounds[k + 1]
+
+  size_t sequences() const { return bounds.size() - 1; }
+
+  // Throws std::invalid_argument for bounds or kinds of rows that make no sense.
+  Sequence sequence(const size_t k) const {
+    const auto rows = static_cast<int64_t>(cells.size() / kEventColumns);
+    if (bounds[k] < 0 || bounds[k] > bounds[k + 1] || bounds[k + 1] > rows) {
+      throw std::invalid_argument("bounds: they are not ascending within the table");
+    }
+    Sequence events;
+    events.reserve(static_cast<size_t>(bounds[k + 1] - bounds[k]));
+    for (int64_t row = bounds[k]; row < bounds[k + 1]; ++row) {
+      events.push_back(event(cells.subspan(static_cast<size_t>(row) * kEventColumns)));
+    }
+    return events;
+  }
+
+ private:
+  static Event event(const std::span<const int32_t> row) {
+    if (row[0] == kReleaseRow) return Release{.launch = row[1]};
+    if (row[0] != kLaunchRow) throw std::invalid_argument("cells: no such kind of event");
+    return Launch{.blocks = row[1],
+                  .threads = row[2],
+                  .registers = row[3],
+                  .shared_memory = row[4],
+                  .local_memory = row[5],
+                  .carveout = row[6] < 0 ? std::nullopt : std::optional(row[6]),
+                  .cluster = row[7],
+                  .stream = std::nullopt,
+                  .priority = row[8]};
+  }
+};
+
+}  // namespace tbsched

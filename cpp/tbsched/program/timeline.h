@@ -1,0 +1,39 @@
+// When and where the blocks of a program ran, and what its launches waited for. Times are
+// nanoseconds from the first call of the host.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tbsched/program/refusal.h"
+
+namespace tbsched {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kLatestNs = kNever / 4;  // of what a user gives: no sum of it overflows
+
+struct BlockTime {
+  int32_t launch;
+  int32_t block;
+  int32_t sm;
+  int64_t start_ns;
+  int64_t end_ns;
+};
+
+// From when it reaches the GPU until its last block is placed, a launch waits.
+struct Wait {
+  int32_t launch;
+  int32_t behind;  // the launch that it waits for, or -1
+  int64_t begin_ns;
+  int64_t end_ns;
+  Refusal cause;
+};
+
+struct Timeline {
+  std::vector<BlockTime> blocks;        // by launch and block
+  std::vector<Wait> waits;              // by launch and time
+  std::vector<int32_t> hardware_queue;  // of each launch
+};
+
+}  // namespace tbsched

@@ -1,0 +1,1 @@
+"""What to change in a program: orders of launches, block sizes."""

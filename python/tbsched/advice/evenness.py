@@ -1,0 +1,107 @@
+"""Whether a launch on an idle GPU must spread evenly over the SMs, whatever chooses them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Evenness:
+    """What :func:`forced_even` found; true where an even spread is guaranteed.
+
+    Attributes:
+        forced: whether each SM must get the same number of blocks, or one apart.
+        reason: why, or why not, in words.
+        blocks: blocks of the launch.
+        sms: SMs of the device.
+        blocks_per_sm: how many blocks of the launch an idle SM holds.
+        limiter: what binds that number (``slots``, ``warps``, ``registers``, ``shared_memory``).
+    """
+
+    forced: bool
+    reason: str
+    blocks: int
+    sms: int
+    blocks_per_sm: int
+    limiter: str
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """The fewest and the most blocks on an SM if the spread is even."""
+        return self.blocks // self.sms, -(-self.blocks // self.sms)
+
+    def __bool__(self) -> bool:
+        return self.forced
+
+    def __str__(self) -> str:
+        return f"{'even' if self.forced else 'not guaranteed to be even'}: {self.reason}"
+
+
+def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:
+    """Whether a launch on an idle GPU is certain to spread evenly: as many blocks on each SM, or
+    one apart.
+
+    With k blocks at most on each of S SMs, only these numbers of blocks leave no other choice: one;
+    up to S where k is 1; any on a single SM; k*S and k*S - 1. This holds for every policy under
+    which no block waits beside an SM with room for it, so for each row of
+    :func:`tbsched.policies`, those of uneven spread included. For every other number of blocks
+    there is such a policy, ``first_fit``, that spreads them unevenly. k counts all resources as
+    the device's own policy knows them (``round_robin``, ``first_fit`` and ``most_room`` know
+    no processing blocks). The blocks of a cluster are on different SMs, but clusters cannot use
+    every SM, so they count as certain only where there is one, or where k is 1.
+
+    The rule that two blocks per SM are forced apart if they take more than half of the registers
+    (T_2, :mod:`tbsched.published_rules`) is a special case, with two corrections: any resource may
+    be the one that runs out, and three blocks must not fit.
+
+    Args:
+        device: a name, a path to a ``.toml``, or a spec.
+        launch: its ``stream``, ``priority`` and ``duration`` do not matter, as long as
+            no block leaves before the last one is placed.
+
+    Raises:
+        TypeError, ValueError: not a launch, or one that cannot run on the device; names the
+            field, the value and the limit.
+    """
+    spec = _spec(device)
+    if not isinstance(launch, Launch):
+        raise TypeError(f"launch: a Launch is needed, got {launch!r}")
+    each, limiter = _capacity(spec, launch)
+    forced, reason = _verdict(launch, spec.sms, each)
+    return Evenness(forced, reason, launch.blocks, spec.sms, each, limiter)
+
+
+_spec = device  # forced_even() has a parameter of that name
+
+
+def _capacity(spec: DeviceSpec, launch: Launch) -> tuple[int, str]:
+    """How many blocks an idle SM holds (all SMs hold as many), and what binds that number."""
+    one = replace(launch, blocks=launch.cluster, duration=None)
+    trace = predict(Sequence([one]), spec)
+    assert trace.capacities is not None  # a prediction has them
+    (capacity,) = trace.capacities()
+    return int(capacity.blocks[0]), capacity.limiter[0]
+
+
+def _verdict(launch: Launch, sms: int, each: int) -> tuple[bool, str]:
+    blocks, holds = launch.blocks, each * sms
+    if blocks > holds:
+        return False, f"more than one wave, {sms} SMs x {each} blocks"
+    if each == 1:
+        return True, "an SM holds one block at most"
+    if launch.cluster > 1:
+        if blocks == launch.cluster:
+            return True, "the blocks of one cluster go to different SMs"
+        return False, f"an SM holds {each} blocks, and clusters cannot use every SM"
+    if sms == 1 or blocks == 1:
+        return True, "there is one SM" if sms == 1 else "there is one block"
+    if blocks >= holds - 1:
+        return True, f"{blocks} blocks fill {sms} SMs x {each}" + (
+            "" if blocks == holds else ", one place left"
+        )
+    return False, f"an SM holds {each} blocks, which leaves room for an uneven spread"

@@ -1,0 +1,181 @@
+"""Block sizes for a kernel, and why each other one is to be avoided.
+
+The three conditions are those by which a thesis on GF100 GPUs selects launch configurations, for
+any device and over all resources: an even spread that is guaranteed, a single wave, and as many
+warps for each processing block of an SM.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.advice.evenness import Evenness, forced_even
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
+
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Work that any block size can share out, one thread an item.
+
+    Attributes:
+        threads: threads in all.
+        registers: registers per thread, as the driver reports them.
+        shared_memory: bytes per block, whatever its size.
+        shared_memory_per_thread: bytes per thread of the block, on top of that.
+        local_memory: bytes per thread.
+        carveout: as in :class:`tbsched.Launch`.
+
+    Raises:
+        TypeError, ValueError: naming the field, the value and the limit; other fields are checked
+            when a launch is made of them.
+    """
+
+    threads: int
+    registers: int
+    shared_memory: int = 0
+    shared_memory_per_thread: int = 0
+    local_memory: int = 0
+    carveout: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("threads", 1, MAX_BLOCKS),
+            ("shared_memory", 0, 2**24),
+            ("shared_memory_per_thread", 0, 2**13),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"Kernel.{name}: an integer is needed, got {value!r}")
+            if not low <= value <= high:
+                raise ValueError(f"Kernel.{name}: {value} is outside {low}..{high}")
+
+    def launch(self, threads: int) -> Launch:
+        """The launch with so many threads per block; the last block may be in part idle.
+
+        Raises:
+            TypeError, ValueError: naming the field, the value and the limit.
+        """
+        return Launch(
+            blocks=-(-self.threads // threads),
+            threads=threads,
+            registers=self.registers,
+            shared_memory=self.shared_memory + self.shared_memory_per_thread * threads,
+            local_memory=self.local_memory,
+            carveout=self.carveout,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """One block size.
+
+    Attributes:
+        launch: the kernel with this block size.
+        evenness: see :func:`tbsched.forced_even`; None where the launch cannot run.
+        rejected: what speaks against it; empty: nothing.
+    """
+
+    launch: Launch
+    evenness: Evenness | None
+    rejected: tuple[str, ...]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.rejected
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfigs:
+    """All block sizes of whole warps for a kernel on a device; prints as a table.
+
+    Attributes:
+        device: the device's name.
+        kernel: the work.
+        rows: one per block size, ascending.
+    """
+
+    device: str
+    kernel: Kernel
+    rows: tuple[LaunchConfig, ...]
+
+    def __iter__(self) -> Iterator[LaunchConfig]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def accepted(self) -> tuple[LaunchConfig, ...]:
+        """The block sizes that nothing speaks against."""
+        return tuple(row for row in self.rows if row.accepted)
+
+    def __str__(self) -> str:
+        from tbsched.show.text import launch_configs_text
+
+        return launch_configs_text(self)
+
+
+def launch_configs(
+    device: str | os.PathLike[str] | DeviceSpec, kernel: Kernel, trust_policy: bool = False
+) -> LaunchConfigs:
+    """Which block sizes spread a kernel evenly over an idle GPU, in one wave, and its warps evenly
+    over the processing blocks of each SM.
+
+    Args:
+        device: a name, a path to a ``.toml``, or a spec.
+        kernel: the work, and what each thread and block need.
+        trust_policy: accept a spread that is even because the device's policy makes it so, where
+            resources alone do not force it.
+
+    Raises:
+        TypeError, ValueError: not a :class:`Kernel`, or a field of it that no launch allows.
+    """
+    spec = _spec(device)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel: a Kernel is needed, got {kernel!r}")
+    launches = map(kernel.launch, range(WARP, spec.threads_per_block + 1, WARP))
+    rows = tuple(_judge(spec, launch, trust_policy) for launch in launches)
+    return LaunchConfigs(spec.name, kernel, rows)
+
+
+_spec = device  # launch_configs() has a parameter of that name
+
+
+def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig:
+    try:
+        spec.check(Sequence([launch]))
+    except ValueError as error:
+        return LaunchConfig(launch, None, (str(error).removeprefix("launch 0: "),))
+    evenness = forced_even(spec, launch)
+    if launch.blocks > evenness.blocks_per_sm * spec.sms:
+        return LaunchConfig(launch, evenness, (evenness.reason,))
+    rejected = []
+    if not evenness.forced and not (trust_policy and _even_by_policy(spec, launch)):
+        rejected.append(evenness.reason)
+    uneven = _warps_left_over(spec, launch, evenness)
+    if uneven is not None:
+        rejected.append(uneven)
+    return LaunchConfig(launch, evenness, tuple(rejected))
+
+
+def _even_by_policy(spec: DeviceSpec, launch: Launch) -> bool:
+    occupancy = predict(Sequence([launch]), spec)[0].occupancy(spec.sms)
+    return int(np.ptp(occupancy)) <= 1
+
+
+def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> str | None:
+    """What is wrong with the number of warps of an evenly used SM, if anything."""
+    for blocks in evenness.share:
+        warps = blocks * -(-launch.threads // WARP)
+        if warps % spec.processing_blocks:
+            return f"{warps} warps on an SM, not a multiple of {spec.processing_blocks}"
+    return None

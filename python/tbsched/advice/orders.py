@@ -1,0 +1,323 @@
+"""What to change in a program so that it ends sooner, by asking the model."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import device as find_device
+from tbsched.prediction.predict import predict
+from tbsched.program.checks import integer
+from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
+
+EXACT_UP_TO = 7
+BLOCK_SIZES = (64, 128, 256, 512, 1024)
+CARVEOUTS = (None, 0, 25, 50, 75, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class BestOrder:
+    """An order of launches, and how long they take in it.
+
+    Attributes:
+        order: indices into the kernels that were given.
+        sequence: the kernels in that order.
+        makespan: predicted seconds in that order.
+        given_makespan: predicted seconds in the order that was given.
+        exact: no order is predicted to be better.
+        predictions: how many orders were predicted.
+    """
+
+    order: tuple[int, ...]
+    sequence: Sequence
+    makespan: float
+    given_makespan: float
+    exact: bool
+    predictions: int
+
+    def __str__(self) -> str:
+        from tbsched.show.text import seconds_words
+
+        how = "the best of all orders" if self.exact else "the best found"
+        return (
+            f"order {', '.join(map(str, self.order))}: {seconds_words(self.makespan)}, {how} in "
+            f"{self.predictions} predictions; as given {seconds_words(self.given_makespan)}"
+        )
+
+
+def best_order(
+    kernels: Iterable[Launch],
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    *,
+    launch_interval: float = 0.0,
+    max_predictions: int = 2000,
+    seed: int = 0,
+) -> BestOrder:
+    """The order in which launching the kernels ends soonest, as the model predicts.
+
+    Up to seven kernels all orders are tried, equal ones once. Of more, it starts with the larger
+    local memory first, then the larger shared memory per block (ICCD 2023, section V, advises
+    both, as the first block on an SM sets its configuration), then the longest first; and then
+    exchanges pairs and moves single launches as long as that helps. Launches of one numbered
+    stream keep their order.
+
+    Args:
+        kernels: launches with durations.
+        device, policy, launch_interval: as for :func:`tbsched.predict`.
+        max_predictions: the search beyond seven kernels stops after so many.
+        seed: of the order in which that search tries changes.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`; no kernels, one without a duration, or
+            one in the legacy stream, which orders everything; names the field and the value.
+    """
+    given = tuple(kernels)
+    sequence = Sequence(given)
+    if not given:
+        raise ValueError("kernels: none are given")
+    for number, kernel in enumerate(given):
+        if not isinstance(kernel, Launch):
+            raise TypeError(f"kernels[{number}]: a Launch is needed, got {kernel!r}")
+        if kernel.duration is None:
+            raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
+        if kernel.stream == LEGACY_STREAM:
+            raise ValueError(f"kernels[{number}]: Launch.stream: {LEGACY_STREAM!r} orders all work")
+    integer("best_order", "max_predictions", max_predictions, 1, 10**9)
+    spec = find_device(device)
+
+    def makespan(candidate: Sequence) -> float:
+        return predict(candidate, spec, policy, launch_interval=launch_interval).makespan
+
+    search = _Search(given, makespan)
+    in_order = tuple(range(len(given)))
+    search.consider(in_order)
+    given_makespan = search.best
+    exact = len(given) <= EXACT_UP_TO
+    if exact:
+        for order in itertools.permutations(in_order):
+            search.consider(order)
+    else:
+        search.consider(search.sorted_first())
+        search.improve(random.Random(seed), max_predictions)
+    return BestOrder(
+        search.order,
+        sequence if search.order == in_order else search.arranged(search.order),
+        search.best,
+        given_makespan,
+        exact,
+        len(search.known),
+    )
+
+
+class _Search:
+    """The best order so far."""
+
+    def __init__(self, kernels: tuple[Launch, ...], makespan: Callable[[Sequence], float]) -> None:
+        self.kernels = kernels
+        self.makespan = makespan
+        self.known: dict[tuple[int, ...], float] = {}
+        self.order: tuple[int, ...] = ()
+        self.best = float("inf")
+        # Equal launches are one: the first of them stands for all.
+        first: dict[Launch, int] = {}
+        self.kind = [
+            first.setdefault(replace(kernel, name=None), number)
+            for number, kernel in enumerate(kernels)
+        ]
+
+    def arranged(self, order: tuple[int, ...]) -> Sequence:
+        return Sequence(self.kernels[number] for number in order)
+
+    def consider(self, order: tuple[int, ...]) -> bool:
+        """Predicts an order, unless it is known or breaks a stream; whether it is the best now."""
+        key = tuple(self.kind[number] for number in order)
+        if key in self.known or not self._keeps_streams(order):
+            return False
+        self.known[key] = self.makespan(self.arranged(order))
+        if self.known[key] >= self.best:
+            return False
+        self.best, self.order = self.known[key], order
+        return True
+
+    def _keeps_streams(self, order: tuple[int, ...]) -> bool:
+        last: dict[int | str, int] = {}
+        for number in order:
+            stream = self.kernels[number].stream
+            if stream is not None and last.get(stream, -1) > number:
+                return False
+            if stream is not None:
+                last[stream] = number
+        return True
+
+    def sorted_first(self) -> tuple[int, ...]:
+        """Larger configurations first, then longest first; places of a stream in its order."""
+
+        def weight(number: int) -> tuple[float, ...]:
+            kernel = self.kernels[number]
+            durations = kernel.block_durations()
+            assert durations is not None
+            return (-kernel.local_memory, -kernel.shared_memory, -float(durations.max()))
+
+        order = sorted(range(len(self.kernels)), key=weight)
+        turns = {
+            stream: iter(sorted(k for k in order if self.kernels[k].stream == stream))
+            for stream in {self.kernels[k].stream for k in order} - {None}
+        }
+        streams = (self.kernels[number].stream for number in order)
+        return tuple(
+            number if stream is None else next(turns[stream])
+            for number, stream in zip(order, streams, strict=True)
+        )
+
+    def improve(self, rng: random.Random, max_predictions: int) -> None:
+        improved = True
+        while improved:
+            improved = False
+            for candidate in self._neighbours(rng):
+                if len(self.known) >= max_predictions:
+                    return
+                if self.consider(candidate):
+                    improved = True
+                    break
+
+    def _neighbours(self, rng: random.Random) -> Iterator[tuple[int, ...]]:
+        pairs = list(itertools.permutations(range(len(self.order)), 2))
+        rng.shuffle(pairs)
+        for a, b in pairs:
+            moved = list(self.order)
+            moved.insert(b, moved.pop(a))
+            yield tuple(moved)
+            if a < b:
+                exchanged = list(self.order)
+                exchanged[a], exchanged[b] = exchanged[b], exchanged[a]
+                yield tuple(exchanged)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a program, and what it is predicted to bring.
+
+    Attributes:
+        what: the change in words.
+        sequence: the changed program.
+        makespan: predicted seconds.
+    """
+
+    what: str
+    sequence: Sequence
+    makespan: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A program and changes of it.
+
+    Attributes:
+        given: the program as it is.
+        changes: the shortest makespan first.
+    """
+
+    given: Change
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        from tbsched.show.text import render, seconds_words, table_of
+
+        rows = [
+            (row.what, seconds_words(row.makespan), f"{_speedup(self.given, row):.3g}")
+            for row in (self.given, *self.changes)
+        ]
+        return render(table_of(("change", "makespan", "times as fast"), rows))
+
+
+def _speedup(given: Change, row: Change) -> float:
+    return given.makespan / row.makespan if row.makespan else 1.0
+
+
+def what_if(
+    seq: Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    *,
+    carveouts: Iterable[int | None] = CARVEOUTS,
+    block_sizes: Iterable[int] = BLOCK_SIZES,
+    orders: bool = True,
+    launch_interval: float = 0.0,
+) -> WhatIf:
+    """Compares a program with changes of it: one launch's block size, all carveouts, the order.
+
+    A launch with another block size has as many threads in all, rounded up to whole blocks, and as
+    much shared memory per thread; a block is taken to run as long as before, whatever its size, so
+    compute-bound kernels of larger blocks gain less than predicted. Launches with clusters or with
+    durations per block keep their size. Changes that the device refuses are left out.
+
+    Args:
+        seq: launches with durations, and CUDA events.
+        device, policy, launch_interval: as for :func:`tbsched.predict`.
+        carveouts: to give to every launch.
+        block_sizes: threads per block, to give to each launch by itself.
+        orders: whether to look for a better order (:func:`best_order`); of launches alone, in a
+            program without CUDA events or the legacy stream.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
+    """
+    spec = find_device(device)
+    if isinstance(seq, Sequence) and not seq.timed:
+        raise ValueError("sequence: launches with durations are needed")
+
+    def predicted(what: str, changed: Sequence) -> Change:
+        trace = predict(changed, spec, policy, launch_interval=launch_interval)
+        return Change(what, changed, trace.makespan)
+
+    given = predicted("as it is", seq)
+    candidates: list[tuple[str, Sequence]] = []
+    for carveout in carveouts:
+        words = "the driver's" if carveout is None else str(carveout)
+        changed = _with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
+        candidates.append((f"carveout {words} for every launch", changed))
+    for number, threads in itertools.product(range(len(seq.launches)), block_sizes):
+        launch = _with_block_size(seq.launches[number], threads)
+        if launch is not None:
+            launches = [*seq.launches[:number], launch, *seq.launches[number + 1 :]]
+            candidates.append(
+                (f"launch {number} in blocks of {threads} threads", _with_launches(seq, launches))
+            )
+    changes = []
+    for what, changed in candidates:
+        if changed != seq and _runs(spec, changed):
+            changes.append(predicted(what, changed))
+    movable = all(x.stream != LEGACY_STREAM for x in seq.launches)
+    if orders and movable and len(seq.launches) == len(seq) > 1:
+        best = best_order(seq.launches, spec, policy, launch_interval=launch_interval)
+        words = "launched in the order " + ", ".join(map(str, best.order))
+        if best.sequence != seq:
+            changes.append(Change(words, best.sequence, best.makespan))
+    return WhatIf(given, tuple(sorted(changes, key=lambda change: change.makespan)))
+
+
+def _with_launches(seq: Sequence, launches: Iterable[Launch]) -> Sequence:
+    remaining = iter(launches)
+    return Sequence(next(remaining) if isinstance(x, Launch) else x for x in seq)
+
+
+def _with_block_size(launch: Launch, threads: int) -> Launch | None:
+    integer("what_if", "block_sizes", threads, 1, 1024)
+    if launch.cluster != 1 or isinstance(launch.duration, tuple):
+        return None
+    blocks = -(-launch.blocks * launch.threads // threads)
+    shared_memory = -(-launch.shared_memory * threads // launch.threads)
+    return replace(launch, blocks=blocks, threads=threads, shared_memory=shared_memory)
+
+
+def _runs(spec: DeviceSpec, seq: Sequence) -> bool:
+    try:
+        spec.check(seq)
+    except ValueError:
+        return False
+    return True

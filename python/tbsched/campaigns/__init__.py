@@ -1,0 +1,24 @@
+"""Campaigns that search the sequences on which a prediction and a GPU disagree.
+
+Beside this package the name ``tbsched.fuzz`` is the function :func:`fuzz`, so import from the
+modules in here by ``from tbsched.campaigns.strategies import sequences``. Hypothesis is imported when a
+campaign begins, not before.
+"""
+
+from tbsched.campaigns.campaign import fuzz, record
+from tbsched.campaigns.options import SequenceOptions
+from tbsched.campaigns.oracles import ModelGpu, RecordedOracle
+from tbsched.campaigns.results import Counterexample, Report, Unstable
+from tbsched.traces.trace import Oracle
+
+__all__ = [
+    "Counterexample",
+    "ModelGpu",
+    "Oracle",
+    "RecordedOracle",
+    "Report",
+    "SequenceOptions",
+    "Unstable",
+    "fuzz",
+    "record",
+]

@@ -1,0 +1,99 @@
+"""Sequences drawn with NumPy: the space of the strategies in a hundredth of Hypothesis's time.
+
+What is drawn are the very bytes that Hypothesis would draw, so that it can go on from any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tbsched.campaigns.options import SequenceOptions
+from tbsched.campaigns.strategies import BINDING, Bytes, SequenceTables
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.event_table import EventTable
+from tbsched.program.sequence import Sequence
+
+_AT_ONCE = 256  # sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A sequence, and the choices that Hypothesis's strategy makes to draw the same."""
+
+    sequence: Sequence
+    choices: tuple[int | bytes, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DrawnTable:
+    """Many sequences, as the bytes that were drawn.
+
+    Attributes:
+        bindings: of each sequence, which member of :data:`BINDING`.
+        rows: of each sequence, uint8 (launches, width).
+        asked: whether Hypothesis decides about the number of launches.
+    """
+
+    tables: SequenceTables
+    bindings: list[int]
+    rows: list[Bytes]
+    asked: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, begin: int, end: int) -> DrawnTable:
+        """Those from ``begin`` up to ``end``."""
+        return replace(self, bindings=self.bindings[begin:end], rows=self.rows[begin:end])
+
+    def event_table(self) -> EventTable:
+        """All of them, to be predicted and observed."""
+        return self.tables.table(
+            np.array(BINDING)[self.bindings],
+            np.concatenate(self.rows),
+            [len(rows) for rows in self.rows],
+        )
+
+    def draw(self, number: int) -> Draw:
+        """One of them."""
+        rows = [row.tobytes() for row in self.rows[number]]
+        binding = self.bindings[number]
+        choices: list[int | bytes] = [binding]
+        for row in rows:
+            # A list of varying length asks before each element, and once more to end.
+            choices += (True, row) if self.asked else (row,)
+        if self.asked:
+            choices.append(False)
+        return Draw(self.tables.build((BINDING[binding], rows)), tuple(choices))
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Endless draws, the same ones for the same values; every number of launches alike.
+
+    Each is one that ``strategies.sequences(device, options)`` can draw.
+    """
+
+    device: DeviceSpec
+    options: SequenceOptions
+    seed: int
+
+    def tables(self) -> Iterator[DrawnTable]:
+        """256 at a time."""
+        tables = SequenceTables.of(self.device, self.options)
+        few, most = self.options.min_launches, self.options.max_launches
+        random = np.random.default_rng(self.seed)
+        while True:
+            bindings = random.integers(len(BINDING), size=_AT_ONCE).tolist()
+            counts = random.integers(few, most, size=_AT_ONCE, endpoint=True)
+            rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
+            yield DrawnTable(
+                tables, bindings, np.split(rows, counts.cumsum()[:-1]), asked=few != most
+            )
+
+    def __iter__(self) -> Iterator[Draw]:
+        for table in self.tables():
+            yield from map(table.draw, range(len(table)))

@@ -1,0 +1,177 @@
+"""One sequence, predicted, observed and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tbsched.campaigns.oracles import ManyOracle, TableOracle, prefix
+from tbsched.comparison.compare import Diff, check_level, compare
+from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.launcher.observe import SETTLE
+from tbsched.prediction.predict import explaining_state, predict
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Oracle, Trace
+
+# Seconds. What a look this short says counts where it agrees with a prediction, and else the
+# patient one does: of 2.4 million launches on an H200 none needed that.
+HASTY_SETTLE = 0.0001
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Case:
+    """A sequence on which prediction and oracle were compared."""
+
+    diff: Diff
+    agrees: bool
+
+    @property
+    def sequence(self) -> Sequence:
+        return self.diff.a.sequence
+
+    @property
+    def prediction(self) -> Trace:
+        return self.diff.a
+
+    @property
+    def observation(self) -> Trace:
+        return self.diff.b
+
+
+class Judge:
+    """Compares a predictor with an oracle, at one level.
+
+    Args:
+        oracle: what is right.
+        spec, policy: the predictor.
+        initial_state: the latent state that it starts from; None: at level ``exact`` any of them
+            counts as agreement, at level ``occupancy`` the first stands for all.
+        level: ``occupancy`` or ``exact``.
+        past_refusal: keep what comes after a launch that is predicted not to fit.
+        hasty: look at a GPU only for so long at first; not where observations are kept.
+
+    Attributes:
+        many: the oracle, if it is one that can observe many sequences.
+        tables: the oracle, if it is one that takes tables of events.
+        settle: seconds of a first look by such an oracle.
+        policy_name: of the predictor.
+        any_state: whether a GPU may start from any of its latent states.
+        states: that predictions may start from. The latest that explained an observation comes
+            first: it usually explains the next.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        spec: DeviceSpec,
+        policy: str | None,
+        initial_state: InitialState | None,
+        level: str,
+        past_refusal: bool,
+        hasty: bool,
+    ) -> None:
+        self.oracle = oracle
+        self.spec = spec
+        self.policy = policy
+        self.level = check_level(level)
+        self.past_refusal = past_refusal
+        self.many = oracle if isinstance(oracle, ManyOracle) else None
+        self.tables = oracle if isinstance(oracle, TableOracle) else None
+        self.settle = HASTY_SETTLE if hasty else SETTLE
+        self.any_state = initial_state is None
+        self.policy_name = spec.policy if policy is None else policy
+        self.states = [*spec.initial_states(policy)]
+        if initial_state is not None or level != "exact":
+            self.states = [self.states[0] if initial_state is None else initial_state]
+
+    def predict(self, drawn: Sequence) -> Trace:
+        """The prediction, cut after the first launch that is not placed whole.
+
+        A GPU that is full has nothing more to show, and waiting for a launch that does not fit is
+        what costs time on hardware.
+        """
+        prediction = predict(drawn, self.spec, self.policy, self.states[0])
+        if self.past_refusal:
+            return prediction
+        for launch, placement in enumerate(prediction, 1):
+            if np.any(placement.smid < 0):
+                return _cut(prediction, launch)
+        return prediction
+
+    def look(self, prediction: Trace) -> Case:
+        """As :meth:`judge`, in haste where that is enough.
+
+        Raises:
+            UnstableMeasurement, DeadlineExceeded: as the oracle.
+        """
+        if self.many is None:
+            return self.judge(prediction)
+        first = self.many.observe(prediction.sequence, settle=self.settle)
+        return self.after_first_look(prediction, first)
+
+    def after_first_look(self, prediction: Trace, first: Trace) -> Case:
+        """Compares with an observation; if that was a hasty one and disagrees, with a patient one.
+
+        Raises:
+            UnstableMeasurement, DeadlineExceeded: as the oracle.
+        """
+        case = self._compared(prediction, first)
+        hasty = self.many is not None and self.settle < SETTLE
+        return self.judge(prediction) if hasty and not case.agrees else case
+
+    def judge(self, prediction: Trace) -> Case:
+        """Observes the predicted sequence and compares.
+
+        Raises:
+            UnstableMeasurement, DeadlineExceeded: as the oracle.
+        """
+        return self._compared(prediction, self.oracle.observe(prediction.sequence))
+
+    def _compared(self, prediction: Trace, observation: Trace) -> Case:
+        diff = compare(prediction, observation)
+        if diff.agrees(self.level) or not diff.occupancy:
+            return Case(diff, diff.agrees(self.level))
+        others = self.states
+        found = explaining_state(observation, self.spec, self.policy, others)
+        if found is not None:
+            self.states.remove(found)
+            self.states.insert(0, found)
+            others = [found]
+        for state in others:
+            other = compare(
+                predict(prediction.sequence, self.spec, self.policy, state), observation
+            )
+            if _exact_launches(other) > _exact_launches(diff):
+                diff = other
+        return Case(diff, diff.exact)
+
+    def confirm(self, case: Case) -> Case | None:
+        """Observes a disagreement once more; None if the oracle does not agree with itself.
+
+        Raises:
+            UnstableMeasurement, DeadlineExceeded: as the oracle.
+        """
+        again = self.judge(case.prediction)
+        if again.agrees or not compare(case.observation, again.observation).occupancy:
+            return None
+        return again
+
+
+def _cut(prediction: Trace, launches: int) -> Trace:
+    """The prediction of a sequence that ends with a launch before which everything was placed."""
+    capacities = prediction.capacities
+    assert capacities is not None
+    return replace(
+        prediction,
+        sequence=prefix(prediction.sequence, launches),
+        placements=tuple(
+            replace(placement, final_smid=placement.smid)
+            for placement in prediction.placements[:launches]
+        ),
+        capacities=lambda: capacities()[:launches],
+    )
+
+
+def _exact_launches(diff: Diff) -> int:
+    return sum(launch.exact for launch in diff.launches)

@@ -1,0 +1,212 @@
+"""What a prediction is compared with: a GPU, a model that plays one, or recorded traces."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from tbsched.comparison.compare import compare
+from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.spec import device as find_device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.trace import Oracle, Placement, Trace
+
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
+
+    from tbsched.launcher.observe import Outcome, Smids
+    from tbsched.program.event_table import EventTable
+
+Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
+OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
+
+
+@runtime_checkable
+class ManyOracle(Protocol):
+    """An oracle that is busy while its caller is: an open ``Gpu``."""
+
+    def observe(self, seq: Sequence, /, *, settle: float = ...) -> Trace:
+        """See :func:`tbsched.observe`."""
+
+    def observe_many(
+        self, sequences: Iterable[Sequence], /, *, settle: float = ...
+    ) -> Generator[Outcome, None, None]:
+        """See :func:`tbsched.observe_many`."""
+
+
+@runtime_checkable
+class TableOracle(Protocol):
+    """An oracle that takes sequences as rows of numbers: an open ``Gpu``."""
+
+    def observe_tables(
+        self, tables: Iterable[EventTable], /, *, settle: float = ..., any_state: bool = ...
+    ) -> Generator[list[Smids], None, None]:
+        """See :meth:`tbsched.observe.Gpu.observe_tables`."""
+
+
+class ModelGpu:
+    """A model in the place of the GPU.
+
+    Args:
+        device, policy, initial_state: as for :func:`tbsched.predict`.
+
+    Raises:
+        TypeError, ValueError: an unknown device.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        policy: str | None = None,
+        initial_state: InitialState | None = None,
+    ) -> None:
+        self.spec = find_device(device)
+        self.policy = policy
+        self.initial_state = initial_state
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """Where the model places the blocks."""
+        return predict(seq, self.spec, self.policy, self.initial_state)
+
+
+class RecordedOracle:
+    """Recorded traces in the place of the GPU; it knows the prefixes of their sequences, too.
+
+    Where a launch's blocks are before the next event cannot depend on later events, so a recorded
+    sequence cut after any launch has the recorded placements. That is what lets counterexamples
+    shrink without the hardware. Traces marked ``unstable`` are left out.
+
+    Args:
+        traces: of one device.
+
+    Raises:
+        ValueError: no trace is left.
+    """
+
+    def __init__(self, traces: Iterable[Trace]) -> None:
+        stable = [trace for trace in traces if not trace.extra.get("unstable")]
+        if not stable:
+            raise ValueError("RecordedOracle.traces: no stable trace among them")
+        # Small ones first: an index shrinks towards 0.
+        self._traces = sorted(stable, key=_weight)
+        self._known: dict[Sequence, tuple[Trace, int]] = {}
+        for trace in self._traces:
+            for launches in range(1, len(trace) + 1):
+                self._known.setdefault(prefix(trace.sequence, launches), (trace, launches))
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """The recorded placements.
+
+        Raises:
+            ValueError: neither the sequence nor one that begins with it was recorded.
+        """
+        found = self._known.get(seq)
+        if found is None:
+            raise ValueError(
+                "RecordedOracle: sequence: neither recorded nor a recorded one's prefix"
+            )
+        trace, launches = found
+        placements = tuple(
+            Placement(p.smid, limiter=p.limiter) for p in trace.placements[:launches]
+        )
+        return Trace(seq, trace.device, placements, id=trace.id)
+
+    def sequences(self, spec: DeviceSpec) -> st.SearchStrategy[Sequence]:
+        """Recorded sequences that the model of ``spec`` can predict, cut after any launch.
+
+        They shrink towards the shortest prefix of the smallest trace.
+
+        Raises:
+            ValueError: the model can predict none of them.
+        """
+        from hypothesis import strategies as st
+
+        usable = [trace.sequence for trace in self._traces if _predictable(trace.sequence, spec)]
+        if not usable:
+            raise ValueError(f"RecordedOracle: {spec.name} can predict none of the sequences")
+        longest = max(len(sequence.launches) for sequence in usable)
+        pairs = st.tuples(st.integers(1, longest), st.sampled_from(usable))
+        return pairs.map(lambda pair: prefix(pair[1], min(pair[0], len(pair[1].launches))))
+
+
+class Repeated:
+    """An oracle that observes every sequence several times and compares the occupancies.
+
+    Args:
+        oracle: what observes.
+        repeats: how many times, at least 1.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+
+    def __init__(self, oracle: Oracle, repeats: int) -> None:
+        if repeats < 1:
+            raise ValueError(f"repeats: {repeats} is less than 1")
+        self._oracle = oracle
+        self._repeats = repeats
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """The first observation; marked ``unstable`` if another has other blocks on some SM."""
+        first = self._oracle.observe(seq)
+        for run in range(2, self._repeats + 1):
+            divergence = compare(first, self._oracle.observe(seq)).first_divergence
+            if divergence is not None and divergence.level == "occupancy":
+                reason = (
+                    f"launch {divergence.launch} had other numbers of blocks on SMs "
+                    f"{divergence.sms.tolist()} in run {run}"
+                )
+                return replace(first, extra={**first.extra, "unstable": reason})
+        return first
+
+
+def prefix(sequence: Sequence, launches: int) -> Sequence:
+    """The sequence up to and with its ``launches``-th launch."""
+    seen = 0
+    for position, event in enumerate(sequence.events):
+        seen += isinstance(event, Launch)
+        if seen == launches:
+            return sequence[: position + 1]
+    return sequence
+
+
+@contextlib.contextmanager
+def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
+    """The oracle that a user means; a GPU is closed afterwards, if it was opened here.
+
+    Raises:
+        TypeError, ValueError: nothing that can observe.
+        NoGpuError: ``"gpu"``, and there is none.
+    """
+    if oracle == "gpu":
+        from tbsched.launcher.observe import Gpu
+
+        with Gpu(0) as gpu:
+            yield gpu
+    elif isinstance(oracle, str | os.PathLike | DeviceSpec):
+        yield ModelGpu(oracle)
+    elif isinstance(oracle, tuple):
+        yield ModelGpu(*oracle)
+    elif isinstance(oracle, Oracle):
+        yield oracle
+    else:
+        raise TypeError(
+            "oracle: 'gpu', a device, (device, policy) or an object with observe(seq) is needed, "
+            f"got {oracle!r}"
+        )
+
+
+def _weight(trace: Trace) -> tuple[int, int]:
+    return len(trace.sequence), sum(launch.blocks for launch in trace.sequence.launches)
+
+
+def _predictable(sequence: Sequence, spec: DeviceSpec) -> bool:
+    try:
+        predict(sequence, spec)
+    except ValueError:
+        return False
+    return True

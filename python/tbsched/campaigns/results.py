@@ -1,0 +1,170 @@
+"""What a campaign found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from tbsched.comparison.compare import Diff
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Counterexample:
+    """A sequence on which prediction and observation differ, seen at least twice.
+
+    Attributes:
+        sequence: minimal, if ``shrunk``.
+        prediction, observation: its traces.
+        diff: their comparison; prints an explanation.
+        code: a test function with the sequence, to paste.
+        shrunk: False if the campaign was interrupted while it shrank.
+        replayed: it was in the corpus when the campaign began.
+    """
+
+    sequence: Sequence
+    prediction: Trace
+    observation: Trace
+    diff: Diff
+    code: str
+    shrunk: bool
+    replayed: bool
+
+    @property
+    def id(self) -> str:
+        """The name of its trace in the corpus."""
+        return case_id(self.sequence)
+
+    def __str__(self) -> str:
+        return f"{self.diff}\n\n{self.code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unstable:
+    """A sequence on which the oracle did not agree with itself, or took too long."""
+
+    sequence: Sequence
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Report:
+    """What a campaign or a recording did.
+
+    Attributes:
+        seed: repeats it, with the same arguments and version of Hypothesis.
+        predictor, policy, level: what was compared, and how closely.
+        examples: sequences drawn and compared, without those tried while shrinking.
+        disagreements: how many of them differed.
+        launches, blocks: in those sequences.
+        occupancy: launches with the same number of blocks on each SM.
+        exact: launches with every block on the same SM; at level ``occupancy`` from one latent
+            state only.
+        counterexamples: distinct ones, as they were found.
+        unstable: sequences that showed nothing, because the oracle disagreed with itself.
+        replayed: sequences of the corpus that were tried again.
+        unpredicted: sequences that the model cannot predict, recorded only.
+        shrinking: sequences tried while shrinking.
+        seconds: how long it took.
+        ended: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
+            sequences to draw) or ``interrupted``.
+    """
+
+    seed: int
+    predictor: str
+    policy: str
+    level: str
+    examples: int
+    disagreements: int
+    launches: int
+    blocks: int
+    occupancy: int
+    exact: int
+    counterexamples: tuple[Counterexample, ...]
+    unstable: tuple[Unstable, ...]
+    replayed: int
+    unpredicted: int
+    shrinking: int
+    seconds: float
+    ended: str
+
+    def __str__(self) -> str:
+        rate = self.examples / self.seconds if self.seconds else 0.0
+        lines = [
+            f"{self.predictor}/{self.policy} by {self.level}: {self.examples:,} sequences in "
+            f"{self.seconds:.1f} s ({rate:,.0f}/s), seed {self.seed}, ended by {self.ended}",
+            f"  {self.launches:,} launches, {self.blocks:,} blocks: occupancy agrees in "
+            f"{_percent(self.occupancy, self.launches)} of launches"
+            # At level occupancy only one latent state was tried, which says little of each block.
+            + (
+                f", every block in {_percent(self.exact, self.launches)}"
+                if self.level == "exact"
+                else ""
+            ),
+            f"  {self.disagreements:,} sequences disagree, "
+            f"{len(self.counterexamples)} distinct counterexamples"
+            + (f" ({self.shrinking:,} sequences tried to shrink them)" if self.shrinking else ""),
+        ]
+        if self.replayed:
+            still = sum(example.replayed for example in self.counterexamples)
+            lines.append(f"  {self.replayed} of the corpus tried again, {still} still disagree")
+        if self.unpredicted:
+            lines.append(f"  {self.unpredicted:,} recorded only: the model cannot predict them")
+        if self.unstable:
+            lines.append(f"  {len(self.unstable)} unstable, the first: {self.unstable[0].reason}")
+        for number, example in enumerate(self.counterexamples, 1):
+            heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+            lines.append(f"\n{heading}: {example}")
+        return "\n".join(lines)
+
+
+def case_id(sequence: Sequence) -> str:
+    """A name that depends on the sequence alone."""
+    return "ce-" + hashlib.sha256(sequence.to_json().encode()).hexdigest()[:12]
+
+
+def code_of(
+    diff: Diff, level: str, predictor: str, policy: str | None, observed: str | None
+) -> str:
+    """A pytest function that fails as long as the predictor is wrong.
+
+    Args:
+        diff: of prediction and observation.
+        level: how closely they are compared.
+        predictor, policy: of the prediction.
+        observed: an expression that observes ``seq``; None writes the observation out.
+    """
+    sequence = diff.a.sequence
+    predicted = model_code(predictor, policy)
+    used = {"Sequence", "predict", *(type(event).__name__ for event in sequence)}
+    if observed is not None:
+        used |= {"compare", observed.partition("(")[0]}
+        check = [f"assert compare({predicted}, {observed}).{level}"]
+    else:
+        rows = [placement.smid.tolist() for placement in diff.b]
+        blocks = "p.smid.tolist()"
+        if level == "occupancy":
+            rows, blocks = [sorted(row) for row in rows], f"sorted({blocks})"
+        check = [f"seen = {rows}", f"assert [{blocks} for p in {predicted}] == seen"]
+    name = "".join(c if c.isalnum() else "_" for c in predictor)
+    return "\n    ".join(
+        [
+            f"def test_{name}_{case_id(sequence)[3:]}():",
+            f"from tbsched import {', '.join(sorted(used))}\n",
+            "seq = " + repr(sequence).replace("\n", "\n    "),
+            *check,
+        ]
+    )
+
+
+def model_code(device: str, policy: str | None) -> str:
+    """The expression with which a pasted test asks a model about ``seq``."""
+    arguments = json.dumps(device) + (f", policy={json.dumps(policy)}" if policy else "")
+    return f"predict(seq, {arguments})"
+
+
+def _percent(part: int, whole: int) -> str:
+    # A miss must show: what rounds to 100 without being so is cut, not rounded.
+    return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"

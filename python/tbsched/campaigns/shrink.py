@@ -1,0 +1,154 @@
+"""Makes a failing sequence locally minimal in its own terms: events and numbers.
+
+Hypothesis shrinks what it drew, in steps of the tables that it drew from. Here launches go together
+with their releases, and every number goes down to the last that still fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+
+Fails = Callable[[Sequence], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """What a launch's fields shrink to; the number of blocks shrinks to one cluster."""
+
+    registers: int
+    carveout: int | None
+    local_memory: int
+    priority: int
+
+
+def size(sequence: Sequence) -> tuple[int, ...]:
+    """The order in which sequences are small: launches, events, then sums over the launches."""
+    launches = sequence.launches
+    return (
+        len(launches),
+        len(sequence),
+        sum(launch.blocks for launch in launches),
+        sum(launch.threads for launch in launches),
+        sum(launch.registers for launch in launches),
+        sum(launch.shared_memory for launch in launches),
+        sum(launch.local_memory for launch in launches),
+    )
+
+
+def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
+    """A sequence that fails and from which no event, and of no number 1, can be taken.
+
+    Args:
+        sequence: it fails.
+        fails: the property. A caller that runs out of time answers False from then on.
+        floors: where numbers end.
+    """
+    while True:
+        before = sequence
+        sequence = _fewer_events(sequence, fails)
+        for number in range(len(sequence.launches)):
+            sequence = _smaller_launch(sequence, number, fails, floors)
+        if sequence == before:
+            return sequence
+
+
+def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
+    shrunk = True
+    while shrunk:
+        shrunk = False
+        for candidate in _with_one_less(sequence):
+            if fails(candidate):
+                sequence, shrunk = candidate, True
+                break
+    return sequence
+
+
+def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
+    for number in reversed(range(len(sequence.launches))):
+        if len(sequence.launches) > 1:
+            yield without_launch(sequence, number)
+    for position, event in enumerate(sequence.events):
+        if isinstance(event, Release):
+            yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
+    # What fills the GPU before the launch that shows the difference can often be one launch.
+    for number, launch in enumerate(sequence.launches):
+        fewer = without_launch(sequence, number)
+        for other, rest in enumerate(fewer.launches):
+            yield _with_launch(fewer, other, _with_blocks_of(rest, launch))
+            yield _with_launch(fewer, other, _with_blocks_of(launch, rest))
+
+
+def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
+    more = -(-other.blocks // launch.cluster) * launch.cluster
+    return replace(launch, blocks=launch.blocks + more)
+
+
+def without_launch(sequence: Sequence, launch: int) -> Sequence:
+    """The sequence without its ``launch``-th launch and that launch's release."""
+    events: list[Event] = []
+    seen = -1
+    for event in sequence.events:
+        if isinstance(event, Launch):
+            seen += 1
+            if seen != launch:
+                events.append(event)
+        elif not isinstance(event, Release):
+            events.append(event)
+        elif event.launch != launch:
+            events.append(Release(event.launch - (event.launch > launch)))
+    return Sequence(events)
+
+
+def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
+    events = list(sequence.events)
+    positions = [at for at, event in enumerate(events) if isinstance(event, Launch)]
+    events[positions[number]] = launch
+    return Sequence(events)
+
+
+def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
+    def attempt(**changes: int | None) -> bool:
+        nonlocal sequence
+        launch = replace(sequence.launches[number], **changes)  # type: ignore[arg-type]
+        candidate = _with_launch(sequence, number, launch)
+        if candidate == sequence or not fails(candidate):
+            return False
+        sequence = candidate
+        return True
+
+    attempt(cluster=1)
+    attempt(carveout=floors.carveout)
+    attempt(priority=floors.priority)
+    cluster = sequence.launches[number].cluster
+    _lower(
+        lambda clusters: attempt(blocks=clusters * cluster),
+        sequence.launches[number].blocks // cluster,
+        1,
+    )
+    for field, floor in (
+        ("threads", 1),
+        ("registers", floors.registers),
+        ("shared_memory", 0),
+        ("local_memory", floors.local_memory),
+    ):
+        _lower(
+            lambda value, field=field: attempt(**{field: value}),  # type: ignore[misc]
+            getattr(sequence.launches[number], field),
+            floor,
+        )
+    return sequence
+
+
+def _lower(attempt: Callable[[int], bool], high: int, low: int) -> None:
+    """Bisects down to a number that works and whose predecessor does not."""
+    if high <= low or attempt(low):
+        return
+    while high - low > 1:
+        middle = (low + high) // 2
+        if attempt(middle):
+            high = middle
+        else:
+            low = middle

@@ -1,0 +1,228 @@
+"""Brings an idle GPU to a known latent state, so that what it does next can be repeated.
+
+An idle GPU remembers whose turn it is: :class:`InitialState`. Launches move that on just as the
+model says. So a probe reveals the state, and short launches lead from there to any other; both are
+searched for in the model, once per device.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections import deque
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tbsched.errors import UnstableMeasurement
+from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.spec import device as find_device
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Oracle, Trace
+
+Step: TypeAlias = tuple[Launch, ...]  # launches that are held together, and then released
+
+TRIES = 3
+
+
+def steer(
+    gpu: Oracle,
+    device: str | os.PathLike[str] | DeviceSpec = "h200",
+    to: InitialState | None = None,
+) -> InitialState:
+    """Brings an idle GPU to a latent state of the scheduler, with a few short launches.
+
+    The last of them is a probe that has shown the state to be the wanted one.
+
+    Args:
+        gpu: an open ``Gpu``, or anything with ``observe(seq)`` that keeps its state in between.
+        device: whose model the GPU follows, as for :func:`tbsched.predict`.
+        to: one of ``DeviceSpec.initial_states()``; None is the first. A device that has only one
+            is in it: nothing runs.
+
+    Returns:
+        The state that the GPU was in.
+
+    Raises:
+        TypeError, ValueError: an unknown device or state, or a device whose states the model
+            cannot tell apart or reach with short launches.
+        UnstableMeasurement: no state explains what the probe shows, or the wanted one was not
+            reached in three tries.
+        DeadlineExceeded, CudaError: as the GPU.
+    """
+    spec = find_device(device)
+    goal = _goal(spec, to)
+    states = spec.initial_states()
+    if len(states) == 1:
+        return states[0]
+    chart = _chart(spec)
+    found: list[int] = []
+    for _ in range(1 + TRIES):
+        state = chart.states.get(_shown(gpu.observe(_in_steps((chart.probe,)))))
+        if state is None:
+            continue
+        found.append(state)
+        now = chart.after_probe[state]
+        if now == goal:
+            return states[found[0]]
+        way = chart.way(now, goal)
+        if way is None:
+            raise ValueError(
+                f"to: no short launches bring {spec.name} from {states[state]} to {states[goal]}"
+            )
+        if way:
+            gpu.observe(_in_steps(*way))
+    if not found:
+        raise UnstableMeasurement(
+            f"steer: no initial state of {spec.name} explains where the probe's blocks went, "
+            f"{1 + TRIES} times"
+        )
+    raise UnstableMeasurement(
+        f"steer: {states[goal]} was not reached in {TRIES} tries; found {states[found[-1]]}"
+    )
+
+
+class Steered:
+    """An oracle that is brought to one latent state before every sequence.
+
+    Two observations of one sequence are then equal block by block, and are to be compared with
+    ``predict(seq, device, initial_state=steered.initial_state)`` alone.
+
+    Args:
+        gpu, device, to: as for :func:`steer`.
+
+    Attributes:
+        initial_state: where every sequence starts from.
+
+    Raises:
+        TypeError, ValueError: an unknown device or state.
+    """
+
+    def __init__(
+        self,
+        gpu: Oracle,
+        device: str | os.PathLike[str] | DeviceSpec = "h200",
+        to: InitialState | None = None,
+    ) -> None:
+        self._gpu = gpu
+        self._spec = find_device(device)
+        self.initial_state = self._spec.initial_states()[_goal(self._spec, to)]
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """Steers, then observes.
+
+        Raises:
+            as :func:`steer`, and as the oracle.
+        """
+        steer(self._gpu, self._spec, self.initial_state)
+        return self._gpu.observe(seq)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """The latent states of a device by number, and how launches lead from one to another.
+
+    Attributes:
+        probe: a launch whose blocks tell all states apart.
+        states: the state in which the probe shows this.
+        after_probe: where the probe leads from each state.
+        moves: steps, and where each leads from each state; None: to none of the states.
+    """
+
+    probe: Launch
+    states: dict[bytes, int]
+    after_probe: tuple[int | None, ...]
+    moves: dict[Step, tuple[int | None, ...]]
+
+    def way(self, begin: int | None, goal: int) -> tuple[Step, ...] | None:
+        """The fewest steps after which the probe leads to the goal, if any do."""
+        ways: dict[int | None, tuple[Step, ...]] = {begin: ()}
+        ahead = deque(ways)
+        while ahead:
+            here = ahead.popleft()
+            if here is None:
+                continue
+            if self.after_probe[here] == goal:
+                return ways[here]
+            for step, leads_to in self.moves.items():
+                if leads_to[here] not in ways:
+                    ways[leads_to[here]] = (*ways[here], step)
+                    ahead.append(leads_to[here])
+        return None
+
+
+@functools.lru_cache(maxsize=16)
+def _chart(spec: DeviceSpec) -> _Chart:
+    launches = _short_launches(spec)
+    # A launch takes what is preferred; for the rest to be taken alone, that must be held.
+    steps: list[Step] = [(one,) for one in launches]
+    steps += itertools.product(launches, launches[:1])
+    for probe in launches:
+        states = _told_apart(spec, probe)
+        if states is None:
+            continue
+        after_probe = _leads_to(spec, (probe,), probe, states)
+        # Every state must be one that the probe can leave behind.
+        if set(after_probe) == set(states.values()):
+            moves = {step: _leads_to(spec, step, probe, states) for step in steps}
+            return _Chart(probe, states, after_probe, moves)
+    raise ValueError(f"steer: no short launch tells the initial states of {spec.name} apart")
+
+
+def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
+    """Few blocks first. Of clusters, where there are any, each has a turn of its own."""
+    sizes = [size for size in (2, 4, 8) if size <= spec.max_cluster]
+    if not sizes:
+        return tuple(Launch(blocks, 32, 16, carveout=100) for blocks in range(1, spec.sms + 1))
+    return tuple(
+        Launch(size * count, 32, 16, carveout=100, cluster=size)
+        for count in range(1, 2 * len(spec.gpcs) + 1)
+        for size in sizes
+        if size * count <= spec.sms
+    )
+
+
+def _told_apart(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
+    states: dict[bytes, int] = {}
+    for number, state in enumerate(spec.initial_states()):
+        shown = _shown(predict(_in_steps((probe,)), spec, initial_state=state))
+        if states.setdefault(shown, number) != number:
+            return None
+    return states
+
+
+def _leads_to(
+    spec: DeviceSpec, step: Step, probe: Launch, states: dict[bytes, int]
+) -> tuple[int | None, ...]:
+    sequence = _in_steps(step, (probe,))
+    return tuple(
+        states.get(_shown(predict(sequence, spec, initial_state=state)))
+        for state in spec.initial_states()
+    )
+
+
+def _in_steps(*steps: Step) -> Sequence:
+    events: list[Event] = []
+    launches = 0
+    for step in steps:
+        events += step
+        events += [Release(launches + number) for number in range(len(step))]
+        launches += len(step)
+    return Sequence(events)
+
+
+def _shown(trace: Trace) -> bytes:
+    """Where the blocks of the last launch, the probe, were."""
+    return trace[-1].smid.tobytes()
+
+
+def _goal(spec: DeviceSpec, to: InitialState | None) -> int:
+    states = spec.initial_states()
+    if to is None:
+        return 0
+    if not isinstance(to, InitialState):
+        raise TypeError(f"to: an InitialState is needed, got {to!r}")
+    if to not in states:
+        raise ValueError(f"to: {to} is not one of {spec.name}'s initial_states()")
+    return states.index(to)

@@ -1,0 +1,302 @@
+"""Hypothesis strategies for launches and sequences that a device can run.
+
+A launch is drawn as one short byte string, one byte per field. Each byte picks from a table that is
+sorted upwards and dense at the boundaries of the mechanisms, so that byte strings, which Hypothesis
+shrinks towards zeros, shrink towards fewer blocks, threads, registers and bytes. One draw per
+launch instead of one per field halves what Hypothesis costs per example.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from tbsched.campaigns.options import SequenceOptions
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import device as find_device
+from tbsched.program.event_table import FIELDS, RELEASE, EventTable
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Int32Array
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+WARP = 32
+# Fields that the options name the values of, in the order of their bytes.
+_REST = ("carveout", "local_memory", "cluster", "priority")
+# Whether the launches of a sequence hold more than the fewest registers, and any shared memory.
+# Where every resource varies in every launch, the GPU is full before a rule about one shows.
+BINDING = ((False, False), (True, False), (False, True), (True, True))
+# Which resident launches are released before a launch, the latest being 0. Half of the bytes: none.
+_RELEASES: tuple[tuple[int, ...], ...] = (
+    *[()] * 10,
+    (0,),
+    (1,),
+    (2,),
+    (3,),
+    (4,),
+    (0, 1),
+    (0, 2),
+    (1, 2),
+    (1, 3),
+    (0, 1, 2),
+    (0, 1, 2, 3, 4, 5, 6, 7),
+)
+
+
+def launches(
+    device: str | os.PathLike[str] | DeviceSpec, options: SequenceOptions | None = None
+) -> st.SearchStrategy[Launch]:
+    """Launches that the device can run; they shrink towards one block of one warp.
+
+    Raises:
+        TypeError, ValueError: an unknown device.
+    """
+    tables = _LaunchTables.of(find_device(device), options or SequenceOptions())
+    row = st.binary(min_size=tables.width, max_size=tables.width)
+    return row.map(lambda drawn: tables.launches([drawn], (True, True))[0])
+
+
+def sequences(
+    device: str | os.PathLike[str] | DeviceSpec, options: SequenceOptions | None = None
+) -> st.SearchStrategy[Sequence]:
+    """Sequences that the device can run; they shrink towards few events and small launches.
+
+    Args:
+        device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is
+            drawn by construction, nothing is filtered.
+        options: what else is drawn from.
+
+    Raises:
+        TypeError, ValueError: an unknown device.
+    """
+    options = options or SequenceOptions()
+    tables = SequenceTables.of(find_device(device), options)
+    rows = st.lists(
+        st.binary(min_size=tables.width, max_size=tables.width),
+        min_size=options.min_launches,
+        max_size=options.max_launches,
+    )
+    return st.tuples(st.sampled_from(BINDING), rows).map(tables.build)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceTables:
+    """What the bytes of a sequence mean, a row of ``width`` bytes per launch."""
+
+    launches: _LaunchTables
+    releases: bool
+
+    @classmethod
+    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> SequenceTables:
+        return cls(_LaunchTables.of(spec, options), options.releases)
+
+    @property
+    def width(self) -> int:
+        return self.launches.width + (1 if self.releases else 0)
+
+    def build(self, drawn: tuple[tuple[bool, bool], list[bytes]]) -> Sequence:
+        """The sequence of a member of :data:`BINDING` and the rows of its launches."""
+        binding, rows = drawn
+        events: list[Event] = []
+        launches = self.launches.launches(rows, binding)
+        for launch, before in zip(launches, self._released(row[-1] for row in rows), strict=True):
+            events += map(Release, before)
+            events.append(launch)
+        return Sequence(events)
+
+    def table(
+        self, bindings: npt.NDArray[np.bool_], rows: Bytes, counts: SequenceOf[int]
+    ) -> EventTable:
+        """What :meth:`build` makes of many.
+
+        Args:
+            bindings: bool (sequences, 2), members of :data:`BINDING`.
+            rows: uint8 (launches of all sequences, width).
+            counts: launches of each sequence.
+        """
+        launch_rows = self.launches.rows(rows, np.repeat(bindings, counts, axis=0))
+        last = iter(rows[:, -1].tolist())
+        order: list[int] = []  # numbers of launch rows; of a launch that is released, less than 0
+        sizes = []
+        first = 0
+        for count in counts:
+            begin = len(order)
+            for number, before in enumerate(self._released(itertools.islice(last, count)), first):
+                order += [-1 - launch for launch in before]
+                order.append(number)
+            first += count
+            sizes.append(len(order) - begin)
+        source = np.array(order, np.int64)
+        launches = source >= 0
+        cells = np.zeros((len(source), 1 + len(FIELDS)), np.int32)
+        cells[launches, 1:] = launch_rows[source[launches]]
+        cells[~launches, 0] = RELEASE
+        cells[~launches, 1] = -1 - source[~launches]
+        return EventTable(cells, np.concatenate([[0], np.cumsum(sizes)]))
+
+    def _released(self, last_bytes: Iterable[int]) -> Iterator[list[int]]:
+        """Before each launch the numbers of those that are released."""
+        resident: list[int] = []
+        for number, byte in enumerate(last_bytes):
+            released = []
+            if self.releases:
+                newest_first = resident[::-1]
+                for position in _RELEASES[byte * len(_RELEASES) >> 8]:
+                    if position < len(newest_first):
+                        resident.remove(newest_first[position])
+                        released.append(newest_first[position])
+            yield released
+            resident.append(number)
+
+
+@dataclass(frozen=True, slots=True)
+class _LaunchTables:
+    """Per field of a launch, the values that a byte picks from, ascending."""
+
+    blocks: Int32Array
+    threads: Int32Array
+    registers: Int32Array
+    shared_memory: Int32Array
+    rest: tuple[Int32Array, ...]  # of the fields of _REST
+    bytes_of_rest: tuple[int | None, ...]  # where in the row; None: there is one value
+    most_registers: Int32Array  # by warps per block
+
+    @classmethod
+    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> _LaunchTables:
+        clusters = tuple(size for size in options.clusters if size <= spec.max_cluster)
+        carveouts = tuple(-1 if value is None else value for value in options.carveouts)
+        rest = (carveouts, options.local_memory, clusters or (1,), options.priorities)
+        # A field with one value takes no byte.
+        several = [len(values) > 1 for values in rest]
+        return cls(
+            blocks=_array(block_counts(spec)),
+            threads=_array(thread_counts(spec)),
+            registers=_array(register_counts(spec, options.min_registers)),
+            shared_memory=_array(shared_memory_sizes(spec)),
+            rest=tuple(_array(values) for values in rest),
+            bytes_of_rest=tuple(
+                3 + sum(several[: field + 1]) if more else None
+                for field, more in enumerate(several)
+            ),
+            most_registers=_array(
+                _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
+            ),
+        )
+
+    @property
+    def width(self) -> int:
+        """Bytes per launch."""
+        return 4 + sum(byte is not None for byte in self.bytes_of_rest)
+
+    def launches(self, rows: list[bytes], binding: tuple[bool, bool]) -> list[Launch]:
+        """The launches of one sequence."""
+        drawn = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        return [
+            Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
+                   cluster, priority=priority)
+            for blocks, threads, registers, shared, local, carveout, cluster, priority in self.rows(
+                drawn, np.array([binding] * len(rows))
+            ).tolist()
+        ]  # fmt: skip
+
+    def rows(self, drawn: Bytes, bindings: npt.NDArray[np.bool_]) -> Int32Array:
+        """What the bytes of launches mean.
+
+        Args:
+            drawn: uint8 (launches, at least :attr:`width`).
+            bindings: bool (launches, 2), members of :data:`BINDING`.
+
+        Returns:
+            int32 (launches, 8), of each the :data:`FIELDS`.
+        """
+        bytes_ = drawn.astype(np.int32)
+
+        def pick(values: Int32Array, byte: int | None) -> Int32Array:
+            picked: Int32Array = values[0 if byte is None else bytes_[:, byte] * len(values) >> 8]
+            return picked
+
+        found = np.empty((len(drawn), len(FIELDS)), np.int32)
+        for name, values, byte in zip(_REST, self.rest, self.bytes_of_rest, strict=True):
+            found[:, FIELDS.index(name)] = pick(values, byte)
+        cluster = found[:, FIELDS.index("cluster")]
+        found[:, 0] = -(-pick(self.blocks, 0) // cluster) * cluster
+        found[:, 1] = threads = pick(self.threads, 1)
+        registers = np.where(bindings[:, 0], pick(self.registers, 2), self.registers[0])
+        found[:, 2] = np.minimum(registers, self.most_registers[-(-threads // WARP)])
+        found[:, 3] = np.where(bindings[:, 1], pick(self.shared_memory, 3), 0)
+        return found
+
+
+def _array(values: Iterable[int]) -> Int32Array:
+    return np.array(tuple(values), np.int32)
+
+
+def _most_registers(spec: DeviceSpec, warps: int) -> int:
+    """Registers per thread that a block of so many warps may have; 0: it cannot run at all."""
+    deepest = max(1, -(-warps // spec.processing_blocks))
+    per_warp = spec.registers_per_sm // spec.processing_blocks // deepest
+    return min(
+        255, spec.registers_per_thread, per_warp // spec.register_unit * spec.register_unit // WARP
+    )
+
+
+def block_counts(spec: DeviceSpec) -> tuple[int, ...]:
+    """Numbers of blocks, dense below and at multiples of the SMs; up to one more than ever fits."""
+    sms, most = spec.sms, spec.sms * spec.blocks_per_sm + 1
+    below = {*range(1, 17), *range(1, sms, max(1, sms // 32))}
+    parts = {sms * part // 8 + near for part in range(1, 8) for near in (-1, 0, 1)}
+    levels = {sms * level + near for level in (1, 2, 3) for near in (-1, 0, 1)}
+    above = {sms * quarters // 4 for quarters in range(5, 12)}
+    deep = {sms * 4 + 1, sms * 8, sms * 16 - 1, most}
+    counts = _ascending(below | parts | levels | above | deep, 1, most)
+    # Launches that leave the GPU room for more are drawn twice as often.
+    return tuple(sorted([*counts, *(n for n in counts if n <= sms)]))
+
+
+def thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
+    """Threads per block: every number of warps, both ends of multiples of four; few ones often."""
+    most_warps = min(spec.warps_per_sm, spec.threads_per_block // WARP) or 1
+    counts: list[int] = []
+    for warps in range(1, most_warps + 1):
+        counts += [WARP * warps] * (3 if warps <= 9 else 1)
+        if warps % 4 == 0:
+            counts += [WARP * (warps - 1) + 1, WARP * warps - 1, WARP * warps, WARP * warps + 1]
+    most = min(spec.threads_per_block, WARP * spec.warps_per_sm)
+    return tuple(
+        sorted(n for n in counts if n <= most and _most_registers(spec, -(-n // WARP)) >= 1)
+    )
+
+
+def register_counts(spec: DeviceSpec, fewest: int) -> tuple[int, ...]:
+    """Registers per thread: multiples of the allocation unit and the one after, few ones often."""
+    unit = max(1, spec.register_unit // WARP)
+    multiples = range(unit, 256, unit)
+    counts = _ascending({fewest, *multiples, *(n + 1 for n in multiples[::4]), 255}, fewest, 255)
+    # Half of the launches hold few registers, so that other resources bind as well.
+    return tuple(sorted([*counts, *counts[:4] * (len(counts) // 4)]))
+
+
+def shared_memory_sizes(spec: DeviceSpec) -> tuple[int, ...]:
+    """Bytes per block: the largest of which n fit an SM, and one byte more, for every n."""
+    unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
+    sizes = {0, 1, unit, unit + 1}
+    for capacity in spec.shared_memory_configurations:
+        ways = range(1, spec.blocks_per_sm + 1)
+        largest = spec.shared_memory_configurations[-1]
+        for blocks in ways if capacity == largest else (1, 2, 3):
+            size = capacity // blocks // unit * unit - reserve
+            sizes |= {size, size + 1}
+    ascending = _ascending(sizes, 0, spec.shared_memory_per_block)
+    # More than a third of the launches hold none, so that other resources bind as well.
+    return (*[0] * (2 * len(ascending) // 3), *ascending)
+
+
+def _ascending(values: Iterable[int], low: int, high: int) -> tuple[int, ...]:
+    return tuple(sorted(value for value in set(values) if low <= value <= high)) or (low,)

@@ -1,0 +1,164 @@
+"""A campaign as fast as the GPU: sequences are rows of numbers, until one of them disagrees."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.campaigns.draws import Draw, DrawnTable
+from tbsched.campaigns.judge import Judge
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.launcher.observe import Smids
+from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.program.event_table import EventTable
+from tbsched.traces.trace import Int32Array
+
+# Half of the processors, so that the launcher's threads never wait for one.
+THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """Sequences that agree, and how many of their launches do at which level."""
+
+    examples: int
+    launches: int
+    blocks: int
+    occupancy: int
+    exact: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A sequence that does not seem to agree; with an error, it was not observed at all."""
+
+    draw: Draw
+    error: UnstableMeasurement | DeadlineExceeded | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Predicted:
+    drawn: DrawnTable
+    table: EventTable
+    smids: list[Int32Array]
+
+
+class Tables:
+    """Predicts, observes and compares; what disagrees is given back as it was drawn.
+
+    Args:
+        judge: has predictor and oracle, one that observes tables.
+        drawn: taken as the oracle comes to them.
+    """
+
+    def __init__(self, judge: Judge, drawn: Iterator[DrawnTable]) -> None:
+        self._judge = judge
+        # Tables start from any state, which may even show in the blocks per SM, as with clusters.
+        self._states = judge.states
+        if judge.any_state:
+            self._states = [*judge.spec.initial_states(judge.policy)]
+        self._predicted: Iterator[_Predicted] = map(self._predict, drawn)
+        self._taken: deque[_Predicted] = deque()
+        self._found: deque[Agreed | Suspect] = deque()
+
+    def outcomes(self) -> Generator[Agreed | Suspect, None, None]:
+        """In order, but for those that agree; once closed, the next call goes on there."""
+        yield from self._left()
+        self._predicted = itertools.chain(tuple(self._taken), self._predicted)
+        self._taken.clear()
+        oracle = self._judge.tables
+        assert oracle is not None
+        observed = oracle.observe_tables(
+            self._tables(), settle=self._judge.settle, any_state=self._judge.any_state
+        )
+        with contextlib.closing(observed):
+            for seen in observed:
+                self._compare(self._taken.popleft(), seen)
+                yield from self._left()
+
+    def _left(self) -> Iterator[Agreed | Suspect]:
+        while self._found:
+            yield self._found.popleft()
+
+    def _tables(self) -> Iterator[EventTable]:
+        for predicted in self._predicted:
+            self._taken.append(predicted)
+            yield predicted.table
+
+    def _predict(self, drawn: DrawnTable) -> _Predicted:
+        judge = self._judge
+        table, smids = predict_until_refused(
+            drawn.event_table(), judge.spec, judge.policy_name, self._states[0], THREADS
+        )
+        return _Predicted(drawn, table, smids)
+
+    def _compare(self, predicted: _Predicted, seen: list[Smids]) -> None:
+        errors = [None if isinstance(smids, np.ndarray) else smids for smids in seen]
+        # What was not observed is compared with itself, and not counted.
+        observed = [
+            smids if isinstance(smids, np.ndarray) else own
+            for smids, own in zip(seen, predicted.smids, strict=True)
+        ]
+        table = predicted.table
+        occupancy, exact = self._alike(table, predicted.smids, observed)
+        launches = table.launches
+        agreeing = exact if self._judge.level == "exact" else occupancy
+        explained = self._explained(table, observed, agreeing < launches)
+        occupancy[explained] = exact[explained] = launches[explained]
+        agrees = agreeing == launches
+        agrees &= [error is None for error in errors]
+        blocks = np.array([len(smids) for smids in observed])
+        self._found.append(
+            Agreed(
+                examples=int(agrees.sum()),
+                launches=int(launches[agrees].sum()),
+                blocks=int(blocks[agrees].sum()),
+                occupancy=int(occupancy[agrees].sum()),
+                exact=int(exact[agrees].sum()),
+            )
+        )
+        for number in np.flatnonzero(~agrees).tolist():
+            self._found.append(Suspect(predicted.drawn.draw(number), errors[number]))
+
+    def _alike(
+        self, table: EventTable, a: list[Int32Array], b: list[Int32Array]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """How many launches of each sequence are alike in blocks per SM, and in every block."""
+        blocks = table.launch_blocks
+        launch = np.repeat(np.arange(len(blocks)), blocks)
+        sm_a, sm_b = np.concatenate(a), np.concatenate(b)
+        places = self._judge.spec.sms + 1
+
+        def counts(sm: Int32Array) -> npt.NDArray[np.int64]:
+            bins = np.bincount(launch * places + sm + 1, minlength=len(blocks) * places)
+            return bins.reshape(-1, places)
+
+        occupancy = (counts(sm_a) == counts(sm_b)).all(axis=1)
+        exact = np.bincount(launch, sm_a != sm_b, minlength=len(blocks)) == 0
+        sequence = np.repeat(np.arange(len(table)), table.launches)
+        return tuple(  # type: ignore[return-value]
+            np.bincount(sequence, same, minlength=len(table)).astype(np.int64)
+            for same in (occupancy, exact)
+        )
+
+    def _explained(
+        self, table: EventTable, observed: list[Int32Array], which: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int64]:
+        """The numbers of those sequences that one of the other states explains, every block."""
+        numbers = np.flatnonzero(which)
+        others = self._states[1:]
+        if not numbers.size or not others:
+            return numbers[:0]
+        judge = self._judge
+        found = explaining_states(
+            table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
+            judge.policy_name, others, THREADS,
+        )  # fmt: skip
+        return numbers[[state is not None for state in found]]

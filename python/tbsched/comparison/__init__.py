@@ -1,0 +1,1 @@
+"""Two traces of one sequence, compared; and predictors scored against recordings."""

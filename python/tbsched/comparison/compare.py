@@ -1,0 +1,183 @@
+"""Two traces of one sequence, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.traces.trace import Capacity, Int32Array, Int64Array, Placement, Trace
+
+LEVELS = ("occupancy", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDiff:
+    """One launch, compared.
+
+    Attributes:
+        occupancy: the same number of blocks on each SM.
+        exact: every block on the same SM.
+    """
+
+    occupancy: bool
+    exact: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Divergence:
+    """The first launch on which two traces differ, and what is known of it.
+
+    Attributes:
+        launch: its index.
+        level: the coarsest level at which it differs, ``occupancy`` or ``exact``.
+        blocks: int64, the indices of the blocks on different SMs.
+        sms: int64, the SMs with different numbers of blocks; empty where only the order differs.
+        a_blocks, b_blocks: int64 (sms,), blocks per SM in either trace.
+        capacity: what each SM had room for by the prediction; None where neither is one.
+    """
+
+    launch: int
+    level: str
+    blocks: Int64Array
+    sms: Int64Array
+    a_blocks: Int64Array
+    b_blocks: Int64Array
+    capacity: Capacity | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Diff:
+    """What :func:`compare` found; ``print(diff)`` explains the first divergence.
+
+    Attributes:
+        a, b: the traces.
+        launches: one :class:`LaunchDiff` per launch.
+    """
+
+    a: Trace
+    b: Trace
+    launches: tuple[LaunchDiff, ...]
+
+    @property
+    def occupancy(self) -> bool:
+        """Each launch puts the same number of blocks on each SM."""
+        return all(launch.occupancy for launch in self.launches)
+
+    @property
+    def exact(self) -> bool:
+        """Every block is on the same SM."""
+        return all(launch.exact for launch in self.launches)
+
+    def agrees(self, level: str = "occupancy") -> bool:
+        """Whether the traces agree at a level of :data:`LEVELS`.
+
+        Raises:
+            ValueError: no such level.
+        """
+        return bool(getattr(self, check_level(level)))
+
+    def warp_slots_agree(self, processing_blocks: int = 4) -> bool:
+        """Whether warps have the same slots, up to a rotation of each SM's processing blocks.
+
+        Where the turns of an SM stand at first is latent (traces h200/slots). Of each warp placed
+        before the next event the index within its processing block must be the same, and the
+        processing block as far from the other trace's as that of any other warp on the SM.
+
+        Args:
+            processing_blocks: per SM of the device.
+
+        Raises:
+            ValueError: a trace without warp slots, or not those of every block; a number of
+                processing blocks that is not positive.
+        """
+        if processing_blocks < 1:
+            raise ValueError(f"processing_blocks: {processing_blocks} is less than 1")
+        found = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
+        if not self.exact:
+            return False
+        sm, a, b = np.concatenate([np.empty((3, 0), np.int32), *found], axis=1)
+        turned = np.unique([sm, (b - a) % processing_blocks], axis=1)
+        same_index = np.array_equal(a // processing_blocks, b // processing_blocks)
+        return same_index and len(np.unique(sm)) == turned.shape[1]
+
+    @property
+    def first_divergence(self) -> Divergence | None:
+        """The first launch whose occupancy differs, else the first whose order does, else None."""
+        for level in LEVELS:
+            for number, launch in enumerate(self.launches):
+                if not getattr(launch, level):
+                    return self._divergence(number, level)
+        return None
+
+    def _divergence(self, number: int, level: str) -> Divergence:
+        a, b = self.a[number], self.b[number]
+        a_blocks, b_blocks = (p.occupancy(self.a.device.sms) for p in (a, b))
+        source = self.a.capacities or self.b.capacities
+        return Divergence(
+            launch=number,
+            level=level,
+            blocks=np.flatnonzero(a.smid != b.smid),
+            sms=np.flatnonzero(a_blocks != b_blocks),
+            a_blocks=a_blocks,
+            b_blocks=b_blocks,
+            capacity=None if source is None else source()[number],
+        )
+
+    def __str__(self) -> str:
+        from tbsched.show.text import diff_text
+
+        return diff_text(self)
+
+
+def compare(a: Trace, b: Trace) -> Diff:
+    """Compares two traces of one sequence; the first is usually the prediction.
+
+    Args:
+        a, b: traces of the same sequence on devices with the same number of SMs.
+
+    Returns:
+        A :class:`Diff` with ``occupancy``, ``exact`` and ``first_divergence``.
+
+    Raises:
+        TypeError: not traces.
+        ValueError: traces of different sequences, or of different numbers of SMs.
+    """
+    for trace in (a, b):
+        if not isinstance(trace, Trace):
+            raise TypeError(f"compare: a Trace is needed, got {trace!r}")
+    if a.device.sms != b.device.sms:
+        raise ValueError(
+            f"compare: device.sms: {a.device.name} has {a.device.sms}, "
+            f"{b.device.name} has {b.device.sms}"
+        )
+    if a.sequence != b.sequence:
+        raise ValueError("compare: sequence: the traces are of different sequences")
+    launches = tuple(_launch(p, q, a.device.sms) for p, q in zip(a, b, strict=True))
+    return Diff(a, b, launches)
+
+
+def check_level(level: str) -> str:
+    """The level itself.
+
+    Raises:
+        ValueError: not one of :data:`LEVELS`.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"level: {level!r} is not one of {', '.join(LEVELS)}")
+    return level
+
+
+def _launch(a: Placement, b: Placement, sms: int) -> LaunchDiff:
+    if np.array_equal(a.smid, b.smid):
+        return LaunchDiff(True, True)
+    return LaunchDiff(np.array_equal(a.occupancy(sms), b.occupancy(sms)), False)
+
+
+def _slots(a: Placement, b: Placement) -> Int32Array:
+    """The SM by the first trace, and the slot in either, of each warp placed in both."""
+    if a.warp_slots is None or b.warp_slots is None or a.warp_slots.shape != b.warp_slots.shape:
+        raise ValueError("warp_slots: both traces need those of every block and warp")
+    placed = (a.smid >= 0) & (b.smid >= 0)
+    sm = np.repeat(a.smid[placed], a.warp_slots.shape[1])
+    return np.stack([sm, a.warp_slots[placed].ravel(), b.warp_slots[placed].ravel()])

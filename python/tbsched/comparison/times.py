@@ -1,0 +1,149 @@
+"""Two traces of one timed sequence: what ran at the same time, and when."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.program.checks import seconds
+from tbsched.program.duration import Float64Array
+from tbsched.traces.trace import Int64Array, Trace
+
+TOLERANCE = 0.05
+# Below a microsecond GPUs tell no times apart.
+SHORTEST_NS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchTimes:
+    """When a launch ran by a prediction, less when it ran, in durations of its blocks.
+
+    Attributes:
+        start_error: of the start of its first block.
+        end_error: of the end of its last block.
+        starts: share of its blocks that start within the tolerance.
+    """
+
+    start_error: float
+    end_error: float
+    starts: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeDiff:
+    """What :func:`compare_times` found.
+
+    Attributes:
+        launches: one :class:`LaunchTimes` per launch.
+        pairs: pairs of launches.
+        pairs_agreeing: how many of them are concurrent in both traces, or in neither.
+        blocks: blocks of all launches.
+        starts_agreeing: how many of them start within the tolerance.
+        makespan: observed, seconds.
+        makespan_error: of the predicted makespan, as a share of the observed one.
+        tolerance: as given.
+    """
+
+    launches: tuple[LaunchTimes, ...]
+    pairs: int
+    pairs_agreeing: int
+    blocks: int
+    starts_agreeing: int
+    makespan: float
+    makespan_error: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        from tbsched.show.text import seconds_words
+
+        return (
+            f"{_share(self.pairs_agreeing, self.pairs)} of {self.pairs} pairs of launches "
+            f"concurrent alike, {_share(self.starts_agreeing, self.blocks)} of {self.blocks} "
+            f"blocks start within {100 * self.tolerance:g} % of their launch's duration, makespan "
+            f"{100 * self.makespan_error:+.2f} % of {seconds_words(self.makespan)}"
+        )
+
+
+def compare_times(
+    prediction: Trace, observation: Trace, *, tolerance: float = TOLERANCE
+) -> TimeDiff:
+    """Compares when the blocks of a timed sequence ran.
+
+    Times count from the first start of each trace on. A launch lasts from the start of its first
+    block to the end of its last; two launches are concurrent if they overlap for more than
+    ``tolerance`` of the shorter one, so that blocks of one that leave microseconds apart do not
+    make it concurrent with what takes their room. A launch's duration is the mean of its blocks'.
+
+    Args:
+        prediction, observation: traces of the same sequence.
+        tolerance: as a share of durations.
+
+    Raises:
+        TypeError: not traces.
+        ValueError: different sequences, one without launches or durations, or a trace without
+            times.
+    """
+    for trace in (prediction, observation):
+        if not isinstance(trace, Trace):
+            raise TypeError(f"compare_times: a Trace is needed, got {trace!r}")
+    if prediction.sequence != observation.sequence:
+        raise ValueError("compare_times: sequence: the traces are of different sequences")
+    launches = prediction.sequence.launches
+    if not launches or not prediction.sequence.timed:
+        raise ValueError("compare_times: sequence: launches with durations are needed")
+    seconds("compare_times", "tolerance", tolerance)
+    durations = [max(float(np.mean(launch.duration_ns())), SHORTEST_NS) for launch in launches]
+    (a_starts, a_ends), (b_starts, b_ends) = (_times(x) for x in (prediction, observation))
+    close = [
+        np.abs(a - b) <= tolerance * duration
+        for a, b, duration in zip(a_starts, b_starts, durations, strict=True)
+    ]
+    times = tuple(
+        LaunchTimes(
+            float(a_start.min() - b_start.min()) / duration,
+            float(a_end.max() - b_end.max()) / duration,
+            float(near.mean()),
+        )
+        for a_start, a_end, b_start, b_end, duration, near in zip(
+            a_starts, a_ends, b_starts, b_ends, durations, close, strict=True
+        )
+    )
+    pairs = list(itertools.combinations(range(len(launches)), 2))
+    a, b = (_concurrent(*x, tolerance) for x in ((a_starts, a_ends), (b_starts, b_ends)))
+    return TimeDiff(
+        launches=times,
+        pairs=len(pairs),
+        pairs_agreeing=sum(bool(a[pair] == b[pair]) for pair in pairs),
+        blocks=sum(launch.blocks for launch in launches),
+        starts_agreeing=sum(int(near.sum()) for near in close),
+        makespan=observation.makespan,
+        makespan_error=prediction.makespan / max(observation.makespan, 1e-9) - 1,
+        tolerance=tolerance,
+    )
+
+
+def _times(trace: Trace) -> tuple[list[Int64Array], list[Int64Array]]:
+    rows = trace.timeline
+    bounds = np.cumsum([launch.blocks for launch in trace.sequence.launches])[:-1]
+    first = rows["start_ns"].min()
+    return (
+        np.split(rows["start_ns"] - first, bounds),
+        np.split(rows["end_ns"] - first, bounds),
+    )
+
+
+def _concurrent(
+    starts: list[Int64Array], ends: list[Int64Array], tolerance: float
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Whether launches overlapped, bool (launches, launches)."""
+    begin: Float64Array = np.array([x.min() for x in starts], np.float64)
+    end: Float64Array = np.array([x.max() for x in ends], np.float64)
+    overlap = np.minimum.outer(end, end) - np.maximum.outer(begin, begin)
+    shorter = np.minimum.outer(end - begin, end - begin)
+    return np.asarray(overlap > tolerance * shorter)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "all"

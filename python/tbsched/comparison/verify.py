@@ -1,0 +1,117 @@
+"""How often a predictor agrees with recorded traces: the ladder from round robin upwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tbsched.comparison.compare import Diff, compare
+from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.prediction.predict import predict
+from tbsched.traces.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Score:
+    """The agreement of one predictor with traces.
+
+    Attributes:
+        device: the model's name.
+        policy: its policy.
+        sequences: how many were compared.
+        launches: how many were compared.
+        occupancy: launches with the same number of blocks on each SM.
+        exact: launches with every block on the same SM, from the best initial state per sequence.
+        whole: sequences all of whose launches agree in occupancy.
+        skipped: sequences that the model refuses, with its words.
+        misses: the differences of the other sequences.
+    """
+
+    device: str
+    policy: str
+    sequences: int
+    launches: int
+    occupancy: int
+    exact: int
+    whole: int
+    skipped: tuple[tuple[str, str], ...]
+    misses: tuple[Diff, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every launch agrees in occupancy."""
+        return self.occupancy == self.launches
+
+
+def verify(
+    traces: Iterable[Trace],
+    device: str | os.PathLike[str] | DeviceSpec = "h200",
+    policy: str | None = None,
+    on_sequence: Callable[[], None] | None = None,
+) -> Score:
+    """Scores a predictor against recorded traces.
+
+    Args:
+        traces: what hardware did.
+        device, policy: the predictor, as for :func:`tbsched.predict`.
+        on_sequence: called after each sequence, for a progress bar.
+
+    Raises:
+        TypeError, ValueError: unknown device or policy, or traces of a GPU with other SMs.
+    """
+    spec = _spec(device)
+    skipped: list[tuple[str, str]] = []
+    diffs: list[Diff] = []
+    for trace in traces:
+        try:
+            diffs.append(best_diff(trace, spec, policy))
+        except SequenceRefusedError as error:
+            skipped.append((trace.id, str(error)))
+        if on_sequence is not None:
+            on_sequence()
+    flat = [launch for diff in diffs for launch in diff.launches]
+    return Score(
+        device=spec.name,
+        policy=policy or spec.policy,
+        sequences=len(diffs),
+        launches=len(flat),
+        occupancy=sum(launch.occupancy for launch in flat),
+        exact=sum(launch.exact for launch in flat),
+        whole=sum(diff.occupancy for diff in diffs),
+        skipped=tuple(skipped),
+        misses=tuple(diff for diff in diffs if not diff.occupancy),
+    )
+
+
+class SequenceRefusedError(ValueError):
+    """The model cannot predict this sequence (it uses what is not modelled)."""
+
+
+def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff:
+    """The comparison from the initial state that explains most of the trace.
+
+    Raises:
+        SequenceRefusedError: the model refuses the sequence.
+    """
+    best: Diff | None = None
+    for state in spec.initial_states(policy):
+        try:
+            prediction = predict(trace.sequence, spec, policy, state)
+        except ValueError as error:
+            raise SequenceRefusedError(str(error)) from None
+        diff = compare(prediction, trace)
+        if best is None or _agreement(diff) > _agreement(best):
+            best = diff
+        if best.exact:
+            break
+    assert best is not None  # a spec has at least one state
+    return best
+
+
+_spec = device  # verify() has a parameter of that name
+
+
+def _agreement(diff: Diff) -> tuple[int, int]:
+    launches = diff.launches
+    return sum(launch.occupancy for launch in launches), sum(launch.exact for launch in launches)

@@ -1,0 +1,1 @@
+"""What a GPU is: devices as data, each value with its provenance."""

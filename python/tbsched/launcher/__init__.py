@@ -1,0 +1,1 @@
+"""Runs sequences on a real GPU and says where their blocks were."""

@@ -1,0 +1,351 @@
+"""Runs a sequence on a real GPU and says which SM each block was on."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections import defaultdict, deque
+from collections.abc import Generator, Iterable
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import DeviceInfo, Int32Array, Placement, Trace
+
+if TYPE_CHECKING:
+    from tbsched import _launcher
+    from tbsched.program.event_table import EventTable
+
+SHORTEST_DEADLINE = 10.0  # seconds
+SETTLE = 0.003  # seconds
+# Sequences given to the GPU before the first of them is looked at: it never waits for Python.
+AHEAD = 32
+TABLES_AHEAD = 2
+Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
+Smids: TypeAlias = Int32Array | UnstableMeasurement | DeadlineExceeded
+# Two sequences at once on one GPU would measure each other.
+_locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
+# A GPU cannot be used in a process forked after it was opened, hence the process in the key.
+_opened: dict[tuple[int, int], Gpu] = {}
+
+
+class Gpu:
+    """A GPU kept open for many sequences: streams, memory and loaded kernels are reused.
+
+    Usable as a context manager, and as the oracle of :func:`tbsched.fuzz`.
+
+    Args:
+        index: number of the GPU as CUDA counts them.
+
+    Attributes:
+        info: name, number of SMs, compute capability, driver, CUDA version, UUID and
+            ``max_connections``: CUDA_DEVICE_MAX_CONNECTIONS.
+        warnings: what may disturb observations (MIG, MPS, other processes), in words; each is
+            also issued as a ``UserWarning`` when the GPU is opened.
+
+    Raises:
+        NoGpuError: no usable GPU, with what was looked for.
+        CudaError: the driver refused.
+
+    The environment variable ``TBSCHED_LIBCUDA`` names a CUDA driver library at an unusual place,
+    ``TBSCHED_LIBNVML`` an NVML library. ``CUDA_MODULE_LOADING`` and
+    ``CUDA_DEVICE_MAX_CONNECTIONS`` are set to ``EAGER`` and ``32`` unless they are set already;
+    that has no effect if something else in the process used CUDA before. The latter is the number
+    of hardware queues, read when the process makes its first CUDA context: other numbers need
+    other processes.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        launcher = _import_launcher()
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"gpu: an integer is needed, got {index!r}")
+        if not 0 <= index < 2**31:
+            raise ValueError(f"gpu: {index} is outside 0..{2**31 - 1}")
+        self._gpu: _launcher.Gpu = launcher.Gpu(index)
+        self._lock = _locks[index]
+        info = self._gpu.info()
+        details = {key: value for key, value in info.items() if key not in ("name", "sms")}
+        self.info = DeviceInfo(info["name"], info["sms"], details)
+        self.warnings: tuple[str, ...] = tuple(self._gpu.warnings())
+        for text in self.warnings:
+            warnings.warn(f"GPU {index} ({self.info.name}): {text}", UserWarning, stacklevel=2)
+
+    def observe(
+        self,
+        seq: Sequence,
+        *,
+        repeats: int = 1,
+        warp_slots: bool = False,
+        deadline: float | None = None,
+        settle: float = SETTLE,
+    ) -> Trace:
+        """See :func:`observe`."""
+        _check(seq, repeats)
+        deadline = self._deadline(seq, deadline)
+        with self._lock:
+            traces = [self._run(seq, warp_slots, deadline, settle) for _ in range(repeats)]
+        for number, trace in enumerate(traces[1:], 1):
+            _same_occupancy(traces[0], trace, number)
+        return traces[0]
+
+    def observe_many(
+        self,
+        sequences: Iterable[Sequence],
+        *,
+        warp_slots: bool = False,
+        deadline: float | None = None,
+        settle: float = SETTLE,
+    ) -> Generator[Outcome, None, None]:
+        """See :func:`observe_many`."""
+        batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
+        running: deque[Sequence] = deque()
+        try:
+            for seq in sequences:
+                _check(seq, repeats=1)
+                batch.add(seq.events, deadline=self._deadline(seq, deadline))
+                running.append(seq)
+                if len(running) > AHEAD:
+                    yield self._outcome(running.popleft(), batch)
+            while running:
+                yield self._outcome(running.popleft(), batch)
+        finally:
+            batch.close()
+
+    def observe_tables(
+        self,
+        tables: Iterable[EventTable],
+        *,
+        deadline: float | None = None,
+        settle: float = SETTLE,
+        any_state: bool = False,
+    ) -> Generator[list[Smids], None, None]:
+        """As :func:`observe_many`, of tables of events.
+
+        Args:
+            tables: taken at most three ahead of what has been yielded.
+            deadline, settle: as for :func:`observe_many`.
+            any_state: lets the GPU start from any of its latent states, not from the usual one,
+                which takes less time: nobody cares in what order blocks leave.
+
+        Yields:
+            For each table a list: for each sequence the SMs of all blocks before the next event,
+            int32 (blocks,), launch after launch; or the error that it ended in.
+
+        Raises:
+            as :func:`observe_many`.
+        """
+        deadline = SHORTEST_DEADLINE if deadline is None else deadline
+        batch = self._gpu.batch(warp_slots=False, settle=settle)
+        running: deque[int] = deque()
+        try:
+            for table in tables:
+                batch.add_table(table.cells, table.bounds, deadline=deadline, any_state=any_state)
+                running.append(len(table))
+                if len(running) > TABLES_AHEAD:
+                    yield batch.next_smids(running.popleft())
+            while running:
+                yield batch.next_smids(running.popleft())
+        finally:
+            batch.close()
+
+    def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> Outcome:
+        try:
+            return self._trace(seq, batch.next())
+        except (UnstableMeasurement, DeadlineExceeded) as error:
+            return error
+
+    def time_spent(self) -> dict[str, float]:
+        """Seconds that went into what, since the GPU was opened, and the number of ``runs``.
+
+        ``plan`` (checks, loading kernels), ``launch`` (from each launch call until its blocks
+        started or were given up), ``release``, ``clean_up`` (behind the last event),
+        ``synchronise``, ``judge`` (time stamps); within ``launch`` and ``release``, ``settle``.
+        """
+        return self._gpu.time_spent()
+
+    def _deadline(self, seq: Sequence, deadline: float | None) -> float:
+        return SHORTEST_DEADLINE + _longest(seq, self.info.sms) if deadline is None else deadline
+
+    def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
+        measured = self._gpu.run(
+            seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle
+        )
+        return self._trace(seq, measured)
+
+    def _trace(self, seq: Sequence, measured: list[_launcher.Measured]) -> Trace:
+        issued = [launch["issued_ns"] for launch in measured]
+        placements = tuple(
+            Placement(
+                smid=launch["smid"],
+                final_smid=launch["final_smid"],
+                start_ns=launch["start_ns"],
+                end_ns=launch["end_ns"],
+                warp_slots=launch["warp_slots"],
+            )
+            for launch in measured
+        )
+        extra = {"issued_ns": issued} if seq.timed else {}
+        return Trace(seq, self.info, placements, extra=extra)
+
+    def close(self) -> None:
+        """Gives everything back. A closed Gpu cannot observe any more."""
+        with self._lock:
+            self._gpu.close()
+
+    def __enter__(self) -> Gpu:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def observe(
+    seq: Sequence,
+    gpu: int = 0,
+    *,
+    repeats: int = 1,
+    warp_slots: bool = False,
+    deadline: float | None = None,
+    settle: float = SETTLE,
+) -> Trace:
+    """Runs a sequence on a GPU and records where and when its blocks were.
+
+    The blocks of a timed sequence leave by themselves, up to about 2 us after their durations.
+    The host issues launches, events and waits as fast as it can, without waiting in between. Each
+    numbered stream is a CUDA stream that blocks on the legacy stream, made in the order of first
+    use; so is one for every launch without a number.
+
+    In any other sequence, whether a block was placed before the next event is decided by the
+    blocks' own time stamps: it was, if it started before any block left that a later release (or
+    the end of the sequence) let go. Blocks that start and leave with no room made in between cannot
+    have waited for room.
+
+    Args:
+        seq: what to run.
+        gpu: number of the GPU as CUDA counts them; it stays open for the next call.
+        repeats: runs the sequence so many times and compares the numbers of blocks per SM. Which
+            block is where may depend on what ran before, so it is not compared. 1 for a timed
+            sequence, whose blocks race.
+        warp_slots: also records ``%warpid`` of each warp.
+        deadline: seconds after which a run is given up and its blocks released; None is 10 s, and
+            in a timed sequence as long again as its launches could take one after the other.
+        settle: seconds without anything new after which blocks that have not started are taken to
+            wait for room. Has no meaning in a timed sequence.
+
+    Returns:
+        A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end. Of a timed
+        sequence they count from the first start on, ``timeline`` and ``makespan`` are those of a
+        prediction, and ``issue_times`` is when the host made each launch call, from the first one
+        on.
+
+    Raises:
+        ValueError: something this GPU refuses or could never run; nothing has been launched.
+        UnstableMeasurement: the hardware did not agree with itself.
+        DeadlineExceeded: the run took too long; every block has been released.
+        NoGpuError, CudaError: as for :class:`Gpu`.
+    """
+    _check(seq, repeats)
+    return _open(gpu).observe(
+        seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
+    )
+
+
+def observe_many(
+    sequences: Iterable[Sequence],
+    gpu: int = 0,
+    *,
+    warp_slots: bool = False,
+    deadline: float | None = None,
+    settle: float = SETTLE,
+) -> Generator[Outcome, None, None]:
+    """Runs independent sequences one after another, while the caller looks at the results.
+
+    A thread without Python runs what has been taken from ``sequences``, at most 33 ahead of what
+    has been yielded, so that the GPU is busy while sequences are made and traces compared. What an
+    observation means is as for :func:`observe`.
+
+    Args:
+        sequences: what to run; taken as the GPU comes to them, so it may be endless.
+        gpu, warp_slots, deadline, settle: as for :func:`observe`; the deadline is of each sequence.
+
+    Yields:
+        For each sequence, in order, its trace; or the :class:`UnstableMeasurement` or
+        :class:`DeadlineExceeded` that it ended in, and the next one goes on.
+
+    Raises:
+        ValueError: a sequence that this GPU refuses.
+        NoGpuError, CudaError: as for :class:`Gpu`.
+
+    Ctrl-C, any exception and closing the iterator release every block and drop what has not run;
+    traces yielded so far stay good.
+    """
+    yield from _open(gpu).observe_many(
+        sequences, warp_slots=warp_slots, deadline=deadline, settle=settle
+    )
+
+
+def _open(gpu: int) -> Gpu:
+    key = (os.getpid(), gpu)
+    with _locks[gpu]:
+        opened = _opened.get(key)
+        if opened is None:
+            opened = _opened[key] = Gpu(gpu)
+        return opened
+
+
+def _check(seq: Sequence, repeats: int) -> None:
+    if not isinstance(seq, Sequence):
+        raise TypeError(f"observe: a Sequence is needed, got {seq!r}")
+    if isinstance(repeats, bool) or not isinstance(repeats, int):
+        raise TypeError(f"repeats: an integer is needed, got {repeats!r}")
+    if repeats < 1:
+        raise ValueError(f"repeats: {repeats} is less than 1")
+    if seq.timed and repeats > 1:
+        raise ValueError(f"repeats: {repeats} must be 1 for launches with durations")
+
+
+def _longest(seq: Sequence, sms: int) -> float:
+    """Seconds that the launches take one after the other, one block per SM."""
+    return sum(
+        float(launch.duration_ns().max(initial=0)) / 1e9 * -(-launch.blocks // sms)
+        for launch in seq.launches
+    )
+
+
+def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
+    sms = first.device.sms
+    for number, (a, b) in enumerate(zip(first, other, strict=True)):
+        for when, before, after in (
+            ("before the next event", a.smid, b.smid),
+            ("after all events", a.final_smid, b.final_smid),
+        ):
+            assert before is not None
+            assert after is not None
+            counts = [np.bincount(smid[smid >= 0], minlength=sms) for smid in (before, after)]
+            differing = np.flatnonzero(counts[0] != counts[1])
+            if differing.size:
+                sm = int(differing[0])
+                raise UnstableMeasurement(
+                    f"launch {number} had {counts[0][sm]} blocks on SM {sm} {when} in the first "
+                    f"run and {counts[1][sm]} in run {run + 1}"
+                )
+
+
+def _import_launcher() -> ModuleType:
+    try:
+        from tbsched import _launcher
+    except ImportError as error:
+        raise NoGpuError(
+            f"this tbsched was built without its GPU launcher ({error}): install the CUDA toolkit, "
+            "so that nvcc is found, and install tbsched again"
+        ) from error
+    return _launcher

@@ -1,0 +1,1 @@
+"""What papers claim, as functions to be compared with the model."""

@@ -1,0 +1,1 @@
+"""Where the model says that the blocks of a sequence go."""

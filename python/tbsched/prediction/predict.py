@@ -1,0 +1,436 @@
+"""Where the model says that the blocks of a sequence go."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.hardware.spec import DeviceSpec, InitialState, device
+from tbsched.program.checks import MAX_SECONDS, integer, seconds
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    Stream,
+)
+from tbsched.traces.trace import (
+    Capacity,
+    DeviceInfo,
+    Int32Array,
+    Int64Array,
+    Placement,
+    StructuredArray,
+    Trace,
+)
+
+MAX_PREDICTED_BLOCKS = 2**28
+MAX_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A row of the policy table."""
+
+    name: str
+    summary: str
+    source: str
+
+
+def policies() -> tuple[Policy, ...]:
+    """The policy table: what :func:`predict` takes as ``policy``."""
+    return tuple(Policy(*row) for row in _core.policies())
+
+
+def launch_orders() -> tuple[Policy, ...]:
+    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``."""
+    return tuple(Policy(*row) for row in _core.launch_orders())
+
+
+def predict(
+    seq: Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+    *,
+    launch_interval: float = 0.0,
+    issue_times: Iterable[float] | None = None,
+    warp_slots: bool = False,
+) -> Trace:
+    """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
+
+    Args:
+        seq: launches and releases, or launches with durations and CUDA events.
+        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        policy: a row of :func:`policies`; None is the device's own.
+        initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
+        launch_interval: of a timed sequence, seconds from one launch of the host to the next;
+            recording events and waiting for them takes it no time.
+        issue_times: instead, when the host issues each launch, in seconds and ascending:
+            ``Trace.issue_times`` of a recording.
+        warp_slots: also predicts ``%warpid`` of each warp: its processing block + their number x
+            the lowest free slot of that (traces h200/slots). Where the turns of an SM stand at
+            first is latent: they are taken to start at processing block 0 of every SM, so that
+            hardware agrees up to a rotation (``Diff.warp_slots_agree``). Policies that know of no
+            processing blocks take the lowest free slot of the SM.
+
+    Returns:
+        A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
+        ``limiter``. Of a timed sequence both are the SM of each block, and there are
+        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits``, ``explain``.
+        With ``warp_slots`` also those, int32 (blocks, warps), -1 for blocks that are not placed
+        before the next event.
+
+    Raises:
+        TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
+            of single blocks, an unknown device, policy or state, a launch_interval or
+            issue_times without durations, both of them, issue_times that are not one per launch
+            and ascending, warp_slots with durations or of a device whose warps do not go in
+            strict turn; names the field, the value and the limit. A launch that could never be
+            placed is refused so before anything runs, which is the only way not to finish: what
+            waits, waits for work issued before it.
+    """
+    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    events = run.events(seq)
+    rows: Any
+    issue_ns = run.issue_ns(seq, issue_times)
+    if seq.timed:
+        rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
+    else:
+        rows = _core.predict(run.model, events, run.state, warp_slots)
+    return run.trace(seq, events, rows)
+
+
+def predict_many(
+    sequences: Iterable[Sequence],
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+    *,
+    threads: int | None = None,
+    launch_interval: float = 0.0,
+    warp_slots: bool = False,
+) -> tuple[Trace, ...]:
+    """Predicts many sequences, each as :func:`predict` does, on several threads at once.
+
+    Args:
+        sequences: each starts on an idle device; some may be timed and others not.
+        device, policy, initial_state, launch_interval, warp_slots: as for :func:`predict`.
+        threads: how many run at once, without Python's lock; None is one per core.
+
+    Returns:
+        A :class:`Trace` per sequence, in their order, whatever the number of threads. Arrays are
+        the memory that the core wrote.
+
+    Raises:
+        TypeError, ValueError: as for :func:`predict`; the first sequence at fault is named by its
+            number.
+    """
+    if threads is None:
+        threads = os.cpu_count() or 1
+    threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
+    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    rows: list[tuple[Sequence, _core.Sequence]] = []
+    for number, seq in enumerate(sequences):
+        try:
+            rows.append((seq, run.events(seq)))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"sequence {number}: {error}") from None
+    found = _core.predict_many(
+        run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
+    )  # fmt: skip
+    return tuple(
+        run.trace(seq, events, result) for (seq, events), result in zip(rows, found, strict=True)
+    )
+
+
+def explaining_state(
+    observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
+) -> InitialState | None:
+    """The first of ``states`` from which every block is predicted to be where it was observed.
+
+    Before the next event, of a sequence without durations that :func:`predict` takes.
+    """
+    model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
+    index = _core.explaining_state(
+        model,
+        _core_sequence(observation.sequence),
+        [core_states[state] for state in states],
+        np.concatenate([np.empty(0, np.int32), *(placement.smid for placement in observation)]),
+    )
+    return None if index is None else states[index]
+
+
+def predict_as_recorded(
+    observation: Trace, device: str | os.PathLike[str] | DeviceSpec, policy: str | None = None
+) -> Trace:
+    """Predicts a recorded program from when its launches were issued and how long its blocks ran.
+
+    Blocks of a GPU leave some 0.2 us later than asked, and who leaves first decides who comes next.
+
+    Args:
+        observation: a trace of a timed sequence with ``start_ns`` and ``end_ns``.
+        device, policy: as for :func:`tbsched.predict`.
+
+    Returns:
+        A trace of the observation's own sequence, for :func:`compare_times`.
+
+    Raises:
+        TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
+    """
+    placements = iter(observation)
+    events: list[Event] = []
+    for event in observation.sequence:
+        if isinstance(event, Launch):
+            event = replace(event, duration=_durations(next(placements)))
+        events.append(event)
+    trace = predict(Sequence(events), device, policy, issue_times=observation.issue_times)
+    return replace(trace, sequence=observation.sequence)
+
+
+def _durations(placement: Placement) -> tuple[float, ...]:
+    if placement.start_ns is None or placement.end_ns is None:
+        raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
+    return tuple(((placement.end_ns - placement.start_ns) / 1e9).tolist())
+
+
+class _Run:
+    """What the predictions of one call have in common, checked."""
+
+    def __init__(
+        self,
+        device: str | os.PathLike[str] | DeviceSpec,
+        policy: str | None,
+        initial_state: InitialState | None,
+        launch_interval: float,
+        warp_slots: bool,
+    ) -> None:
+        self._device = _spec(device)
+        if policy is None:
+            policy = self._device.policy
+        elif not isinstance(policy, str):
+            raise TypeError(f"policy: a name is needed, got {policy!r}")
+        if not isinstance(warp_slots, bool):
+            raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
+        self._warp_slots = warp_slots
+        self._interval = seconds("predict", "launch_interval", launch_interval)
+        self.interval_ns = round(self._interval * 1e9)
+        self.model, self._info, states = prepared(self._device, policy)
+        if initial_state is None:
+            self.state = next(iter(states.values()))
+        elif not isinstance(initial_state, InitialState):
+            raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
+        elif initial_state in states:
+            self.state = states[initial_state]
+        else:
+            raise ValueError(
+                f"initial_state: {initial_state} is not one of {self._device.name}'s "
+                "initial_states()"
+            )
+
+    def events(self, seq: Sequence) -> _core.Sequence:
+        """The sequence for the core, if the device takes it."""
+        self._device.check(seq)
+        blocks = sum([launch.blocks for launch in seq.launches])
+        if blocks > MAX_PREDICTED_BLOCKS:
+            raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
+        if self._warp_slots:
+            self._check_slots(seq)
+        if self._interval and not seq.timed:
+            raise ValueError(f"launch_interval: {self._interval} needs launches with durations")
+        if self._interval * len(seq.launches) > MAX_SECONDS:
+            raise ValueError(
+                f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
+                "beyond the range of time, 1e9 seconds"
+            )
+        return _core_sequence(seq)
+
+    def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
+        """When each launch of a timed sequence is issued."""
+        if not seq.timed:
+            if issue_times is not None:
+                raise ValueError(f"issue_times: {issue_times} needs launches with durations")
+            return []
+        if issue_times is None:
+            return [number * self.interval_ns for number in range(len(seq.launches))]
+        if self._interval:
+            raise ValueError("issue_times: they are instead of launch_interval, which is given too")
+        try:
+            given = list(issue_times)
+        except TypeError:
+            raise TypeError(
+                f"issue_times: a time per launch is needed, got {issue_times!r}"
+            ) from None
+        times = [seconds("predict", "issue_times", time) for time in given]
+        if len(times) != len(seq.launches) or any(a > b for a, b in itertools.pairwise(times)):
+            raise ValueError(
+                f"issue_times: {len(seq.launches)} ascending times are needed, got {times}"
+            )
+        return [round(time * 1e9) for time in times]
+
+    def _check_slots(self, seq: Sequence) -> None:
+        warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
+        if warps > MAX_PREDICTED_BLOCKS:
+            raise ValueError(
+                f"warp_slots: {warps} warps in all are more than {MAX_PREDICTED_BLOCKS}"
+            )
+        if seq.timed:
+            raise ValueError("warp_slots: True needs launches that are held until released")
+
+    def trace(self, seq: Sequence, events: _core.Sequence, rows: Any) -> Trace:
+        """What the core answered, as it is shown to users."""
+        if seq.timed:
+            return _timed_trace(seq, self._info, *rows)
+
+        def capacities() -> tuple[Capacity, ...]:
+            found = _core.capacities(self.model, events, self.state)
+            return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
+
+        placements = tuple(
+            [
+                Placement(smid, final_smid, limiter, None, None, slots)
+                for smid, final_smid, limiter, slots in rows
+            ]
+        )
+        return Trace(seq, self._info, placements, capacities=capacities, check=False)
+
+
+def _timed_trace(
+    seq: Sequence,
+    info: DeviceInfo,
+    blocks: tuple[Int32Array, Int64Array, Int64Array],
+    wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
+    hardware_queues: Int32Array,
+) -> Trace:
+    sm, start_ns, end_ns = blocks
+    waits = _wait_rows(*wait_columns)
+    bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
+    launches, first_wait = np.unique(waits["launch"], return_index=True)
+    limiters = dict(zip(launches.tolist(), waits["cause"][first_wait].tolist(), strict=True))
+    placements = []
+    for number, queue in enumerate(hardware_queues.tolist()):
+        own = slice(bounds[number], bounds[number + 1])
+        placements.append(
+            Placement(
+                sm[own],
+                sm[own],
+                limiters.get(number),
+                start_ns=start_ns[own],
+                end_ns=end_ns[own],
+                hardware_queue=queue,
+            )
+        )
+    return Trace(seq, info, tuple(placements), waits=waits, check=False)
+
+
+def _wait_rows(
+    launch: Int32Array,
+    behind: Int32Array,
+    begin_ns: Int64Array,
+    end_ns: Int64Array,
+    cause: Int32Array,
+) -> StructuredArray:
+    """The core's waits with causes as words."""
+    found = np.empty(
+        len(launch),
+        [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
+         ("behind", np.int32)],
+    )  # fmt: skip
+    found["launch"], found["behind"] = launch, behind
+    found["begin_ns"], found["end_ns"] = begin_ns, end_ns
+    found["cause"] = np.array(_core.CAUSES)[cause]
+    return found
+
+
+_spec = device  # predict() has a parameter of that name
+
+
+@functools.lru_cache(maxsize=128)
+def prepared(
+    spec: DeviceSpec, policy: str
+) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
+    """What predictions of a device have in common, kept as most programs ask about one device."""
+    info = DeviceInfo(
+        spec.title,
+        spec.sms,
+        {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
+    )
+    states = {
+        state: _core.InitialState(state.first_gpc, state.first_singleton)
+        for state in spec.initial_states()
+    }
+    return _core.Model(_core_spec(spec), policy), info, states
+
+
+def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
+    tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
+    gpc_of_tpc = spec.gpc_of_tpc
+    return _core.DeviceSpec(
+        name=spec.name,
+        tpc_of_sm=tpc_of_sm,
+        gpc_of_sm=[gpc_of_tpc[tpc] for tpc in tpc_of_sm],
+        sm_preference=list(spec.sm_preference),
+        processing_blocks=spec.processing_blocks,
+        blocks_per_sm=spec.blocks_per_sm,
+        cluster_blocks_per_sm=spec.cluster_blocks_per_sm,
+        warps_per_sm=spec.warps_per_sm,
+        registers_per_sm=spec.registers_per_sm,
+        register_unit=spec.register_unit,
+        shared_memory_unit=spec.shared_memory_unit,
+        shared_memory_reserve=spec.shared_memory_reserve,
+        shared_memory_configurations=list(spec.shared_memory_configurations),
+        local_memory_initial=spec.local_memory_initial,
+        local_memory_unit=spec.local_memory_unit,
+        mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
+        launch_order=spec.launch_order,
+        hardware_queues=spec.hardware_queues,
+        resident_grids=spec.resident_grids,
+        launch_latency_ns=spec.launch_latency_ns,
+        completion_latency_ns=spec.completion_latency_ns,
+        exit_latency_ns=spec.exit_latency_ns,
+        event_latency_ns=spec.event_latency_ns,
+        legacy_latency_ns=spec.legacy_latency_ns,
+        launch_switch_ns=spec.launch_switch_ns,
+    )
+
+
+def _core_sequence(seq: Sequence) -> _core.Sequence:
+    events = _core.Sequence()
+    for event in seq.events:
+        if isinstance(event, Launch):
+            _append(events, event)
+        elif isinstance(event, Release):
+            events.release(event.launch)
+        elif isinstance(event, RecordEvent):
+            events.record_event(event.event, _core_stream(event.stream))
+        else:
+            events.wait_event(event.event, _core_stream(event.stream))
+    return events
+
+
+def _append(events: _core.Sequence, launch: Launch) -> None:
+    events.launch(
+        launch.blocks,
+        launch.threads,
+        launch.registers,
+        launch.shared_memory,
+        launch.local_memory,
+        launch.carveout,
+        launch.cluster,
+        None if launch.stream is None else _core_stream(launch.stream),
+        launch.priority,
+        None if launch.duration is None else launch.duration_ns(),
+    )
+
+
+def _core_stream(stream: Stream) -> int:
+    return _core.LEGACY_STREAM if stream == LEGACY_STREAM else int(stream)

@@ -1,0 +1,53 @@
+"""Predictions of many held sequences at once, for campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.prediction.predict import prepared
+from tbsched.program.event_table import EventTable
+from tbsched.traces.trace import Int32Array
+
+
+def predict_until_refused(
+    table: EventTable, spec: DeviceSpec, policy: str, state: InitialState, threads: int
+) -> tuple[EventTable, list[Int32Array]]:
+    """Each sequence up to and with the first launch that is not placed whole.
+
+    Args:
+        table: what :func:`tbsched.predict` takes.
+        spec, policy, state: the predictor.
+        threads: that work on it.
+
+    Returns:
+        The shortened sequences, and of each the SMs of all blocks, launch after launch, -1: not
+        placed.
+
+    Raises:
+        ValueError: the policy does not place such launches.
+    """
+    model, _, states = prepared(spec, policy)
+    found = _core.predict_until_refused(model, table.cells, table.bounds, states[state], threads)
+    events = np.array([count for _, count in found], np.int64)
+    return table.first_events(events), [smid for smid, _ in found]
+
+
+def explaining_states(
+    table: EventTable,
+    smids: SequenceOf[Int32Array],
+    spec: DeviceSpec,
+    policy: str,
+    states: SequenceOf[InitialState],
+    threads: int,
+) -> list[InitialState | None]:
+    """For each sequence the first of ``states`` that puts every block where it was seen."""
+    model, _, core_states = prepared(spec, policy)
+    found = _core.explaining_states(
+        model, table.cells, table.bounds, [core_states[state] for state in states],
+        smids, threads,
+    )  # fmt: skip
+    return [None if index < 0 else states[index] for index in found]

@@ -1,0 +1,91 @@
+"""How long the blocks of a launch run: durations drawn from a distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.program.checks import MAX_SECONDS, integer, seconds
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Durations drawn per block, the same for the same seed (NumPy's ``default_rng(seed)``).
+
+    A draw above 1e9 seconds becomes 1e9 seconds.
+
+    Attributes:
+        distribution: ``uniform`` (mean - spread to mean + spread), ``normal`` (spread is the
+            standard deviation; draws below 0 are drawn again, which raises the mean),
+            ``lognormal`` (spread is the standard deviation of the durations themselves, not of
+            their logarithms) or ``exponential`` (spread has no meaning and must be 0).
+        mean: seconds, more than 0.
+        spread: seconds.
+        seed: 0 to 2**63 - 1. Two launches of equal seed draw equal durations.
+
+    Raises:
+        TypeError, ValueError: naming the field, the value and the limit.
+    """
+
+    distribution: str
+    mean: float
+    spread: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.distribution, str):
+            raise TypeError(f"Drawn.distribution: a name is needed, got {self.distribution!r}")
+        if self.distribution not in _DRAW:
+            raise ValueError(
+                f"Drawn.distribution: {self.distribution!r} is not one of {', '.join(_DRAW)}"
+            )
+        for field in ("mean", "spread"):
+            object.__setattr__(self, field, seconds("Drawn", field, getattr(self, field)))
+        object.__setattr__(self, "seed", integer("Drawn", "seed", self.seed, 0, 2**63 - 1))
+        if self.mean == 0:
+            raise ValueError("Drawn.mean: 0.0 must be more than 0 seconds")
+        limit = {"uniform": self.mean, "exponential": 0.0}.get(self.distribution, math.inf)
+        if self.spread > limit:
+            raise ValueError(
+                f"Drawn.spread: {self.spread} is more than {limit}, the most that distribution "
+                f"{self.distribution!r} of mean {self.mean} allows"
+            )
+
+    def draw(self, blocks: int) -> Float64Array:
+        """float64 (blocks,), seconds."""
+        drawn = _DRAW[self.distribution](np.random.default_rng(self.seed), self, blocks)
+        return np.minimum(drawn, MAX_SECONDS)
+
+
+def _uniform(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    return rng.uniform(drawn.mean - drawn.spread, drawn.mean + drawn.spread, blocks)
+
+
+def _normal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    values = rng.normal(drawn.mean, drawn.spread, blocks)
+    while (below := values < 0).any():
+        values[below] = rng.normal(drawn.mean, drawn.spread, np.count_nonzero(below))
+    return values
+
+
+def _lognormal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    variance = math.log1p((drawn.spread / drawn.mean) ** 2)
+    return rng.lognormal(math.log(drawn.mean) - variance / 2, math.sqrt(variance), blocks)
+
+
+def _exponential(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    return rng.exponential(drawn.mean, blocks)
+
+
+_DRAW: dict[str, Callable[[np.random.Generator, Drawn, int], Float64Array]] = {
+    "uniform": _uniform,
+    "normal": _normal,
+    "lognormal": _lognormal,
+    "exponential": _exponential,
+}

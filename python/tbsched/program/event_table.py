@@ -1,0 +1,62 @@
+"""Held sequences as rows of numbers: how a campaign hands the core and a GPU many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.traces.trace import Int32Array, Int64Array
+
+# Of a row: its kind, and of a launch these fields; carveout is -1 for None. A release has the
+# number of the launch in the second column. As in cpp/tbsched/program/event_table.h.
+FIELDS = (
+    "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout", "cluster",
+    "priority",
+)  # fmt: skip
+LAUNCH, RELEASE = 0, 1
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EventTable:
+    """Sequences of launches without streams and durations, and of releases.
+
+    Attributes:
+        cells: int32 (events, 9), a row per event: its kind and :data:`FIELDS`.
+        bounds: int64 (sequences + 1,): sequence k has the rows from ``bounds[k]`` up to
+            ``bounds[k + 1]``.
+    """
+
+    cells: Int32Array
+    bounds: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def launch_blocks(self) -> Int32Array:
+        """Of every launch, int32 (launches,)."""
+        blocks: Int32Array = self.cells[self.cells[:, 0] == LAUNCH, 1]
+        return blocks
+
+    @property
+    def launches(self) -> Int64Array:
+        """Of every sequence, int64 (sequences,)."""
+        before = np.concatenate([[0], np.cumsum(self.cells[:, 0] == LAUNCH)])
+        return np.diff(before[self.bounds])
+
+    def first_events(self, counts: Int64Array) -> EventTable:
+        """The first so many events of each sequence."""
+        sizes = np.diff(self.bounds)
+        position = np.arange(len(self.cells)) - np.repeat(self.bounds[:-1], sizes)
+        return EventTable(
+            self.cells[position < np.repeat(counts, sizes)], np.concatenate([[0], counts.cumsum()])
+        )
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> EventTable:
+        """Those sequences for which it is True."""
+        sizes = np.diff(self.bounds)
+        return EventTable(
+            self.cells[np.repeat(which, sizes)], np.concatenate([[0], sizes[which].cumsum()])
+        )

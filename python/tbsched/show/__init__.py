@@ -1,0 +1,1 @@
+"""Every result as a person sees it: text, plots."""

@@ -1,0 +1,152 @@
+"""Orders and changes that end sooner, as the model predicts."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import tbsched as tb
+from helpers import gpu, launch
+from tbsched.advice.orders import EXACT_UP_TO
+
+ONE = gpu()  # 16 slots
+KB = 1024
+
+
+def timed(blocks: int = 1, ms: float = 1, **rest: Any) -> tb.Launch:
+    return launch(blocks, duration=ms * 1e-3, **rest)
+
+
+def makespan(kernels: list[tb.Launch], spec: tb.DeviceSpec = ONE) -> float:
+    return tb.predict(tb.Sequence(kernels), spec).makespan
+
+
+def test_longest_first_is_found() -> None:
+    kernels = [timed(16, ms=1), timed(8, ms=4), timed(8, ms=1)]
+    found = tb.best_order(kernels, ONE)
+    assert found.given_makespan == makespan(kernels) == pytest.approx(5e-3)
+    assert found.makespan == makespan([kernels[k] for k in found.order]) == pytest.approx(4e-3)
+    assert found.exact
+    assert found.sequence.launches == tuple(kernels[k] for k in found.order)
+
+
+def test_exact_order_is_the_best_of_all() -> None:
+    kernels = [
+        timed(5, ms=3),
+        timed(9, ms=1, shared_memory=4 * KB),
+        timed(12, ms=2, warps=4),
+        timed(1, ms=5),
+        timed(16, ms=1, shared_memory=20 * KB),
+    ]
+    every = [makespan(list(order)) for order in itertools.permutations(kernels)]
+    found = tb.best_order(kernels, ONE)
+    assert found.makespan == min(every) < max(every)
+    assert found.predictions == len(every)
+
+
+def test_order_as_given_is_kept_where_none_is_better() -> None:
+    assert tb.best_order([timed(16), timed(16)], ONE).order == (0, 1)
+
+
+def test_equal_launches_are_predicted_once() -> None:
+    found = tb.best_order([timed(2)] * 6 + [timed(16)], ONE)
+    assert found.predictions == 7
+
+
+def test_larger_configuration_first_where_the_first_block_sets_it() -> None:
+    spec = gpu()  # one TPC: a block of 1 KB configures it too small for one of 40 KB
+    kernels = [timed(2, ms=2), timed(1, ms=2, shared_memory=40 * KB)]
+    found = tb.best_order(kernels, spec)
+    assert found.order == (1, 0)
+    assert (found.given_makespan, found.makespan) == pytest.approx((4e-3, 2e-3))
+
+
+def test_more_kernels_than_can_be_permuted_are_searched_within_the_budget() -> None:
+    kernels = [timed(1 + 3 * k % 16, ms=1 + k * 7 % 5, name=str(k)) for k in range(12)]
+    assert len(kernels) > EXACT_UP_TO
+    found = tb.best_order(kernels, ONE, max_predictions=300)
+    assert not found.exact
+    assert found.predictions <= 300
+    assert sorted(found.order) == list(range(12))
+    assert found.makespan < found.given_makespan
+    assert found == tb.best_order(kernels, ONE, max_predictions=300)
+    assert "the best found in" in str(found)
+
+
+def test_search_stops_at_a_local_optimum() -> None:
+    found = tb.best_order([timed(1, ms=k + 1) for k in range(8)], ONE)
+    assert found.makespan == pytest.approx(8e-3)
+    assert found.predictions <= 2 + 3 * 8 * 7
+
+
+@pytest.mark.parametrize("count", [EXACT_UP_TO, EXACT_UP_TO + 2])
+def test_launches_of_a_stream_keep_their_order(count: int) -> None:
+    streamed = [timed(1, ms=1, stream=3), timed(16, ms=9, stream=3)]
+    kernels = [*streamed, *[timed(k + 1, ms=k + 1) for k in range(count - 2)]]
+    order = tb.best_order(kernels, ONE, max_predictions=200).order
+    assert order.index(0) < order.index(1)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ([], "kernels: none"),
+        ([launch()], r"kernels\[0\]: Launch\.duration: None"),
+        ([timed(), timed(stream="legacy")], r"kernels\[1\]: Launch\.stream: 'legacy'"),
+        ([timed(1, warps=32, registers=255)], "registers: 255"),
+    ],
+)
+def test_kernels_that_cannot_be_ordered_are_refused(kernels: list[tb.Launch], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tb.best_order(kernels, ONE)
+
+
+def test_kernel_that_is_no_launch_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"kernels\[0\]: a Launch is needed, got RecordEvent"):
+        tb.best_order([tb.RecordEvent(0, 0)], ONE)  # type: ignore[list-item]
+
+
+def test_carveout_that_lets_launches_share_an_sm_comes_first() -> None:
+    seq = tb.Sequence([timed(2, ms=2), timed(1, ms=2, shared_memory=40 * KB)])
+    found = tb.what_if(seq, ONE, orders=False, block_sizes=())
+    assert found.given.makespan == pytest.approx(4e-3)
+    best = found.changes[0]
+    assert best.what.startswith("carveout ")
+    assert len(found.changes) == 5  # the driver's choice is as it is
+    assert best.makespan == pytest.approx(2e-3)
+    assert str(found).splitlines()[1].split()[-1] == "1"
+    assert str(found).splitlines()[2].split()[-1] == "2"
+
+
+def test_block_size_keeps_the_threads_in_all_and_shared_memory_per_thread() -> None:
+    seq = tb.Sequence([timed(3, warps=4, shared_memory=4 * KB)])
+    found = tb.what_if(seq, ONE, orders=False, carveouts=(), block_sizes=(64, 128, 512))
+    changed = {change.what: change.sequence.launches[0] for change in found.changes}
+    assert changed == {
+        "launch 0 in blocks of 64 threads": timed(6, warps=2, shared_memory=2 * KB),
+        "launch 0 in blocks of 512 threads": timed(1, warps=16, shared_memory=16 * KB),
+    }
+
+
+def test_change_that_the_device_refuses_is_left_out() -> None:
+    seq = tb.Sequence([timed(4, warps=8, shared_memory=40 * KB)])
+    found = tb.what_if(seq, ONE, orders=False, carveouts=(), block_sizes=(512, 1024))
+    assert [change.what for change in found.changes] == ["launch 0 in blocks of 512 threads"]
+
+
+def test_order_is_looked_for_where_nothing_else_orders_launches() -> None:
+    launches = [timed(16, ms=1), timed(8, ms=4), timed(8, ms=1)]
+    found = tb.what_if(tb.Sequence(launches), ONE, carveouts=(), block_sizes=())
+    (change,) = found.changes
+    assert change.what == "launched in the order 1, 0, 2"
+    ordered = tb.Sequence([*launches, tb.RecordEvent(0, 0)])
+    assert not tb.what_if(ordered, ONE, carveouts=(), block_sizes=()).changes
+
+
+def test_launches_with_durations_are_needed() -> None:
+    with pytest.raises(ValueError, match="sequence: launches with durations are needed"):
+        tb.what_if(tb.Sequence([launch()]), ONE)
+    with pytest.raises(TypeError, match="sequence: a Sequence is needed, got None"):
+        tb.what_if(None, ONE)  # type: ignore[arg-type]

@@ -1,0 +1,107 @@
+"""The pytest plugin: gpu tests run with a GPU, and are skipped or fail without one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = """
+import pytest
+import tbsched as tb
+
+@pytest.mark.gpu
+def test_marked():
+    pass
+
+def test_with_the_fixture(gpu):
+    assert gpu.observe
+
+def test_that_needs_none(assert_agrees):
+    from tbsched.campaigns import ModelGpu
+    seq = tb.Sequence([tb.Launch(2, 32, 32)])
+    assert_agrees(seq, "rtx3090", oracle=ModelGpu("rtx3090"))
+    with pytest.raises(pytest.fail.Exception, match="SM"):
+        assert_agrees(seq, "rtx3090", oracle=ModelGpu("rtx3090", "first_fit"))
+"""
+GPU = """
+import importlib
+import pytest
+
+class Gpu:
+    def __init__(self, index):
+        assert index == 3
+    def observe(self, seq): ...
+    def __enter__(self):
+        return self
+    def __exit__(self, *_): ...
+
+importlib.import_module("tbsched.launcher.observe").Gpu = Gpu
+"""
+NO_GPU = """
+import importlib
+from tbsched.errors import NoGpuError
+
+def Gpu(index):
+    raise NoGpuError("looked for libcuda.so.1")
+
+importlib.import_module("tbsched.launcher.observe").Gpu = Gpu
+"""
+
+
+def outcome(folder: Path, conftest: str, *arguments: str) -> str:
+    (folder / "conftest.py").write_text(conftest)
+    (folder / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(folder)]
+    plugin = ["-p", "tbsched.pytest_plugin"]
+    found = subprocess.run(
+        [*command, *plugin, "-W", "error", "--strict-markers", *arguments],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout + found.stderr
+
+
+def test_with_a_gpu_everything_runs(tmp_path: Path) -> None:
+    assert "3 passed" in outcome(tmp_path, GPU, "--gpu-index=3")
+
+
+def test_without_a_gpu_tests_are_skipped_and_say_why(tmp_path: Path) -> None:
+    words = outcome(tmp_path, NO_GPU)
+    assert "1 passed, 2 skipped" in words
+    assert "looked for libcuda.so.1" in words
+
+
+def test_a_required_gpu_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    words = outcome(tmp_path, NO_GPU, "--gpu-required")
+    assert "1 passed, 2 errors" in words
+    assert "--gpu-required: looked for libcuda.so.1" in words
+
+
+@pytest.mark.parametrize("module", ["hypothesis", "numpy", "tbsched.prediction.predict", "rich"])
+def test_the_plugin_alone_imports_little(module: str) -> None:
+    code = f"import sys, runpy; runpy.run_path({plugin_path()!r}); print({module!r} in sys.modules)"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == "False"
+
+
+def plugin_path() -> str:
+    import tbsched.pytest_plugin
+
+    return str(tbsched.pytest_plugin.__file__)

@@ -1,0 +1,268 @@
+"""Laws of predictions over time, and the core against a plain simulation of a toy GPU."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contract.timed_reference import Toy, simulate
+from helpers import gpu
+from tbsched.hardware.spec import device
+from tbsched.prediction.predict import launch_orders, predict
+from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.traces.trace import Trace
+
+REPEATABLE = settings(deadline=None, derandomize=True)
+US = 1e-6
+STREAMS = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
+BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True}
+DEVICES = ("h200", "rtx3090", "xavier")
+
+
+@st.composite
+def toy_launches(draw: st.DrawFn) -> Launch:
+    blocks = draw(st.integers(1, 6))
+    each = st.integers(1, 6).map(lambda us: us * US)
+    return Launch(
+        blocks,
+        32,
+        16,
+        stream=draw(STREAMS | st.none()),
+        priority=draw(st.integers(-1, 1)),
+        duration=draw(each | st.tuples(*[each] * blocks)),
+    )
+
+
+def cuda_events(kind: type[RecordEvent | WaitEvent]) -> st.SearchStrategy[Event]:
+    return st.builds(kind, st.integers(0, 1), STREAMS)
+
+
+@st.composite
+def programs(draw: st.DrawFn, launches: st.SearchStrategy[Launch]) -> Sequence:
+    events = launches | cuda_events(RecordEvent) | cuda_events(WaitEvent)
+    return Sequence(draw(st.lists(events, min_size=1, max_size=16)))
+
+
+@st.composite
+def big_launches(draw: st.DrawFn) -> Launch:
+    return Launch(
+        draw(st.integers(1, 400)),
+        draw(st.integers(1, 1024)),
+        draw(st.integers(16, 64)),
+        draw(st.sampled_from([0, 0, 1000, 20_000, 49_000])),
+        local_memory=draw(st.sampled_from([0, 0, 0, 4096])),
+        carveout=draw(st.sampled_from([None, None, 50, 100])),
+        stream=draw(STREAMS | st.none()),
+        priority=draw(st.integers(-1, 1)),
+        duration=draw(st.sampled_from([0.0, US, 2 * US, 7 * US])),
+    )
+
+
+@st.composite
+def issued(
+    draw: st.DrawFn, some: st.SearchStrategy[Sequence], gaps: st.SearchStrategy[int]
+) -> tuple[Sequence, list[int]]:
+    """A program, and when the host issues each launch in nanoseconds."""
+    program = draw(some)
+    count = len(program.launches)
+    drawn = draw(st.lists(gaps, min_size=count, max_size=count))
+    return program, list(itertools.accumulate(drawn))
+
+
+def in_seconds(times_ns: list[int]) -> list[float]:
+    return [time / 1e9 for time in times_ns]
+
+
+def test_every_order_of_launches_has_its_rules_here() -> None:
+    assert {row.name for row in launch_orders()} == set(BY_PRIORITY)
+
+
+# Few values, so that much happens at the same instant.
+LATENCIES = st.sampled_from([0, 0, 500, 1000, 2500])
+
+
+@settings(REPEATABLE, max_examples=1500)
+@given(
+    program=issued(programs(toy_launches()), st.sampled_from([0, 0, 500, 1000, 4000])),
+    slots=st.integers(1, 8),
+    queues=st.integers(1, 4),
+    grids=st.integers(1, 5),
+    order=st.sampled_from(sorted(BY_PRIORITY)),
+    launch_latency=LATENCIES,
+    completion_latency=LATENCIES,
+    exit_latency=LATENCIES,
+    event_latency=LATENCIES,
+    legacy_latency=LATENCIES,
+    launch_switch=LATENCIES,
+)
+def test_toy_gpu_runs_as_a_plain_simulation_says(
+    program: tuple[Sequence, list[int]],
+    slots: int,
+    queues: int,
+    grids: int,
+    order: str,
+    launch_latency: int,
+    completion_latency: int,
+    exit_latency: int,
+    event_latency: int,
+    legacy_latency: int,
+    launch_switch: int,
+) -> None:
+    sequence, issue_ns = program
+    spec = gpu(
+        blocks_per_sm=slots,
+        hardware_queues=queues,
+        resident_grids=grids,
+        launch_order=order,
+        launch_latency_ns=launch_latency,
+        completion_latency_ns=completion_latency,
+        exit_latency_ns=exit_latency,
+        event_latency_ns=event_latency,
+        legacy_latency_ns=legacy_latency,
+        launch_switch_ns=launch_switch,
+    )
+    toy = Toy(
+        slots,
+        queues,
+        grids,
+        BY_PRIORITY[order],
+        launch_latency,
+        completion_latency,
+        exit_latency,
+        event_latency,
+        legacy_latency,
+        launch_switch,
+    )
+    trace = predict(sequence, spec, issue_times=in_seconds(issue_ns))
+    expected = simulate(sequence, toy, issue_ns)
+    found = [
+        (p.hardware_queue, p.start_ns.tolist(), p.end_ns.tolist())  # type: ignore[union-attr]
+        for p in trace
+    ]
+    assert found == [(work.queue, work.starts, work.ends) for work in expected]
+
+
+def within_capacity(trace: Trace, name: str) -> bool:
+    """Whether each SM holds what runs on it, at every instant at which a block starts."""
+    spec, rows = device(name), trace.timeline
+    launches = trace.sequence.launches
+    needs = np.array(
+        [
+            (
+                1,
+                -(-launch.threads // 32),
+                -(-launch.threads // 32) * launch.registers * 32,
+                launch.shared_memory + spec.shared_memory_reserve,
+            )
+            for launch in launches
+        ]
+    ).reshape(-1, 4)[rows["launch"]]
+    limits = (
+        spec.blocks_per_sm,
+        spec.warps_per_sm,
+        spec.registers_per_sm,
+        spec.shared_memory_configurations[-1],
+    )
+    for now in np.unique(rows["start_ns"]):
+        there = (rows["start_ns"] <= now) & (now < rows["end_ns"] + spec.exit_latency_ns)
+        for need, limit in zip(needs.T, limits, strict=True):
+            if np.bincount(rows["sm"][there], weights=need[there]).max(initial=0) > limit:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@settings(REPEATABLE, max_examples=60)
+@given(timed=issued(programs(big_launches()), st.sampled_from([0, 0, 1000, 10_000])))
+def test_program_on_a_device_obeys_the_laws(name: str, timed: tuple[Sequence, list[int]]) -> None:
+    program, issue_ns = timed
+    trace = predict(program, name, issue_times=in_seconds(issue_ns))
+    rows, spec = trace.timeline, device(name)
+    completion_ns = spec.exit_latency_ns + spec.completion_latency_ns
+
+    # every block exactly once, for its duration
+    counts = [launch.blocks for launch in program.launches]
+    assert rows["launch"].tolist() == np.repeat(np.arange(len(counts)), counts).tolist()
+    assert rows["block"].tolist() == [block for count in counts for block in range(count)]
+    durations = [launch.block_durations() for launch in program.launches]
+    assert ((rows["sm"] >= 0) & (rows["sm"] < trace.device.sms)).all()
+    for placement, seconds in zip(trace, durations, strict=True):
+        assert placement.start_ns is not None
+        assert placement.end_ns is not None
+        assert seconds is not None
+        assert (placement.end_ns - placement.start_ns == np.rint(seconds * 1e9)).all()
+    assert within_capacity(trace, name)
+
+    # a stream is first in, first out; an event comes after what it was recorded behind
+    ended: dict[object, int] = {}
+    recorded: dict[int, int] = {}
+    number = -1
+    for event in program:
+        assert isinstance(event, Launch | RecordEvent | WaitEvent)
+        before = max(ended.values(), default=0) if event.stream == LEGACY_STREAM else 0
+        before = max(before, ended.get(LEGACY_STREAM, 0), ended.get(event.stream, 0))
+        if isinstance(event, Launch):
+            number += 1
+            placement = trace[number]
+            assert placement.start_ns is not None
+            assert placement.end_ns is not None
+            assert placement.start_ns.min() >= before
+            key = ("own", number) if event.stream is None else event.stream
+            ended[key] = int(placement.end_ns.max()) + completion_ns
+        elif isinstance(event, RecordEvent):
+            recorded[event.event] = before
+        else:
+            ended[event.stream] = max(before, recorded.get(event.event, 0))
+
+    # a launch waits without a gap from when it reaches the GPU until its last block starts
+    assert trace.waits is not None
+    for k, called in enumerate(issue_ns):
+        mine = trace.waits[trace.waits["launch"] == k]
+        edges = [called + spec.launch_latency_ns, *mine["end_ns"].tolist()]
+        assert mine["begin_ns"].tolist() == edges[:-1]
+        assert (mine["end_ns"] > mine["begin_ns"]).all()
+        start = trace[k].start_ns
+        assert start is not None
+        assert edges[-1] == start.max()
+
+    # the same again
+    again = predict(program, name, issue_times=in_seconds(issue_ns))
+    assert (again.timeline == rows).all()
+    assert (again.waits == trace.waits).all()
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@settings(REPEATABLE, max_examples=60)
+@given(launches=st.lists(big_launches(), max_size=8))
+def test_first_instant_is_that_of_launches_that_are_held(name: str, launches: list[Launch]) -> None:
+    some = [dataclasses.replace(x, stream=None, priority=0, duration=None) for x in launches]
+    held = predict(Sequence(some), name)
+    spec = dataclasses.replace(device(name), launch_switch_ns=0)
+    timed = predict(Sequence([dataclasses.replace(x, duration=1.0) for x in some]), spec)
+    for one, other in zip(held, timed, strict=True):
+        assert other.start_ns is not None
+        first = other.start_ns == spec.launch_latency_ns
+        assert one.smid.tolist() == np.where(first, other.smid, -1).tolist()
+
+
+@st.composite
+def uneven_launches(draw: st.DrawFn) -> Launch:
+    """Blocks end one by one, at many instants."""
+    launch = draw(big_launches())
+    ends = draw(st.lists(st.integers(0, 5), min_size=1, max_size=7))
+    times = tuple(ends[block % len(ends)] * US for block in range(launch.blocks))
+    return dataclasses.replace(launch, duration=times)
+
+
+@pytest.mark.parametrize("name", [*DEVICES, "h200-contiguous-shared-memory"])
+@settings(REPEATABLE, max_examples=25)
+@given(program=programs(big_launches() | uneven_launches()))
+def test_level_by_level_equals_algorithm_1_at_every_instant(name: str, program: Sequence) -> None:
+    fast, literal = (predict(program, name, policy) for policy in ("ampere", "algorithm1"))
+    np.testing.assert_array_equal(fast.timeline, literal.timeline)
+    np.testing.assert_array_equal(fast.waits, literal.waits)

@@ -1,0 +1,141 @@
+"""What a user gets of time: the table of blocks, why launches waited, and how it prints."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tbsched as tb
+from helpers import gpu, launch
+from tbsched.traces.trace import DeviceInfo
+
+TWO_QUEUES = gpu(hardware_queues=2)
+PROGRAM = tb.Sequence(
+    [
+        launch(16, stream=0, duration=1e-3),
+        launch(16, stream=0, duration=1e-3),
+        launch(1, stream=1, duration=1e-4, name="side"),
+        launch(1, stream=2, duration=1e-4),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def trace() -> tb.Trace:
+    return tb.predict(PROGRAM, TWO_QUEUES)
+
+
+def test_timeline_has_a_row_for_each_block(trace: tb.Trace) -> None:
+    rows = trace.timeline
+    assert rows.dtype.names == ("launch", "block", "sm", "start_ns", "end_ns")
+    assert len(rows) == 34
+    assert rows[16].tolist() == (1, 0, 0, 1_000_000, 2_000_000)
+    assert trace[1].hardware_queue == 0
+
+
+def test_makespan_is_in_seconds(trace: tb.Trace) -> None:
+    assert trace.makespan == pytest.approx(2.1e-3)
+    assert tb.predict(tb.Sequence([tb.RecordEvent(0, 0)]), TWO_QUEUES).makespan == 0
+
+
+def test_launches_that_meet_only_at_an_instant_are_not_concurrent(trace: tb.Trace) -> None:
+    assert not trace.concurrent(0, 1)
+    assert trace.concurrent(1, 2)
+    assert trace.concurrent(1, 3)
+
+
+def test_explanation_adds_up_what_a_launch_waited_for(trace: tb.Trace) -> None:
+    assert trace.waits is not None
+    assert trace.waits.dtype.names == ("launch", "begin_ns", "end_ns", "cause", "behind")
+    text = trace.explain(3)
+    assert text.startswith("Launch 3 waited 2 ms: 1 ms behind launch 1 in hardware queue 0 (false")
+    assert "900 us for thread block slots, beside launch 1 (" in text
+    assert "100 us held up behind launch 1, which waits for room itself" in text
+    assert text.endswith("Its blocks ran from 2 ms to 2.1 ms.")
+    assert trace.explain(0) == "Launch 0 did not wait. Its blocks ran from 0 ns to 1 ms."
+
+
+def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
+    from tbsched import _core
+    from tbsched.show.text import LIMITER_WORDS
+    from tbsched.traces.timeline import _CAUSE_WORDS
+
+    assert set(_CAUSE_WORDS) == set(_core.CAUSES) - {"none"}
+    assert set(LIMITER_WORDS) == set(_core.CAUSES)
+
+
+def test_explanation_names_who_had_what_was_missing() -> None:
+    first = [launch(4, duration=1e-3) for _ in range(5)]
+    many = tb.predict(tb.Sequence([*first, launch(1, duration=1e-3)]), gpu()).explain(4)
+    assert "beside launch 0, launch 1, launch 2 and 1 launches more (" in many
+    own = tb.predict(tb.Sequence([launch(17, duration=1e-3)]), gpu()).explain(0)
+    assert "beside its own blocks (" in own
+
+
+def test_explanation_of_many_causes_is_cut() -> None:
+    events = [launch(16, duration=1e-3, priority=-k) for k in range(8)]
+    text = tb.predict(tb.Sequence(events), gpu()).explain(0)
+    assert text.startswith("Launch 0 waited 7 ms: ")
+    assert "; the rest for 3 causes more." in text
+
+
+def test_timed_trace_prints_a_table_and_the_waits(trace: tb.Trace) -> None:
+    lines = str(trace).splitlines()
+    assert lines[0].endswith(", 1 SMs, policy ampere")
+    assert lines[1].split() == ["launch", "blocks", "x", "threads", "start", "end", "waited",
+                                "mostly", "for"]  # fmt: skip
+    assert lines[3].split()[-7:] == ["1", "ms", "2.1", "ms", "1.1", "ms", "stream"]
+    assert "makespan 2.1 ms" in lines
+    assert sum(line.startswith("Launch ") for line in lines) == 3
+
+
+def test_long_program_is_cut_when_printed() -> None:
+    program = tb.Sequence([launch(duration=1e-3)] * 60)
+    assert "and 10 launches more" in str(tb.predict(program, gpu()))
+
+
+def test_times_survive_a_trace_file(trace: tb.Trace, tmp_path: Path) -> None:
+    tb.save_traces(tmp_path / "t.jsonl.xz", [trace])
+    (again,) = tb.load_traces(tmp_path / "t.jsonl.xz")
+    assert (again.timeline == trace.timeline).all()
+    assert again.makespan == trace.makespan
+    assert again.sequence == PROGRAM
+    with pytest.raises(ValueError, match="explain: nobody recorded what the launches waited for"):
+        again.explain(0)
+    assert "makespan 2.1 ms" in str(again)
+
+
+def test_times_of_issue_are_those_of_a_recording(trace: tb.Trace, tmp_path: Path) -> None:
+    assert trace.issue_times is None
+    issued = dataclasses.replace(trace, extra={"issued_ns": [0, 1500, 3000, 1_234_567]})
+    tb.save_traces(tmp_path / "t.jsonl", [issued])
+    (again,) = tb.load_traces(tmp_path / "t.jsonl")
+    assert again.issue_times == (0.0, 1.5e-6, 3e-6, 1.234567e-3)
+    prediction = tb.predict(PROGRAM, TWO_QUEUES, issue_times=again.issue_times)
+    assert prediction.waits is not None
+    mine = prediction.waits[prediction.waits["launch"] == 3]
+    assert mine["begin_ns"][0] == 1_234_567
+
+
+def test_trace_without_times_has_no_timeline() -> None:
+    held = tb.predict(tb.Sequence([launch()]), gpu())
+    for ask in (lambda: held.timeline, lambda: held.makespan, lambda: held.concurrent(0, 0)):
+        with pytest.raises(ValueError, match="nobody recorded when the blocks of launch 0 ran"):
+            ask()
+
+
+def test_block_that_never_ran_is_in_the_timeline_and_not_in_the_makespan() -> None:
+    row = np.array([0, -1], np.int32)
+    times = np.array([5, 0], np.int64)
+    placement = tb.Placement(row, row, start_ns=times, end_ns=times + 10)
+    held = tb.Trace(tb.Sequence([launch(2)]), DeviceInfo("x", 1), (placement,))
+    assert held.timeline["sm"].tolist() == [0, -1]
+    assert held.makespan == pytest.approx(10e-9)
+
+
+def test_launch_that_is_not_there_cannot_be_explained(trace: tb.Trace) -> None:
+    with pytest.raises(ValueError, match=r"explain: launch 4 is outside 0\.\.3"):
+        trace.explain(4)

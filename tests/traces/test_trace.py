@@ -1,0 +1,196 @@
+"""Traces and their files: JSON lines that keep what they do not know and refuse what is newer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.traces.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
+
+GPU = DeviceInfo("NVIDIA H200", 132, {"compute_capability": "9.0", "driver": "1.2"})
+HEADER = '{"tbsched_trace":1,"device":{"name":"G","sms":4}}'
+RECORD = '{"id":"a","events":[{"launch":{"blocks":2,"threads":1,"registers":1}}],"smid":[[0,-1]]}'
+ENDINGS = [".jsonl", ".jsonl.xz", ".jsonl.gz"]
+
+
+def int32(*values: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    return np.array(values, np.int32)
+
+
+def full_trace() -> Trace:
+    sequence = Sequence([Launch(2, 64, 16, name="a"), Launch(3, 32, 16), Release(0)])
+    first = Placement(
+        int32(0, 131),
+        int32(0, 131),
+        None,
+        np.array([1, 2**40], np.int64),
+        np.array([3, 4], np.int64),
+        int32(0, 1, 4, 5).reshape(2, 2),
+    )
+    second = Placement(int32(1, -1, -1), int32(1, 0, -1), "slots")
+    return Trace(sequence, GPU, (first, second), id="t1", extra={"unstable": False})
+
+
+def assert_same(a: Trace, b: Trace) -> None:
+    assert (a.sequence, a.device, a.id, a.extra) == (b.sequence, b.device, b.id, b.extra)
+    for p, q in zip(a, b, strict=True):
+        assert p.limiter == q.limiter
+        for key in ("smid", "final_smid", "start_ns", "end_ns", "warp_slots"):
+            x, y = getattr(p, key), getattr(q, key)
+            assert (x is None) == (y is None), key
+            if x is not None:
+                np.testing.assert_array_equal(x, y)
+                assert x.dtype == y.dtype
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_traces_survive_a_file_with_everything_they_hold(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    plain = Trace(Sequence([Launch(1, 1, 1)]), GPU, (Placement(int32(7)),))
+    save_traces(path, [full_trace(), plain])
+    read = load_traces(path)
+    assert len(read) == 2
+    assert_same(read[0], full_trace())
+    assert_same(read[1], plain)
+
+
+def test_ending_chooses_the_compression(tmp_path: Path) -> None:
+    for ending, opener in ((".jsonl.xz", lzma.open), (".jsonl.gz", gzip.open), (".jsonl", open)):
+        path = tmp_path / f"t{ending}"
+        save_traces(path, [full_trace()])
+        with opener(path, "rt") as lines:
+            assert json.loads(next(lines))["tbsched_trace"] == 1
+
+
+def test_traces_of_several_devices_share_a_file(tmp_path: Path) -> None:
+    other = Trace(Sequence(), DeviceInfo("other", 2), ())
+    traces = [full_trace(), other, other, full_trace()]
+    save_traces(tmp_path / "t.jsonl", traces)
+    assert [trace.device.name for trace in load_traces(tmp_path / "t.jsonl")] == [
+        "NVIDIA H200",
+        "other",
+        "other",
+        "NVIDIA H200",
+    ]
+    assert (tmp_path / "t.jsonl").read_text().count("tbsched_trace") == 3
+
+
+def test_folder_is_read_in_order_of_its_file_names(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl.xz", "c.jsonl.gz"):
+        trace = Trace(Sequence(), GPU, (), id=name)
+        save_traces(tmp_path / name, [trace])
+    (tmp_path / "notes.txt").write_text("not a trace")
+    assert [trace.id for trace in load_traces(tmp_path)] == ["a.jsonl.xz", "b.jsonl", "c.jsonl.gz"]
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("old")
+    with pytest.raises(TypeError, match="save_traces: a Trace is needed, got 'x'"):
+        save_traces(path, [full_trace(), "x"])  # type: ignore[list-item]
+    broken = Trace(Sequence(), GPU, (), extra={"key": object()})
+    with pytest.raises(TypeError):
+        save_traces(path, [broken])
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_keys_that_nobody_knows_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f'{HEADER}\n{RECORD[:-1]},"mood":"good"}}\n')
+    (trace,) = load_traces(path)
+    assert trace.extra == {"mood": "good"}
+    save_traces(path, [trace])
+    assert load_traces(path)[0].extra == {"mood": "good"}
+
+
+def test_blank_lines_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f"\n{HEADER}\n\n{RECORD}\n\n")
+    assert load_traces(path)[0].id == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no header line"),
+        ("{", "line 1"),
+        ("[]", "line 1: an object is needed"),
+        (RECORD, "line 1: the first line must be a header"),
+        ('{"tbsched_trace":2,"device":{"name":"G","sms":4}}', "line 1: .*version 2.*newer tbsched"),
+        ('{"tbsched_trace":1}', "line 1: 'device'"),
+        ('{"tbsched_trace":1,"device":{"name":"G"}}', "line 1: 'sms'"),
+        ('{"tbsched_trace":1,"device":{"name":"G","sms":"four"}}', "line 1: .*four"),
+        (f"{HEADER}\n{{}}", "line 2: 'events'"),
+        (f"{HEADER}\n" + RECORD.replace("[[0,-1]]", "[[0]]"), r"smid\[0\] has shape \(1,\)"),
+        (f"{HEADER}\n" + RECORD.replace("[[0,-1]]", "[]"), "0 placements for 1 launches"),
+        (f"{HEADER}\n" + RECORD.replace("-1", "4"), r"smid\[0\] has an SM outside 0\.\.3"),
+        (f"{HEADER}\n" + RECORD.replace("-1", "-2"), "has an SM outside"),
+        (f"{HEADER}\n" + RECORD.replace("-1", "1e99"), "line 2"),
+        (f"{HEADER}\n" + RECORD.replace('"blocks":2', '"blocks":0'), "blocks: 0 is outside"),
+    ],
+)
+def test_file_that_holds_no_traces_is_refused_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_traces(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", [".jsonl.xz", ".jsonl.gz"])
+@pytest.mark.parametrize("content", [b"", b"not compressed", b"\x1f\x8b\xfd7zXZ"])
+def test_file_that_is_not_compressed_as_its_name_says_is_refused(
+    tmp_path: Path, ending: str, content: bytes
+) -> None:
+    path = tmp_path / f"t{ending}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load_traces(path)
+
+
+@pytest.mark.parametrize("ending", [".jsonl.xz", ".jsonl.gz"])
+def test_truncated_file_is_refused(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    save_traces(path, [full_trace()] * 100)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"t\.jsonl"):
+        load_traces(path)
+
+
+def test_absent_file_is_file_not_found(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load_traces(tmp_path / "absent.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("smid", "message"),
+    [
+        (int32(0), r"smid\[0\] has shape \(1,\), the launch has 2 blocks"),
+        (int32(0, 1, 2), r"smid\[0\] has shape \(3,\)"),
+        (int32(0, 132), r"smid\[0\] has an SM outside 0\.\.131"),
+        (int32(0, -2), r"smid\[0\] has an SM outside"),
+    ],
+)
+def test_trace_checks_its_blocks(smid: Any, message: str) -> None:
+    sequence = Sequence([Launch(2, 1, 1)])
+    with pytest.raises(ValueError, match=message):
+        Trace(sequence, GPU, (Placement(smid),), id="x")
+    with pytest.raises(ValueError, match="final_" + message):
+        Trace(sequence, GPU, (Placement(int32(0, 0), smid),), id="x")
+
+
+def test_placement_counts_blocks_per_sm() -> None:
+    placement = Placement(int32(2, 2, 0, -1))
+    assert placement.placed == 3
+    assert placement.occupancy(4).tolist() == [1, 0, 2, 0]
