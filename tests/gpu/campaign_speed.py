@@ -6,7 +6,7 @@
 
 Prints tables and writes them to ``DIR/campaign_speed.txt``; with ``--launches``, also a native
 campaign at level exact of so many launches, whose false mismatches are to be none: exit status 1 if
-there are any. ``--rehearse`` takes the driver that tests/launcher/fake_driver.cc emulates: its numbers mean
+there are any. ``--rehearse`` takes the driver of tests/launcher/fake_driver.cc: its numbers mean
 nothing.
 
 The floor is the same launches with nothing recorded (floor.cc): once with blocks that leave at
@@ -77,7 +77,7 @@ class Floor:
     """The launches alone, from floor.cc."""
 
     def __init__(self, folder: Path, architecture: str) -> None:
-        sources = [f"cpp/cuda/{name}.cc" for name in
+        sources = [f"cpp/launcher/driver/{name}.cc" for name in
                    ("driver", "context", "device_properties", "surroundings")]  # fmt: skip
         library = folder / "libfloor.so"
         compiler = shutil.which("c++") or "c++"

@@ -1,8 +1,6 @@
 """Campaigns that search the sequences on which a prediction and a GPU disagree.
 
-Beside this package the name ``tbsched.fuzz`` is the function :func:`fuzz`, so import from the
-modules in here by ``from tbsched.campaigns.strategies import sequences``. Hypothesis is imported when a
-campaign begins, not before.
+Hypothesis is imported when a campaign begins, not before.
 """
 
 from tbsched.campaigns.campaign import fuzz, record

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState, device
+from tbsched.prediction.core_sequence import core_sequence
+from tbsched.prediction.model import prepared
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
 from tbsched.program.sequence import (
-    LEGACY_STREAM,
     Event,
     Launch,
-    RecordEvent,
-    Release,
     Sequence,
-    Stream,
 )
 from tbsched.traces.trace import (
     Capacity,
@@ -163,7 +160,7 @@ def explaining_state(
     model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
     index = _core.explaining_state(
         model,
-        _core_sequence(observation.sequence),
+        core_sequence(observation.sequence),
         [core_states[state] for state in states],
         np.concatenate([np.empty(0, np.int32), *(placement.smid for placement in observation)]),
     )
@@ -252,7 +249,7 @@ class _Run:
                 f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
                 "beyond the range of time, 1e9 seconds"
             )
-        return _core_sequence(seq)
+        return core_sequence(seq)
 
     def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
         """When each launch of a timed sequence is issued."""
@@ -352,85 +349,3 @@ def _wait_rows(
 
 
 _spec = device  # predict() has a parameter of that name
-
-
-@functools.lru_cache(maxsize=128)
-def prepared(
-    spec: DeviceSpec, policy: str
-) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
-    """What predictions of a device have in common, kept as most programs ask about one device."""
-    info = DeviceInfo(
-        spec.title,
-        spec.sms,
-        {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
-    )
-    states = {
-        state: _core.InitialState(state.first_gpc, state.first_singleton)
-        for state in spec.initial_states()
-    }
-    return _core.Model(_core_spec(spec), policy), info, states
-
-
-def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
-    tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
-    gpc_of_tpc = spec.gpc_of_tpc
-    return _core.DeviceSpec(
-        name=spec.name,
-        tpc_of_sm=tpc_of_sm,
-        gpc_of_sm=[gpc_of_tpc[tpc] for tpc in tpc_of_sm],
-        sm_preference=list(spec.sm_preference),
-        processing_blocks=spec.processing_blocks,
-        blocks_per_sm=spec.blocks_per_sm,
-        cluster_blocks_per_sm=spec.cluster_blocks_per_sm,
-        warps_per_sm=spec.warps_per_sm,
-        registers_per_sm=spec.registers_per_sm,
-        register_unit=spec.register_unit,
-        shared_memory_unit=spec.shared_memory_unit,
-        shared_memory_reserve=spec.shared_memory_reserve,
-        shared_memory_configurations=list(spec.shared_memory_configurations),
-        local_memory_initial=spec.local_memory_initial,
-        local_memory_unit=spec.local_memory_unit,
-        mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
-        launch_order=spec.launch_order,
-        hardware_queues=spec.hardware_queues,
-        resident_grids=spec.resident_grids,
-        launch_latency_ns=spec.launch_latency_ns,
-        completion_latency_ns=spec.completion_latency_ns,
-        exit_latency_ns=spec.exit_latency_ns,
-        event_latency_ns=spec.event_latency_ns,
-        legacy_latency_ns=spec.legacy_latency_ns,
-        launch_switch_ns=spec.launch_switch_ns,
-    )
-
-
-def _core_sequence(seq: Sequence) -> _core.Sequence:
-    events = _core.Sequence()
-    for event in seq.events:
-        if isinstance(event, Launch):
-            _append(events, event)
-        elif isinstance(event, Release):
-            events.release(event.launch)
-        elif isinstance(event, RecordEvent):
-            events.record_event(event.event, _core_stream(event.stream))
-        else:
-            events.wait_event(event.event, _core_stream(event.stream))
-    return events
-
-
-def _append(events: _core.Sequence, launch: Launch) -> None:
-    events.launch(
-        launch.blocks,
-        launch.threads,
-        launch.registers,
-        launch.shared_memory,
-        launch.local_memory,
-        launch.carveout,
-        launch.cluster,
-        None if launch.stream is None else _core_stream(launch.stream),
-        launch.priority,
-        None if launch.duration is None else launch.duration_ns(),
-    )
-
-
-def _core_stream(stream: Stream) -> int:
-    return _core.LEGACY_STREAM if stream == LEGACY_STREAM else int(stream)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState
-from tbsched.prediction.predict import prepared
+from tbsched.prediction.model import prepared
 from tbsched.program.event_table import EventTable
 from tbsched.traces.trace import Int32Array
 
