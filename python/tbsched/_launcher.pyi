@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
-from tbsched.sequence import Event, Launch
+from tbsched.program.sequence import Event, Launch
 
 class Info(TypedDict):
     name: str
