@@ -22,7 +22,8 @@ from tbsched.papers.published_rules import (
 )
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 WARPS = range(1, 33)  # of a block
 CELLS = tuple(itertools.product(WARPS, WARPS))
