@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, assert_never, overload
+from typing import Any, Never, assert_never, overload
 
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
-from tbsched.program.events.kinds import EVENTS, Event, event_from_data, event_to_data
+from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to_data
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
@@ -56,57 +56,13 @@ class Sequence:
                 f"Sequence.events: a list of Launch and Release is needed, got {events!r}"
             )
         self._events = tuple(events)
-        for position, event in enumerate(self._events):
-            if not isinstance(event, EVENTS):
-                names = [kind.__name__ for kind in EVENTS]
-                raise TypeError(
-                    f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is "
-                    f"needed, got {event!r}"
-                )
-        self._timed = any(map(_is_timed, self._events))
-        self._launches = tuple(self._checked())
+        self._timed = _is_timed(self._events)
+        self._launches = tuple(_checked_launches(self._events, self._timed))
         if len(self._launches) > MAX_LAUNCHES:
             raise ValueError(
                 f"Sequence.events: {len(self._launches)} launches, at most {MAX_LAUNCHES}"
             )
         self._hash: int | None = None
-
-    def _checked(self) -> list[Launch]:
-        """The launches, once each event may be where it is."""
-        launches: list[Launch] = []
-        released: set[int] = set()
-        for position, event in enumerate(self._events):
-            for launch in event.launches:
-                self._check_launch(position, launch)
-                launches.append(launch)
-            match event:
-                case Launch() | RecordEvent() | WaitEvent():
-                    pass
-                case Release(number):
-                    self._check_release(position, number, len(launches), released)
-                    released.add(number)
-                case _:
-                    assert_never(event)
-        return launches
-
-    def _check_launch(self, position: int, launch: Launch) -> None:
-        where = f"Sequence.events[{position}]: Launch"
-        if self._timed and launch.duration is None:
-            raise ValueError(
-                f"{where}.duration: None in a sequence with durations or events; every launch "
-                "needs one"
-            )
-        if not self._timed and launch.stream == LEGACY_STREAM:
-            raise ValueError(f"{where}.stream: {LEGACY_STREAM!r} needs launches with durations")
-
-    def _check_release(self, position: int, number: int, launches: int, released: set[int]) -> None:
-        where = f"Sequence.events[{position}]: Release({number})"
-        if self._timed:
-            raise ValueError(f"{where}: in a sequence with durations launches end by themselves")
-        if number >= launches:
-            raise ValueError(f"{where}: only {launches} launches come before it")
-        if number in released:
-            raise ValueError(f"{where}: launch {number} is released already")
 
     @property
     def timed(self) -> bool:
@@ -171,17 +127,69 @@ class Sequence:
         return events_from_data(data)
 
 
-def _is_timed(event: Event) -> bool:
-    """Whether the event is one of sequences whose launches have durations."""
-    match event:
-        case Launch():
-            return event.duration is not None
-        case Release():
-            return False
-        case RecordEvent() | WaitEvent():
-            return True
-        case _:
-            assert_never(event)
+def _is_timed(events: tuple[Event, ...]) -> bool:
+    """Whether an event among them needs launches with durations."""
+    timed = False
+    for position, event in enumerate(events):
+        match event:
+            case Launch():
+                timed |= event.duration is not None
+            case Release():
+                pass
+            case RecordEvent() | WaitEvent():
+                timed = True
+            case _:
+                raise _not_an_event(position, event)
+    return timed
+
+
+def _not_an_event(position: int, event: Never) -> TypeError:
+    names = [kind.event.__name__ for kind in KINDS]
+    return TypeError(
+        f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
+        f"got {event!r}"
+    )
+
+
+def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
+    """The launches, once each event may be where it is."""
+    launches: list[Launch] = []
+    released: set[int] = set()
+    for position, event in enumerate(events):
+        match event:
+            case Launch():
+                wrong = _wrong_launch(event, timed)
+            case Release():
+                wrong = _wrong_release(event.launch, timed, len(launches), released)
+                released.add(event.launch)
+            case RecordEvent() | WaitEvent():
+                wrong = None
+            case _:
+                assert_never(event)
+        if wrong is not None:
+            raise ValueError(f"Sequence.events[{position}]: {wrong}")
+        launches += event.launches
+    return launches
+
+
+def _wrong_launch(launch: Launch, timed: bool) -> str | None:
+    if timed and launch.duration is None:
+        return (
+            "Launch.duration: None in a sequence with durations or events; every launch needs one"
+        )
+    if not timed and launch.stream == LEGACY_STREAM:
+        return f"Launch.stream: {LEGACY_STREAM!r} needs launches with durations"
+    return None
+
+
+def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) -> str | None:
+    if timed:
+        return f"Release({launch}): in a sequence with durations launches end by themselves"
+    if launch >= launches:
+        return f"Release({launch}): only {launches} launches come before it"
+    if launch in released:
+        return f"Release({launch}): launch {launch} is released already"
+    return None
 
 
 def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:

@@ -44,7 +44,6 @@ KINDS = (
     Kind("record_event", RecordEvent, cuda_event_to_data, record_event_from_data),
     Kind("wait_event", WaitEvent, cuda_event_to_data, wait_event_from_data),
 )
-EVENTS = tuple(kind.event for kind in KINDS)
 _BY_CLASS = {kind.event: kind for kind in KINDS}
 
 
