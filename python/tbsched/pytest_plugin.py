@@ -4,8 +4,8 @@
     def test_mine(gpu, assert_agrees):
         assert_agrees(tb.Sequence([tb.Launch(blocks=132, threads=256, registers=32)]))
 
-Nothing that takes long to load is imported until a test asks for a GPU, since pytest loads the plugin in every
-project of an environment that tbsched is installed in.
+Nothing that takes long to load is imported until a test asks for a GPU, since pytest loads the
+plugin in every project of an environment that tbsched is installed in.
 """
 
 from __future__ import annotations
