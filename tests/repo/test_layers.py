@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,7 @@ LATE = {
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.pictures", "matplotlib"),
 }
+EXTRAS = {"hypothesis", "matplotlib", "tbsched._launcher"}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.views"}
 
@@ -108,18 +110,16 @@ FILES = {
 def imports_of(tree: ast.Module) -> set[Import]:
     """Every import, in functions and under TYPE_CHECKING too."""
 
-    def inside(*kinds: type[ast.AST], having: str = "") -> set[int]:
-        return {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, kinds) and having in ast.unparse(getattr(node, "test", node))
-            for inner in ast.walk(node)
-        }
+    def inside(outer: Iterable[ast.AST]) -> set[int]:
+        return {id(node) for each in outer for node in ast.walk(each)}
 
-    late = inside(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-    typed = inside(ast.If, having="TYPE_CHECKING")
+    nodes = list(ast.walk(tree))
+    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    late = inside(node for node in nodes if isinstance(node, functions))
+    conditions = [node for node in nodes if isinstance(node, ast.If)]
+    typed = inside(node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -199,6 +199,11 @@ def test_only_what_may_be_missing_is_imported_late(module: str) -> None:
 @pytest.mark.parametrize(("room", "library"), sorted(LATE))
 def test_late_imports_are_where_the_table_says(room: str, library: str) -> None:
     assert any(put_off(module, library) for module in modules_in(room))
+
+
+@pytest.mark.parametrize("module", ["cli.app", *sorted(tbsched._NAMES_OF), *tbsched._MODULES])
+def test_nothing_public_needs_an_extra_before_it_is_used(module: str) -> None:
+    assert not loaded_with(f"tbsched.{module}") & EXTRAS
 
 
 def test_modules_are_looked_up_by_name_in_two_places() -> None:

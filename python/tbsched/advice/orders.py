@@ -278,7 +278,7 @@ def what_if(
         if changed != seq and _runs(spec, changed):
             changes.append(predicted(what, changed))
     movable = all(x.stream != LEGACY_STREAM for x in seq.launches)
-    if orders and movable and len(seq.launches) == len(seq) > 1:
+    if orders and movable and seq.events == seq.launches and len(seq) > 1:
         best = best_order(seq.launches, spec, policy, launch_interval=launch_interval)
         words = "launched in the order " + ", ".join(map(str, best.order))
         if best.sequence != seq:

@@ -193,8 +193,15 @@ def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) 
 
 
 def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
-    """The sequence with other launches in the place of its own, in their order."""
-    others = iter(launches)
+    """The sequence with other launches in the place of its own, in their order.
+
+    Raises:
+        ValueError: not as many.
+    """
+    given = tuple(launches)
+    if len(given) != len(sequence.launches):
+        raise ValueError(f"launches: {len(given)} for {len(sequence.launches)}")
+    others = iter(given)
 
     def changed(event: Event) -> Event:
         match event:

@@ -48,8 +48,14 @@ _BY_CLASS = {kind.event: kind for kind in KINDS}
 
 
 def event_to_data(event: Event) -> dict[str, object]:
-    """An event as trace files hold it: ``{"release": 0}``."""
-    kind = _BY_CLASS[type(event)]
+    """An event as trace files hold it: ``{"release": 0}``.
+
+    Raises:
+        TypeError: no kind of event.
+    """
+    kind = _BY_CLASS.get(type(event))
+    if kind is None:
+        raise TypeError(f"{type(event).__name__} is no kind of event")
     return {kind.key: kind.to_data(event)}
 
 
