@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "errors": set(),
     "views": set(),
     "program": {"errors"},
-    "hardware": {"errors", "program", "views"},
+    "hardware": {"errors", "program", "views", "_core"},
     "traces": _OBSERVED,
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
