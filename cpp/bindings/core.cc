@@ -2,12 +2,10 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/device.h"
-#include "bindings/events.h"
 #include "bindings/predictions.h"
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The predictor: state of the SMs, policies and the loop over events.";
   tbsched::bind_device(module);
-  tbsched::bind_events(module);
   tbsched::bind_predictions(module);
 }

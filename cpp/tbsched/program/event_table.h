@@ -6,12 +6,13 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 
 #include "tbsched/program/event.h"
 
 namespace tbsched {
 
-// As in python/tbsched/event_table.py.
+// As in python/tbsched/program/event_table.py.
 inline constexpr size_t kEventColumns = 9;
 inline constexpr int32_t kLaunchRow = 0;   // blocks, threads, registers, shared memory, local
                                            // memory, carveout or -1, cluster, priority
@@ -21,10 +22,15 @@ struct EventTable {
   std::span<const int32_t> cells;   // row-major
   std::span<const int64_t> bounds;  // rows of sequence k: from bounds[k] up to bounds[k + 1]
 
-  size_t sequences() const { return bounds.size() - 1; }
+  size_t sequences() const { return bounds.empty() ? 0 : bounds.size() - 1; }
 
-  // Throws std::invalid_argument for bounds or kinds of rows that make no sense.
+  // Throws std::invalid_argument for a sequence that is not there, and for bounds or kinds of rows
+  // that make no sense.
   Sequence sequence(const size_t k) const {
+    if (k >= sequences()) {
+      throw std::invalid_argument("sequence " + std::to_string(k) + ": the table has " +
+                                  std::to_string(sequences()));
+    }
     const auto rows = static_cast<int64_t>(cells.size() / kEventColumns);
     if (bounds[k] < 0 || bounds[k] > bounds[k + 1] || bounds[k + 1] > rows) {
       throw std::invalid_argument("bounds: they are not ascending within the table");
