@@ -7,7 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.device_fields import Mechanisms
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Placement, Trace

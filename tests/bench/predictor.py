@@ -18,8 +18,9 @@ import numpy as np
 from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
+from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict

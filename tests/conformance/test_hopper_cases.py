@@ -6,7 +6,7 @@ import pytest
 
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.traces.cases import Case, case_sets, cases
 

@@ -21,7 +21,9 @@ import pytest
 
 from tbsched.campaigns.campaign import fuzz
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import DeviceSpec, InitialState, Mechanisms, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.device_fields import Mechanisms
+from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent

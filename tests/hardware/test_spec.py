@@ -12,9 +12,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-
-from tbsched.hardware.spec import DeviceSpec, InitialState, ablations, device, devices
 from tbsched.hardware.spec_rows import PROVENANCES
+
+from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.program.sequence import Launch, Release, Sequence
 
 SHIPPED = ("a100", "h200", "pegasus", "rtx3090", "tx2", "v100", "xavier")

@@ -10,7 +10,8 @@ import itertools
 import pytest
 
 from helpers import launch, released, run, smids
-from tbsched.hardware.spec import InitialState, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 

@@ -12,6 +12,7 @@
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/gpu/gpu_state.h"
 #include "tbsched/hardware/gpu/rooms.h"
+#include "tbsched/hardware/initial_state.h"
 #include "tbsched/hardware/sm/demand.h"
 
 namespace tbsched {

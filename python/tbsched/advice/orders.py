@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.spec import device as find_device
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence

@@ -22,9 +22,10 @@ from tbsched.comparison.compare import Diff
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score, best_diff
 from tbsched.comparison.verify import verify as score_traces
-from tbsched.hardware.spec import DeviceSpec, ablations
-from tbsched.hardware.spec import device as find_device
-from tbsched.hardware.spec import devices as device_names
+from tbsched.hardware.catalogue import ablations
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, policies
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import final, fits, gpu, launch, run, smids
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Release, Sequence
 

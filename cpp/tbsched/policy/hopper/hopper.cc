@@ -68,7 +68,8 @@ struct Groups {
 // What follows from the device alone.
 struct Tables {
   explicit Tables(const Device& device)
-      : groups(device.spec.topology), search_turns(tbsched::search_turns(device.spec.topology)) {
+      : groups(device.topology),
+        search_turns(tbsched::search_turns(device.topology, device.spec.sm_preference)) {
     for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
   }
 
