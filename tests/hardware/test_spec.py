@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from tbsched.hardware.spec_rows import PROVENANCES
+from tbsched.hardware.device_file import PROVENANCES
 
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.spec import DeviceSpec, InitialState

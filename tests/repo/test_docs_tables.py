@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tbsched.hardware.spec_rows import PROVENANCES
+from tbsched.hardware.device_file import PROVENANCES
 
 from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads

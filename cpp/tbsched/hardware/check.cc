@@ -131,10 +131,10 @@ void check_documented(const DeviceSpec& spec, const std::set<std::string>& measu
     if (limit == kDocumentedLimits.end() || measured.contains(field.path())) return;
     const std::optional<int64_t> value = compared(member);
     if (!value || *value == limit->value) return;
-    refuse(field.path() + ": " + std::to_string(*value) + " contradicts the " +
-           std::to_string(limit->value) + " that NVIDIA documents for compute capability " +
-           spec.compute_capability +
-           "; write the row in this file, or say that the value was measured");
+    const std::string documented = std::to_string(limit->value);
+    refuse(field.path() + ": " + std::to_string(*value) + " contradicts the " + documented +
+           " that NVIDIA documents for compute capability " + spec.compute_capability +
+           "; this file must have the row, with " + documented + " or with provenance measured");
   });
 }
 

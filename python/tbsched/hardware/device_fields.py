@@ -146,7 +146,7 @@ FIELDS: tuple[Field, ...] = (
     Field("allocation", "shared_memory_reserve", "int"),
     Field("allocation", "shared_memory_per_block", "int"),
     Field("allocation", "shared_memory_configurations", "ints"),
-    Field("allocation", "local_memory_initial", "int", "default of cudaLimitStackSize"),
+    Field("allocation", "local_memory_initial", "int", "that of cudaLimitStackSize"),
     Field("allocation", "local_memory_unit", "int", "as on the H200"),
     Field("mechanisms", "strict_round_robin", "bool"),
     Field("mechanisms", "warp_skip", "bool"),

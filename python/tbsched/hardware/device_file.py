@@ -106,7 +106,7 @@ def _value(
         return field.of(parent), Provenance(INHERITED, parent.name)
     if field.because is None:
         raise ValueError(f"{file}: {field.path!r} is missing")
-    return _DEFAULTS[field.name], Provenance("assumed", f"default: {field.because}")
+    return _DEFAULTS[field.name], Provenance("assumed", f"the default: {field.because}")
 
 
 _DEFAULTS = {item.name: item.default for item in (*fields(DeviceSpec), *fields(Mechanisms))}
