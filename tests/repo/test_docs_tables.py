@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tbsched.hardware.device_file import PROVENANCES
+from tbsched.hardware.device_file import INHERITED, PROVENANCES
 
 from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads
@@ -44,6 +44,7 @@ def devices_table() -> str:
         "shared memory per SM, KB",
         "policy",
         *PROVENANCES,
+        INHERITED,
     )
     rows = []
     for name in devices():
@@ -60,7 +61,7 @@ def devices_table() -> str:
                 spec.blocks_per_sm,
                 spec.shared_memory_configurations[-1] // 1024,
                 f"`{spec.policy}`",
-                *(kinds[kind] for kind in PROVENANCES),
+                *(kinds[kind] for kind in (*PROVENANCES, INHERITED)),
             )
         )
     return table(header, rows)
