@@ -3,7 +3,6 @@
 #include <pybind11/stl.h>
 
 #include <concepts>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -64,8 +63,8 @@ void bind_device_spec(py::module_& module) {
       "Refuses a device that makes no sense.");
   module.def(
       "check_documented",
-      [](const py::object& spec, const std::set<std::string>& measured) {
-        check_documented(spec_of(spec), measured);
+      [](const py::object& spec, const std::vector<std::string>& measured) {
+        check_documented(spec_of(spec), {measured.begin(), measured.end()});
       },
       py::arg("spec"), py::arg("measured"),
       "Refuses what NVIDIA documents otherwise, but for the fields measured (section.name).");

@@ -44,7 +44,7 @@ def read(
     values = {field: _value(file, field, own, parent) for field in _ROWS.values()}
     try:
         spec = _spec(file.name.removesuffix(".toml"), values)
-        measured = {field.path for field, (_, origin) in own.items() if origin.kind == "measured"}
+        measured = [field.path for field, (_, origin) in own.items() if origin.kind == "measured"]
         _core.check_documented(spec, measured)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
