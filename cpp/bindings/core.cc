@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "bindings/event_table.h"
@@ -42,17 +42,6 @@ py::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const membe
   std::vector<Value> values(rows.size());
   std::ranges::transform(rows, values.begin(), member);
   return to_array(std::move(values));
-}
-
-const PolicyRow& policy_named(const std::string& name) {
-  if (const PolicyRow* const row = find_policy(name)) return *row;
-  std::ostringstream message;
-  message << "policy: '" << name << "' is unknown; there are";
-  const char* separator = " ";
-  for (const PolicyRow& row : policy_table()) {
-    message << std::exchange(separator, ", ") << row.name;
-  }
-  throw py::value_error(message.str());
 }
 
 Layout layout_named(const std::string& name) {
@@ -199,6 +188,29 @@ py::list rows_in_python(const std::span<const Row> table) {
   return rows;
 }
 
+py::list states_in_python(const Model& model) {
+  py::list result;
+  for (const InitialState& state : model.states()) {
+    py::dict components;
+    size_t index = 0;
+    for (const std::string_view name : model.policy().state_names) {
+      components[py::cast(name)] = state.components[index++];
+    }
+    result.append(py::make_tuple(state, std::move(components)));
+  }
+  return result;
+}
+
+py::list state_names_in_python() {
+  py::list result;
+  for (const PolicyRow& row : policy_table()) {
+    py::list names;
+    for (const std::string_view name : row.state_names) names.append(name);
+    result.append(py::tuple(std::move(names)));
+  }
+  return result;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
@@ -239,11 +251,12 @@ PYBIND11_MODULE(_core, module) {
                        const int32_t shared_memory_unit, const int32_t shared_memory_reserve,
                        std::vector<int32_t> shared_memory_configurations,
                        const int32_t local_memory_initial, const int32_t local_memory_unit,
-                       const Mechanisms& mechanisms, std::string launch_order,
-                       const int32_t hardware_queues, const int32_t resident_grids,
-                       const int64_t launch_latency_ns, const int64_t completion_latency_ns,
-                       const int64_t exit_latency_ns, const int64_t event_latency_ns,
-                       const int64_t legacy_latency_ns, const int64_t launch_switch_ns) {
+                       const int32_t max_cluster, const Mechanisms& mechanisms,
+                       std::string launch_order, const int32_t hardware_queues,
+                       const int32_t resident_grids, const int64_t launch_latency_ns,
+                       const int64_t completion_latency_ns, const int64_t exit_latency_ns,
+                       const int64_t event_latency_ns, const int64_t legacy_latency_ns,
+                       const int64_t launch_switch_ns) {
              return DeviceSpec{
                  .name = std::move(name),
                  .topology = {std::move(tpc_of_sm), std::move(gpc_of_sm), std::move(sm_preference)},
@@ -258,6 +271,7 @@ PYBIND11_MODULE(_core, module) {
                  .shared_memory_configurations = std::move(shared_memory_configurations),
                  .local_memory_initial = local_memory_initial,
                  .local_memory_unit = local_memory_unit,
+                 .max_cluster = max_cluster,
                  .mechanisms = mechanisms,
                  .launch_order = std::move(launch_order),
                  .hardware_queues = hardware_queues,
@@ -274,20 +288,18 @@ PYBIND11_MODULE(_core, module) {
            py::arg("cluster_blocks_per_sm"), py::arg("warps_per_sm"), py::arg("registers_per_sm"),
            py::arg("register_unit"), py::arg("shared_memory_unit"),
            py::arg("shared_memory_reserve"), py::arg("shared_memory_configurations"),
-           py::arg("local_memory_initial"), py::arg("local_memory_unit"), py::arg("mechanisms"),
-           py::arg("launch_order"), py::arg("hardware_queues"), py::arg("resident_grids"),
-           py::arg("launch_latency_ns"), py::arg("completion_latency_ns"),
-           py::arg("exit_latency_ns"), py::arg("event_latency_ns"), py::arg("legacy_latency_ns"),
-           py::arg("launch_switch_ns"));
+           py::arg("local_memory_initial"), py::arg("local_memory_unit"), py::arg("max_cluster"),
+           py::arg("mechanisms"), py::arg("launch_order"), py::arg("hardware_queues"),
+           py::arg("resident_grids"), py::arg("launch_latency_ns"),
+           py::arg("completion_latency_ns"), py::arg("exit_latency_ns"),
+           py::arg("event_latency_ns"), py::arg("legacy_latency_ns"), py::arg("launch_switch_ns"));
 
   py::class_<Model>(module, "Model")
-      .def(py::init([](const DeviceSpec& spec, const std::string& policy) {
-             return std::make_unique<Model>(spec, policy_named(policy));
-           }),
-           py::arg("spec"), py::arg("policy"));
+      .def(py::init<const DeviceSpec&, std::string_view>(), py::arg("spec"), py::arg("policy"))
+      .def("states", &states_in_python,
+           "The latent states of an idle device, each with its components by name.");
 
-  py::class_<InitialState>(module, "InitialState")
-      .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
+  py::class_<InitialState>(module, "InitialState");
 
   py::class_<Sequence>(module, "Sequence")
       .def(py::init<>())
@@ -366,6 +378,8 @@ PYBIND11_MODULE(_core, module) {
   module.def(
       "policies", [] { return rows_in_python(policy_table()); },
       "The policy table: (name, summary, source) per row.");
+  module.def("state_names", &state_names_in_python,
+             "The names of the components of a latent state, per row of the policy table.");
   module.def(
       "launch_orders", [] { return rows_in_python(launch_order_table()); },
       "The orders of launches: (name, summary, source) per row.");

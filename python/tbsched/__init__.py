@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         TbschedError,
         UnstableMeasurement,
     )
-    from tbsched.hardware.spec import DeviceSpec, InitialState, ablations, device, devices
+    from tbsched.hardware.initial_state import InitialState
+    from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
     from tbsched.launcher.observe import observe, observe_many
     from tbsched.prediction.predict import (
         launch_orders,
@@ -126,7 +127,8 @@ _NAMES_OF = {
         "Sequence",
         "WaitEvent",
     ),
-    "hardware.spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
+    "hardware.initial_state": ("InitialState",),
+    "hardware.spec": ("DeviceSpec", "ablations", "device", "devices"),
     "campaigns.steer": ("Steered", "steer"),
     "comparison.times": ("TimeDiff", "compare_times"),
     "traces.trace": ("Placement", "Trace", "load_traces", "save_traces"),

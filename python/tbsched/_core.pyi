@@ -30,6 +30,7 @@ class DeviceSpec:
         shared_memory_configurations: _Sequence[int],
         local_memory_initial: int,
         local_memory_unit: int,
+        max_cluster: int,
         mechanisms: Mechanisms,
         launch_order: str,
         hardware_queues: int,
@@ -42,8 +43,7 @@ class DeviceSpec:
         launch_switch_ns: int,
     ) -> None: ...
 
-class InitialState:
-    def __init__(self, first_gpc: int, first_singleton: int) -> None: ...
+class InitialState: ...
 
 class Mechanisms:
     def __init__(
@@ -64,6 +64,7 @@ class Mechanisms:
 
 class Model:
     def __init__(self, spec: DeviceSpec, policy: str) -> None: ...
+    def states(self) -> list[tuple[InitialState, dict[str, int]]]: ...
 
 class Sequence:
     def __init__(self) -> None: ...
@@ -123,3 +124,4 @@ def predict_until_refused(
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int]]: ...
+def state_names() -> list[tuple[str, ...]]: ...

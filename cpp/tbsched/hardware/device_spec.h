@@ -65,10 +65,4 @@ struct DeviceSpec {
   int64_t launch_switch_ns = 0;  // from a launch's first block until another launch is considered
 };
 
-// What an idle device may still remember: where block numbering starts.
-struct InitialState {
-  int32_t first_gpc = 0;
-  int32_t first_singleton = 0;  // index among the singleton TPCs
-};
-
 }  // namespace tbsched

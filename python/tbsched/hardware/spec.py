@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from tbsched import _core
+from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec_checks import validate
 from tbsched.hardware.spec_rows import READERS, load, rows_of, string
 from tbsched.program.sequence import Launch, Sequence
@@ -24,20 +25,6 @@ class Provenance:
 
     kind: str
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class InitialState:
-    """What an idle GPU may still remember: where the numbering of blocks starts.
-
-    Attributes:
-        first_gpc: the GPC that takes the first blocks.
-        first_singleton: the TPC outside the GPCs at or after which, in turn, the pair of such TPCs
-            begins that is first among those.
-    """
-
-    first_gpc: int = 0
-    first_singleton: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +93,6 @@ class DeviceSpec:
         event_latency_ns, legacy_latency_ns: on top of completion_latency_ns for what waits for an
             event; to and from the legacy stream.
         launch_switch_ns: from the first block of a launch until another launch is considered.
-        first_gpcs, first_singletons: the latent states of an idle GPU are their product.
         provenance: the source of each value, by its key in the TOML file.
     """
 
@@ -143,8 +129,6 @@ class DeviceSpec:
     event_latency_ns: int
     legacy_latency_ns: int
     launch_switch_ns: int
-    first_gpcs: tuple[int, ...]
-    first_singletons: tuple[int, ...]
     provenance: Mapping[str, Provenance] = field(
         default_factory=dict, repr=False, compare=False, hash=False
     )
@@ -169,15 +153,16 @@ class DeviceSpec:
         """The latent states that this GPU can be in when idle; the first is the default.
 
         Args:
-            policy: only those that this policy tells apart, which for all but the device's own,
-                None, is the first.
+            policy: the row of the policy table that enumerates them; None is the device's own.
+
+        Raises:
+            TypeError, ValueError: no such policy, or none for this device.
         """
-        states = tuple(
-            InitialState(gpc, singleton)
-            for gpc, singleton in itertools.product(self.first_gpcs, self.first_singletons)
-        )
-        another = isinstance(policy, str) and policy != self.policy
-        return states[:1] if another else states
+        if policy is None:
+            policy = self.policy
+        elif not isinstance(policy, str):
+            raise TypeError(f"policy: a name is needed, got {policy!r}")
+        return tuple(model(self, policy)[1])
 
     def __hash__(self) -> int:
         # Of all fields it takes longer than what is kept by spec takes to find.
@@ -253,6 +238,54 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
     if text.endswith(".toml"):
         return _resolve(Path(text), ())
     return _shipped(text)
+
+
+@functools.lru_cache(maxsize=128)
+def model(
+    spec: DeviceSpec, policy: str
+) -> tuple[_core.Model, dict[InitialState, _core.InitialState]]:
+    """The device under the policy, for the core, and its latent states; the first is the default.
+
+    Kept, as most programs ask about one device.
+
+    Raises:
+        ValueError: no such policy, or none for this device.
+    """
+    found = _core.Model(_core_spec(spec), policy)
+    return found, {InitialState(**components): state for state, components in found.states()}
+
+
+def _core_spec(spec: DeviceSpec) -> _core.DeviceSpec:
+    tpc_of_sm = [sm // spec.sms_per_tpc for sm in range(spec.sms)]
+    gpc_of_tpc = spec.gpc_of_tpc
+    return _core.DeviceSpec(
+        name=spec.name,
+        tpc_of_sm=tpc_of_sm,
+        gpc_of_sm=[gpc_of_tpc[tpc] for tpc in tpc_of_sm],
+        sm_preference=list(spec.sm_preference),
+        processing_blocks=spec.processing_blocks,
+        blocks_per_sm=spec.blocks_per_sm,
+        cluster_blocks_per_sm=spec.cluster_blocks_per_sm,
+        warps_per_sm=spec.warps_per_sm,
+        registers_per_sm=spec.registers_per_sm,
+        register_unit=spec.register_unit,
+        shared_memory_unit=spec.shared_memory_unit,
+        shared_memory_reserve=spec.shared_memory_reserve,
+        shared_memory_configurations=list(spec.shared_memory_configurations),
+        local_memory_initial=spec.local_memory_initial,
+        local_memory_unit=spec.local_memory_unit,
+        max_cluster=spec.max_cluster,
+        mechanisms=_core.Mechanisms(**asdict(spec.mechanisms)),
+        launch_order=spec.launch_order,
+        hardware_queues=spec.hardware_queues,
+        resident_grids=spec.resident_grids,
+        launch_latency_ns=spec.launch_latency_ns,
+        completion_latency_ns=spec.completion_latency_ns,
+        exit_latency_ns=spec.exit_latency_ns,
+        event_latency_ns=spec.event_latency_ns,
+        legacy_latency_ns=spec.legacy_latency_ns,
+        launch_switch_ns=spec.launch_switch_ns,
+    )
 
 
 def devices() -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _validate_types(spec: DeviceSpec) -> None:
     for name in ("name", "title", "compute_capability", "policy", "launch_order"):
         if not isinstance(getattr(spec, name), str):
             raise TypeError(f"{name}: a string is needed, got {getattr(spec, name)!r}")
-    for name in ("sm_preference", "shared_memory_configurations", "first_gpcs", "first_singletons"):
+    for name in ("sm_preference", "shared_memory_configurations"):
         value = getattr(spec, name)
         if not isinstance(value, tuple) or not all(map(_is_whole, value)):
             raise TypeError(f"{name}: a tuple of integers is needed, got {value!r}")
@@ -106,12 +106,3 @@ def validate(spec: DeviceSpec) -> None:
             f"shared_memory_per_block: {spec.shared_memory_per_block} with its reserve is more "
             f"than the largest configuration, {sizes[-1]}"
         )
-    singletons = spec.tpcs - len(members) if spec.gpcs else 0
-    for name, limit in (("first_gpcs", len(spec.gpcs)), ("first_singletons", singletons)):
-        starts = getattr(spec, name)
-        if not starts or any(not 0 <= start < max(1, limit) for start in starts):
-            raise ValueError(
-                f"{name}: starts within 0..{max(1, limit) - 1} are needed, got {starts}"
-            )
-    if len(spec.first_gpcs) * len(spec.first_singletons) > 256:
-        raise ValueError("first_gpcs, first_singletons: more than 256 initial states")

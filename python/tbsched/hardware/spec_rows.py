@@ -107,8 +107,6 @@ READERS: dict[str, Callable[[str, object], Any]] = {
     "scheduler.event_latency_ns": _whole,
     "scheduler.legacy_latency_ns": _whole,
     "scheduler.launch_switch_ns": _whole,
-    "scheduler.first_gpcs": _whole_list,
-    "scheduler.first_singletons": _whole_list,
 }
 _SECTIONS = {path.split(".")[0] for path in READERS}
 

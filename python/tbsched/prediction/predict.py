@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
-from tbsched.hardware.spec import DeviceSpec, InitialState, device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
