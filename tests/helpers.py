@@ -33,8 +33,6 @@ def gpu(sms: int = 1, base: str = "rtx3090", **changes: Any) -> DeviceSpec:
         "sms": sms,
         "sm_preference": (*range(0, sms, 2), *range(1, sms, 2)),
         "gpcs": (),
-        "first_gpcs": (0,),
-        "first_singletons": (0,),
         "mechanisms": dataclasses.replace(spec.mechanisms, **switches),
     }
     return dataclasses.replace(spec, **{**few, **changes})

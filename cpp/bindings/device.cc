@@ -4,8 +4,7 @@
 
 #include <memory>
 #include <span>
-#include <sstream>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "bindings/device_spec.h"
@@ -17,17 +16,6 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-const PolicyRow& policy_named(const std::string& name) {
-  if (const PolicyRow* const row = find_policy(name)) return *row;
-  std::ostringstream message;
-  message << "policy: '" << name << "' is unknown; there are";
-  const char* separator = " ";
-  for (const PolicyRow& row : policy_table()) {
-    message << std::exchange(separator, ", ") << row.name;
-  }
-  throw py::value_error(message.str());
-}
-
 template <typename Row>
 py::list rows_in_python(const std::span<const Row> table) {
   py::list rows;
@@ -35,21 +23,47 @@ py::list rows_in_python(const std::span<const Row> table) {
   return rows;
 }
 
+py::list states_in_python(const Model& model) {
+  py::list result;
+  for (const InitialState& state : model.states()) {
+    py::dict components;
+    size_t index = 0;
+    for (const std::string_view name : model.policy().state_names) {
+      components[py::cast(name)] = state.components[index++];
+    }
+    result.append(py::make_tuple(state, std::move(components)));
+  }
+  return result;
+}
+
+py::list state_names_in_python() {
+  py::list result;
+  for (const PolicyRow& row : policy_table()) {
+    py::list names;
+    for (const std::string_view name : row.state_names) names.append(name);
+    result.append(py::tuple(std::move(names)));
+  }
+  return result;
+}
+
 }  // namespace
 
 void bind_device(py::module_& module) {
   py::class_<Model>(module, "Model")
-      .def(py::init([](const py::object& spec, const std::string& policy) {
-             return std::make_unique<Model>(spec_of(spec), policy_named(policy));
+      .def(py::init([](const py::object& spec, const std::string_view policy) {
+             return std::make_unique<Model>(spec_of(spec), policy);
            }),
-           py::arg("spec"), py::arg("policy"));
+           py::arg("spec"), py::arg("policy"))
+      .def("states", &states_in_python,
+           "The latent states of an idle device, each with its components by name.");
 
-  py::class_<InitialState>(module, "InitialState")
-      .def(py::init<int32_t, int32_t>(), py::arg("first_gpc"), py::arg("first_singleton"));
+  py::class_<InitialState>(module, "InitialState");
 
   module.def(
       "policies", [] { return rows_in_python(policy_table()); },
       "The policy table: (name, summary, source) per row.");
+  module.def("state_names", &state_names_in_python,
+             "The names of the components of a latent state, per row of the policy table.");
   module.def(
       "launch_orders", [] { return rows_in_python(launch_order_table()); },
       "The orders of launches: (name, summary, source) per row.");

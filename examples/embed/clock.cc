@@ -41,7 +41,7 @@ int64_t cycles_of(const Kernel& kernel, const int32_t block) {
 }
 
 void simulate(const tbsched::DeviceSpec& spec, const std::vector<Kernel>& kernels) {
-  const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
+  const tbsched::Model model(spec);
   BlockScheduler scheduler(model, {});
   std::priority_queue<RunningBlock> running;
   int64_t now = 0;

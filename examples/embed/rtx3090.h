@@ -56,7 +56,5 @@ inline tbsched::DeviceSpec rtx3090() {
       .event_latency_ns = 0,
       .legacy_latency_ns = 0,
       .launch_switch_ns = 0,
-      .first_gpcs = {0},
-      .first_singletons = {0},
   };
 }

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
         UnstableMeasurement,
     )
     from tbsched.hardware.catalogue import ablations, device, devices
-    from tbsched.hardware.spec import DeviceSpec, InitialState
+    from tbsched.hardware.initial_state import InitialState
+    from tbsched.hardware.spec import DeviceSpec
     from tbsched.launcher.observe import observe, observe_many
     from tbsched.prediction.predict import (
         launch_orders,
@@ -128,7 +129,8 @@ _NAMES_OF = {
         "WaitEvent",
     ),
     "hardware.catalogue": ("ablations", "device", "devices"),
-    "hardware.spec": ("DeviceSpec", "InitialState"),
+    "hardware.initial_state": ("InitialState",),
+    "hardware.spec": ("DeviceSpec",),
     "campaigns.steer": ("Steered", "steer"),
     "comparison.times": ("TimeDiff", "compare_times"),
     "traces.trace": ("Placement", "Trace", "load_traces", "save_traces"),

@@ -136,7 +136,6 @@ def enlarged(sms: int) -> DeviceSpec:
         sms=sms,
         gpcs=tuple(tuple(range(gpc * tpcs, (gpc + 1) * tpcs)) for gpc in range(8)),
         sm_preference=(*range(0, sms, 2), *range(1, sms, 2)),
-        first_singletons=(0,),
     )
 
 

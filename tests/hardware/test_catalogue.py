@@ -13,7 +13,7 @@ import pytest
 from hardware.files import RTX3090, SHIPPED, Write, refusal, row, variant
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import PROVENANCES
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.spec import DeviceSpec
 
 # -- what is shipped ------------------------------------------------------------------------------
 
@@ -92,13 +92,6 @@ def test_shared_memory_unit_is_128_bytes_from_compute_capability_8_and_256_befor
 ) -> None:
     spec = device(name)
     assert spec.shared_memory_unit == (128 if float(spec.compute_capability) >= 8 else 256)
-
-
-def test_h200_has_32_initial_states_and_the_first_is_the_default() -> None:
-    states = device("h200").initial_states()
-    assert len(states) == 8 * 4
-    assert states[0] == InitialState()
-    assert states[1] == InitialState(first_gpc=0, first_singleton=2)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hardware.files import SHIPPED, Write, refusal, row, variant
+from hardware.files import SHIPPED, Write, refusal, variant
 from tbsched import _core
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.device_fields import FIELDS
@@ -43,7 +43,6 @@ from tbsched.program.sequence import Launch, Release, Sequence
         ("mechanisms.configuration_headroom", '"no"', "true or false"),
         ("mechanisms.registers", "true", "a string"),
         ("scheduler.policy", "[]", "a string"),
-        ("scheduler.first_gpcs", "0", "a list"),
     ],
 )
 def test_value_of_the_wrong_type_is_named(write: Write, path: str, value: str, needed: str) -> None:
@@ -141,33 +140,6 @@ def test_largest_block_fits_the_largest_configuration_and_one_unit_more_does_not
     message = refusal(write(variant(key, str(99 * 1024 + 1))))
     assert "shared_memory_per_block: 101377 with its reserve is more than" in message
     assert "102400" in message
-
-
-@pytest.mark.parametrize(
-    ("base", "key", "value", "last"),
-    [
-        ("rtx3090", "first_gpcs", "[1]", 0),
-        ("rtx3090", "first_gpcs", "[]", 0),
-        ("rtx3090", "first_singletons", "[1]", 0),
-        ("h200", "first_gpcs", "[8]", 7),
-        ("h200", "first_gpcs", "[-1]", 7),
-        ("h200", "first_singletons", "[0, 4]", 3),
-    ],
-)
-def test_start_must_be_a_gpc_or_a_singleton_that_there_is(
-    write: Write, base: str, key: str, value: str, last: int
-) -> None:
-    message = refusal(write(variant(f"scheduler.{key}", value, base)))
-    assert f"{key}: starts within 0..{last} are needed" in message
-
-
-def test_initial_states_are_at_most_256(write: Write) -> None:
-    text = variant("topology.gpcs", str([[tpc] for tpc in range(20)]))
-    starts = f"[scheduler]\nfirst_gpcs = {row(str(list(range(20))))}\n"
-    at_most = f"first_singletons = {row(str(list(range(12))))}\n"
-    too_many = f"first_singletons = {row(str(list(range(13))))}\n"
-    assert len(device(write(text + starts + at_most)).initial_states()) == 240
-    assert "more than 256 initial states" in refusal(write(text + starts + too_many))
 
 
 @pytest.mark.parametrize(

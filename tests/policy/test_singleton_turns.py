@@ -10,7 +10,7 @@ import pytest
 
 from helpers import launch
 from tbsched.hardware.catalogue import device
-from tbsched.hardware.spec import InitialState
+from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Release, Sequence
 

@@ -39,8 +39,6 @@ def small(name: str) -> DeviceSpec:
         sms=sms,
         sm_preference=tuple(sm for sm in spec.sm_preference if sm < sms),
         gpcs=(),
-        first_gpcs=(0,),
-        first_singletons=(0,),
     )
 
 

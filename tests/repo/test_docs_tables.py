@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tbsched.hardware.device_file import INHERITED, PROVENANCES
 
 from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Launch
 from tbsched.show.text import launch_words

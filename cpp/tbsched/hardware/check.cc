@@ -81,26 +81,6 @@ void check_shared_memory(const DeviceSpec& spec) {
   }
 }
 
-void check_starts(const DeviceSpec& spec) {
-  size_t members = 0;
-  for (const std::vector<int32_t>& gpc : spec.gpcs) members += gpc.size();
-  const size_t singletons = spec.gpcs.empty() ? 0 : ceil_div(spec.sms, spec.sms_per_tpc) - members;
-  const auto within = [](const char* const name, const std::vector<int32_t>& starts,
-                         const size_t limit) {
-    const Range range{0, static_cast<int64_t>(std::max<size_t>(1, limit)) - 1};
-    if (!starts.empty() && std::ranges::all_of(starts, [&](int32_t s) { return range.holds(s); })) {
-      return;
-    }
-    refuse(std::string(name) + ": starts within 0.." + std::to_string(range.high) +
-           " are needed, got " + in_words(starts));
-  };
-  within("first_gpcs", spec.first_gpcs, spec.gpcs.size());
-  within("first_singletons", spec.first_singletons, singletons);
-  if (spec.first_gpcs.size() * spec.first_singletons.size() > 256) {
-    refuse("first_gpcs, first_singletons: more than 256 initial states");
-  }
-}
-
 // Of a list its last; nothing of what is neither number nor list.
 template <typename Member>
 std::optional<int64_t> compared(const Member& member) {
@@ -120,7 +100,6 @@ void check(const DeviceSpec& spec) {
   check_processing_blocks(spec);
   check_topology(spec);
   check_shared_memory(spec);
-  check_starts(spec);
 }
 
 void check_documented(const DeviceSpec& spec, const std::set<std::string>& measured) {

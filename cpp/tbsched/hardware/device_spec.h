@@ -138,10 +138,6 @@ struct DeviceSpec {
   int64_t legacy_latency_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
-  // with first_singletons: the latent states of an idle GPU are their product
-  std::vector<int32_t> first_gpcs;
-  // see first_gpcs
-  std::vector<int32_t> first_singletons;
 };
 
 // Calls visit(field, member) for each, in order; those of `mechanisms` are among them.
@@ -190,8 +186,6 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
   visit(Field{.section = "scheduler", .name = "legacy_latency_ns", .range = ranges::legacy_latency_ns, .required = false}, spec.legacy_latency_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
-  visit(Field{.section = "scheduler", .name = "first_gpcs"}, spec.first_gpcs);
-  visit(Field{.section = "scheduler", .name = "first_singletons"}, spec.first_singletons);
 }
 
 }  // namespace tbsched

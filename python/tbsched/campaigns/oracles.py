@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.trace import Oracle, Placement, Trace

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from tbsched.errors import UnstableMeasurement
 from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Oracle, Trace

@@ -82,8 +82,6 @@ class DeviceFields:
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
         legacy_latency_ns: on top of completion_latency_ns, to and from the legacy stream.
         launch_switch_ns: from the first block of a launch until another launch is considered.
-        first_gpcs: with first_singletons: the latent states of an idle GPU are their product.
-        first_singletons: see first_gpcs.
         mechanisms: which mechanisms act.
     """
 
@@ -120,8 +118,6 @@ class DeviceFields:
     event_latency_ns: int = 0
     legacy_latency_ns: int = 0
     launch_switch_ns: int = 0
-    first_gpcs: tuple[int, ...]
-    first_singletons: tuple[int, ...]
 
 
 # In the order of the C++ struct; those of Mechanisms are among them.
@@ -169,6 +165,4 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
     Field("scheduler", "legacy_latency_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
-    Field("scheduler", "first_gpcs", "ints"),
-    Field("scheduler", "first_singletons", "ints"),
 )

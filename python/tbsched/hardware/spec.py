@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbsched import _core
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
+from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Launch, Sequence
 
 
@@ -17,20 +18,6 @@ class Provenance:
 
     kind: str
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class InitialState:
-    """What an idle GPU may still remember: where the numbering of blocks starts.
-
-    Attributes:
-        first_gpc: the GPC that takes the first blocks.
-        first_singleton: the TPC outside the GPCs at or after which, in turn, the pair of such TPCs
-            begins that is first among those.
-    """
-
-    first_gpc: int = 0
-    first_singleton: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +58,16 @@ class DeviceSpec(DeviceFields):
         """The latent states that this GPU can be in when idle; the first is the default.
 
         Args:
-            policy: only those that this policy tells apart, which for all but the device's own,
-                None, is the first.
+            policy: the row of the policy table that enumerates them; None is the device's own.
+
+        Raises:
+            TypeError, ValueError: no such policy, or none for this device.
         """
-        states = tuple(
-            InitialState(gpc, singleton)
-            for gpc, singleton in itertools.product(self.first_gpcs, self.first_singletons)
-        )
-        another = isinstance(policy, str) and policy != self.policy
-        return states[:1] if another else states
+        if policy is None:
+            policy = self.policy
+        elif not isinstance(policy, str):
+            raise TypeError(f"policy: a name is needed, got {policy!r}")
+        return tuple(model(self, policy)[1])
 
     def __hash__(self) -> int:
         # Of all fields it takes longer than what is kept by spec takes to find.
@@ -134,3 +122,18 @@ class DeviceSpec(DeviceFields):
                     f"launch {number}: registers: {value} per thread with {launch.threads} "
                     f"threads is more than an SM of {self.name} holds, {most}"
                 )
+
+
+@functools.lru_cache(maxsize=128)
+def model(
+    spec: DeviceSpec, policy: str
+) -> tuple[_core.Model, dict[InitialState, _core.InitialState]]:
+    """The device under the policy, for the core, and its latent states; the first is the default.
+
+    Kept, as most programs ask about one device.
+
+    Raises:
+        ValueError: no such policy, or none for this device.
+    """
+    found = _core.Model(spec, policy)
+    return found, {InitialState(**components): state for state, components in found.states()}

@@ -1,11 +1,12 @@
-"""A device under a policy as the core has it: what predictions of one device have in common."""
+"""What predictions of one device have in common."""
 
 from __future__ import annotations
 
 import functools
 
 from tbsched import _core
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec, model
 from tbsched.traces.trace import DeviceInfo
 
 
@@ -19,8 +20,5 @@ def prepared(
         spec.sms,
         {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
     )
-    states = {
-        state: _core.InitialState(state.first_gpc, state.first_singleton)
-        for state in spec.initial_states()
-    }
-    return _core.Model(spec, policy), info, states
+    core_model, states = model(spec, policy)
+    return core_model, info, states

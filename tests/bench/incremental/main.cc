@@ -18,7 +18,7 @@ constexpr int32_t kRounds = 5;
 constexpr int32_t kBlocks = 20'000;
 
 double seconds(const tbsched::DeviceSpec& spec, const std::string_view policy) {
-  const tbsched::Model model(spec, *tbsched::find_policy(policy));
+  const tbsched::Model model(spec, policy);
   BlockScheduler scheduler(model, {});
   std::deque<tbsched::Footprint> resident;
   const BlockScheduler::Hooks hooks{
