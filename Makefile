@@ -62,7 +62,9 @@ format: $(BIN)/python
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
 
 # Regenerates the generated tables, stubs and headers in place.
-docs: $(VENV)/.installed
+docs: $(BIN)/python
+	$(BIN)/python schema/generate.py
+	$(MAKE) $(VENV)/.installed
 	-$(BIN)/python -m pytest -q tests/repo
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
 

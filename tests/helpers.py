@@ -7,7 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.device_fields import Mechanisms
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.placement import Placement
@@ -32,8 +34,6 @@ def gpu(sms: int = 1, base: str = "rtx3090", **changes: Any) -> DeviceSpec:
         "sms": sms,
         "sm_preference": (*range(0, sms, 2), *range(1, sms, 2)),
         "gpcs": (),
-        "first_gpcs": (0,),
-        "first_singletons": (0,),
         "mechanisms": dataclasses.replace(spec.mechanisms, **switches),
     }
     return dataclasses.replace(spec, **{**few, **changes})

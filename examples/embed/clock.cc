@@ -100,7 +100,7 @@ int main() {
   try {
     const tbsched::DeviceSpec spec = rtx3090();
     const std::vector<Kernel> kernels = read(std::cin);
-    Simulator(kernels).run({spec, *tbsched::find_policy(spec.policy)});
+    Simulator(kernels).run(tbsched::Model(spec));
   } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << '\n';
     return 2;

@@ -47,7 +47,7 @@ tbsched::Event parse(const std::string& line) {
 
 int main() {
   const tbsched::DeviceSpec spec = rtx3090();
-  const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
+  const tbsched::Model model(spec);
   Printer printer;
   tbsched::HeldEngine engine(model, {}, {&printer});
   try {

@@ -23,7 +23,9 @@ _NAMES_OF = {
     "comparison.compare": "Diff Divergence compare",
     "comparison.times": "TimeDiff compare_times",
     "errors": "CudaError DeadlineExceeded NoGpuError TbschedError UnstableMeasurement",
-    "hardware.spec": "DeviceSpec InitialState ablations device devices",
+    "hardware.catalogue": "ablations device devices",
+    "hardware.initial_state": "InitialState",
+    "hardware.spec": "DeviceSpec",
     "launcher.observe": "observe observe_many",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "program.duration": "Drawn",
@@ -59,10 +61,10 @@ if TYPE_CHECKING:
     from tbsched.errors import TbschedError as TbschedError
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
-    from tbsched.hardware.spec import InitialState as InitialState
-    from tbsched.hardware.spec import ablations as ablations
-    from tbsched.hardware.spec import device as device
-    from tbsched.hardware.spec import devices as devices
+    from tbsched.hardware.initial_state import InitialState as InitialState
+    from tbsched.hardware.catalogue import ablations as ablations
+    from tbsched.hardware.catalogue import device as device
+    from tbsched.hardware.catalogue import devices as devices
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.predict import launch_orders as launch_orders

@@ -13,59 +13,11 @@ _Longs = npt.NDArray[np.int64]
 
 CAUSES: tuple[str, ...]
 
-class DeviceSpec:
-    def __init__(
-        self,
-        *,
-        name: str,
-        tpc_of_sm: _Sequence[int],
-        gpc_of_sm: _Sequence[int],
-        sm_preference: _Sequence[int],
-        processing_blocks: int,
-        blocks_per_sm: int,
-        cluster_blocks_per_sm: int,
-        warps_per_sm: int,
-        registers_per_sm: int,
-        register_unit: int,
-        shared_memory_unit: int,
-        shared_memory_reserve: int,
-        shared_memory_configurations: _Sequence[int],
-        local_memory_initial: int,
-        local_memory_unit: int,
-        mechanisms: Mechanisms,
-        launch_order: str,
-        hardware_queues: int,
-        resident_grids: int,
-        launch_latency_ns: int,
-        completion_latency_ns: int,
-        exit_latency_ns: int,
-        event_latency_ns: int,
-        legacy_latency_ns: int,
-        launch_switch_ns: int,
-    ) -> None: ...
-
-class InitialState:
-    def __init__(self, first_gpc: int, first_singleton: int) -> None: ...
-
-class Mechanisms:
-    def __init__(
-        self,
-        *,
-        strict_round_robin: bool,
-        warp_skip: bool,
-        registers: str,
-        shared_memory: str,
-        shared_memory_configuration: bool,
-        configuration_per_tpc: bool,
-        configuration_headroom: bool,
-        explicit_carveout_is_upper_bound: bool,
-        local_memory_configuration: bool,
-        clusters_seek_idle_sms: bool,
-        clusters_take_whole_tpcs: bool,
-    ) -> None: ...
+class InitialState: ...
 
 class Model:
-    def __init__(self, spec: DeviceSpec, policy: str) -> None: ...
+    def __init__(self, spec: object, policy: str) -> None: ...
+    def states(self) -> list[tuple[InitialState, dict[str, int]]]: ...
 
 class Sequence:
     def __init__(self, events: _Iterable[_Event]) -> None: ...
@@ -109,3 +61,4 @@ def predict_until_refused(
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int]]: ...
+def state_names() -> list[tuple[str, ...]]: ...

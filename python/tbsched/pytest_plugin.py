@@ -78,7 +78,7 @@ def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
     ) -> None:
         __tracebackhide__ = True
         from tbsched.campaigns.judge import Judge
-        from tbsched.hardware.spec import device as find_device
+        from tbsched.hardware.catalogue import device as find_device
 
         source = request.getfixturevalue("gpu") if oracle is None else oracle
         judge = Judge(

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import gpu, launch
 from tbsched.advice.evenness import forced_even
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.program.sequence import Launch
 
 FOUR = gpu(4)  # an SM holds 16 blocks and 48 warps

@@ -13,7 +13,8 @@ from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.campaigns import SequenceOptions
 from tbsched.campaigns.strategies import launches
-from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
+from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.placement import Placement

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import device
 
 FOLDER = Path(__file__).parent / "instructions"
 CXX = os.environ.get("CXX", "c++")

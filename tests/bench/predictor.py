@@ -18,8 +18,10 @@ import numpy as np
 from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
+from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -134,7 +136,6 @@ def enlarged(sms: int) -> DeviceSpec:
         sms=sms,
         gpcs=tuple(tuple(range(gpc * tpcs, (gpc + 1) * tpcs)) for gpc in range(8)),
         sm_preference=(*range(0, sms, 2), *range(1, sms, 2)),
-        first_singletons=(0,),
     )
 
 

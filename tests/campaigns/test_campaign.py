@@ -14,7 +14,7 @@ import pytest
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.comparison.compare import compare
 from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeasurement
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import load_traces

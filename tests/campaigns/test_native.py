@@ -26,7 +26,8 @@ from tbsched.campaigns.search import search
 from tbsched.campaigns.strategies import sequences
 from tbsched.comparison.compare import compare
 from tbsched.errors import UnstableMeasurement
-from tbsched.hardware.spec import InitialState, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.launcher.observe import SETTLE, Gpu, Outcome, Smids
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused

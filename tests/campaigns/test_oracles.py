@@ -13,7 +13,7 @@ from helpers import launch, run
 from tbsched.campaigns.oracles import ModelGpu, RecordedOracle, Repeated, open_oracle, prefix
 from tbsched.comparison.compare import compare
 from tbsched.errors import NoGpuError
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.trace import Trace

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 import tbsched as tb
 from tbsched.campaigns import ModelGpu, SequenceOptions, fuzz, record
 from tbsched.campaigns.strategies import sequences
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -103,7 +104,7 @@ def test_runs_that_are_not_steered_differ() -> None:
 
 
 def test_a_device_without_clusters_is_steered_by_single_blocks() -> None:
-    spec = dataclasses.replace(H200, max_cluster=1, first_singletons=(0, 2))
+    spec = dataclasses.replace(H200, max_cluster=1)
     whole = Sequence([Launch(132, 32, 16, carveout=100)])
     for begin, goal in itertools.product(spec.initial_states(), spec.initial_states()):
         gpu = StatefulGpu(spec, begin)
@@ -122,11 +123,12 @@ def test_a_state_that_no_short_launches_lead_to_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"to: no short launches bring h200 from .* to .*first_gpc=7"
     ):
-        tb.steer(StatefulGpu(spec, InitialState(3, 0)), spec, InitialState(7, 0))
+        tb.steer(StatefulGpu(spec, InitialState(first_gpc=3)), spec, InitialState(first_gpc=7))
 
 
 def test_a_device_whose_states_look_alike_is_refused() -> None:
-    spec = dataclasses.replace(H200, policy="round_robin", max_cluster=1)
+    # Clusters of 2, none of which a TPC of one SM takes: nothing shows whose turn it is there.
+    spec = dataclasses.replace(H200, sms_per_tpc=1, max_cluster=2)
     with pytest.raises(ValueError, match="no short launch tells the initial states of h200 apart"):
         tb.steer(StatefulGpu(spec), spec)
 
@@ -138,12 +140,12 @@ def test_what_no_state_explains_is_an_unstable_measurement() -> None:
 
 def test_a_gpu_that_does_not_move_on_is_an_unstable_measurement() -> None:
     with pytest.raises(tb.UnstableMeasurement, match=r"first_singleton=3.* not reached in 3 tries"):
-        tb.steer(ModelGpu("h200"), "h200", InitialState(0, 3))
+        tb.steer(ModelGpu("h200"), "h200", InitialState(first_singleton=3))
 
 
 def test_a_state_that_the_device_has_not_is_refused() -> None:
     with pytest.raises(ValueError, match=r"to: .*first_gpc=8.* not one of h200's initial_states"):
-        tb.steer(StatefulGpu(), "h200", InitialState(8, 0))
+        tb.steer(StatefulGpu(), "h200", InitialState(first_gpc=8))
     with pytest.raises(TypeError, match="to: an InitialState is needed, got 3"):
         tb.Steered(StatefulGpu(), "h200", 3)  # type: ignore[arg-type]
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.show.tables import render, table_of

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.advice.evenness import forced_even
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.figure3 import STREAMS, Bar, bar, configurations, observed
 from helpers import TRACES
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.traces.files import load_traces
 

@@ -6,7 +6,7 @@ import pytest
 
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.traces.cases import Case, case_sets, cases
 
@@ -36,6 +36,6 @@ def test_without_its_mechanism_the_case_differs(case: Case) -> None:
     spec = device(name)
     diffs = [
         compare(predict(case.trace.sequence, spec, policy, state), case.trace)
-        for state in spec.initial_states()
+        for state in spec.initial_states(policy)
     ]
     assert not any(diff.agrees(level) for diff in diffs)

@@ -14,7 +14,7 @@ import itertools
 import pytest
 
 from helpers import TRACES, launch, run, smids
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.papers.published_rules import (
     joins_on_equal_sms,
     joins_on_idle_sms,

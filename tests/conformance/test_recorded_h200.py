@@ -17,7 +17,8 @@ import pytest
 from helpers import TRACES
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff, verify
-from tbsched.hardware.spec import DeviceSpec, ablations, device
+from tbsched.hardware.catalogue import ablations, device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.files import load_traces

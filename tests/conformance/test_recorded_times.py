@@ -16,7 +16,8 @@ import pytest
 
 from helpers import ROOT
 from tbsched.comparison.times import TimeDiff, compare_times
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace

@@ -21,7 +21,10 @@ import pytest
 
 from tbsched.campaigns.campaign import fuzz
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import DeviceSpec, InitialState, Mechanisms, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.device_fields import Mechanisms
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
@@ -193,7 +196,8 @@ def bad_spec(rng: random.Random, _: Path) -> Attempt:
         mechanisms = dataclasses.replace(H200.mechanisms, **changes)
         return lambda: predict(GOOD, dataclasses.replace(H200, mechanisms=mechanisms)), field
     numbers = isinstance(getattr(H200, field), int)
-    value = bad_number(rng, 0, 10**9) if numbers else wrong_type(rng, str)
+    right = (tuple,) if field == "gpcs" else ()  # an empty one says that the GPCs are unknown
+    value = bad_number(rng, 0, 10**9) if numbers else wrong_type(rng, str, *right)
     return lambda: predict(GOOD, dataclasses.replace(H200, **{field: value})), field
 
 
@@ -225,7 +229,11 @@ def bad_predict(rng: random.Random, _: Path) -> Attempt:
         return lambda: predict(GOOD, "h200", name), "policy"
     if kind == 3:
         state = rng.choice(
-            [wrong_type(rng, None), InitialState(rng.choice(HUGE), 0), InitialState(0, 4)]
+            [
+                wrong_type(rng, None),
+                InitialState(first_gpc=rng.choice(HUGE)),
+                InitialState(first_singleton=4),
+            ]
         )
         return lambda: predict(GOOD, "h200", None, state), "initial_state"
     field, launch = rng.choice(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.sequences import History, sequences
-from tbsched.hardware.spec import ablations, device, devices
+from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 
 FOLDER = Path(__file__).parent / "misuse"
 CXX = os.environ.get("CXX", "c++")

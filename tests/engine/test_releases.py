@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import final, gpu, last, launch, released, run, smids
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Release, Sequence
 

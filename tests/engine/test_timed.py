@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers import gpu, launch
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace

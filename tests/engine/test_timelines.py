@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contract.timed_reference import Toy, simulate
 from helpers import gpu
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace

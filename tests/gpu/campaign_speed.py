@@ -144,8 +144,7 @@ def rehearsal(folder: Path) -> tb.DeviceSpec:
     subprocess.run(["c++", *flags, "-o", library, source], check=True, cwd=ROOT)
     os.environ["TBSCHED_LIBCUDA"] = os.environ["TBSCHED_LIBNVML"] = str(library)
     rows = {"sms": 4, "sm_preference": (0, 1, 2, 3), "gpcs": (), "policy": "most_room"}
-    alone = {"first_gpcs": (0,), "first_singletons": (0,), "max_cluster": 1}
-    return replace(tb.device("h200"), **rows, **alone)  # type: ignore[arg-type]
+    return replace(tb.device("h200"), max_cluster=1, **rows)  # type: ignore[arg-type]
 
 
 def drawn(spec: tb.DeviceSpec, count: int) -> list[EventTable]:

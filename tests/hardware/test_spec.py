@@ -1,307 +1,21 @@
-"""A device file says everything, says it once, and says where it comes from."""
+"""What a device must look like, whether it was read from a file or made in Python."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import os
 import re
-import tomllib
-from collections.abc import Callable
-from importlib import resources
-from pathlib import Path
+import types
+from typing import Any
 
 import pytest
 
-from tbsched.hardware.spec import DeviceSpec, InitialState, ablations, device, devices
-from tbsched.hardware.spec_rows import PROVENANCES
+from hardware.files import SHIPPED, Write, refusal, variant
+from tbsched import _core
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.field import Field
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Release, Sequence
-
-SHIPPED = ("a100", "h200", "pegasus", "rtx3090", "tx2", "v100", "xavier")
-RTX3090 = (resources.files("tbsched.hardware") / "devices" / "rtx3090.toml").read_text("utf-8")
-
-Write = Callable[..., Path]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Writes ``mine.toml`` (or another name) and gives its path."""
-
-    def to_file(text: str, name: str = "mine.toml") -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return to_file
-
-
-def row(value: str) -> str:
-    return f'{{ value = {value}, provenance = "assumed", source = "a test" }}'
-
-
-def variant(path: str, value: str, base: str = "rtx3090") -> str:
-    section, key = path.split(".")
-    return f'extends = "{base}"\n[{section}]\n{key} = {row(value)}\n'
-
-
-def refusal(path: Path) -> str:
-    """The message with which a file is refused; it always names the file."""
-    with pytest.raises(ValueError, match=re.escape(path.name)) as caught:
-        device(path)
-    return str(caught.value)
-
-
-# -- what is shipped ------------------------------------------------------------------------------
-
-
-def test_shipped_devices_are_listed_in_order() -> None:
-    assert devices() == SHIPPED
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_device_loads_under_its_own_name(name: str) -> None:
-    spec = device(name)
-    assert spec.name == name
-    assert hash(spec) == hash(device(name))
-    assert device(spec) is spec
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_shipped_value_has_a_provenance_and_a_source(name: str) -> None:
-    spec = device(name)
-    keys = {path.split(".")[1] for path in spec.provenance}
-    fields = {field.name for field in dataclasses.fields(DeviceSpec)}
-    switches = {field.name for field in dataclasses.fields(spec.mechanisms)}
-    assert keys == (fields - {"name", "mechanisms", "provenance"}) | switches
-    for origin in spec.provenance.values():
-        assert origin.kind in PROVENANCES
-        assert origin.source.strip()
-
-
-@pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"h200"}))
-def test_only_the_h200_claims_measurements(name: str) -> None:
-    assert not [
-        path for path, origin in device(name).provenance.items() if origin.kind == "measured"
-    ]
-
-
-@pytest.mark.parametrize(("name", "ablation"), [*itertools.product(SHIPPED, ablations())])
-def test_every_ablation_of_every_shipped_device_loads(name: str, ablation: str) -> None:
-    spec = device(f"{name}-{ablation}")
-    assert spec.name == f"{name}-{ablation}"
-    assert spec.title == device(name).title
-
-
-@pytest.mark.parametrize(
-    ("name", "sms", "tpcs", "gpcs", "warps", "blocks"),
-    [
-        ("a100", 108, 54, 0, 64, 32),
-        ("h200", 132, 66, 8, 64, 32),
-        ("pegasus", 44, 22, 0, 32, 16),
-        ("rtx3090", 82, 41, 0, 48, 16),
-        ("tx2", 2, 2, 1, 64, 32),
-        ("v100", 80, 40, 0, 64, 32),
-        ("xavier", 8, 4, 1, 64, 32),
-    ],
-)
-def test_shipped_sizes(name: str, sms: int, tpcs: int, gpcs: int, warps: int, blocks: int) -> None:
-    spec = device(name)
-    assert (spec.sms, spec.tpcs, len(spec.gpcs)) == (sms, tpcs, gpcs)
-    assert (spec.warps_per_sm, spec.blocks_per_sm) == (warps, blocks)
-
-
-@pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"h200"}))
-def test_all_but_the_h200_prefer_even_sms_then_odd_ones(name: str) -> None:
-    spec = device(name)
-    assert spec.sm_preference == (*range(0, spec.sms, 2), *range(1, spec.sms, 2))
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_runtime_reserves_1_kb_per_block_from_compute_capability_8_and_0_before(name: str) -> None:
-    spec = device(name)
-    assert spec.shared_memory_reserve == (1024 if float(spec.compute_capability) >= 8 else 0)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_shared_memory_unit_is_128_bytes_from_compute_capability_8_and_256_before(
-    name: str,
-) -> None:
-    spec = device(name)
-    assert spec.shared_memory_unit == (128 if float(spec.compute_capability) >= 8 else 256)
-
-
-def test_h200_has_32_initial_states_and_the_first_is_the_default() -> None:
-    states = device("h200").initial_states()
-    assert len(states) == 8 * 4
-    assert states[0] == InitialState()
-    assert states[1] == InitialState(first_gpc=0, first_singleton=2)
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_only_the_h200_has_circular_shared_memory_and_asks_for_headroom(name: str) -> None:
-    mechanisms = device(name).mechanisms
-    assert (mechanisms.shared_memory == "circular") == (name == "h200")
-    assert mechanisms.configuration_headroom == (name == "h200")
-
-
-def test_tpc_of_no_gpc_is_a_singleton() -> None:
-    gpc_of_tpc = device("h200").gpc_of_tpc
-    assert gpc_of_tpc[60:] == (6, 7, -1, -1, -1, -1)
-
-
-def test_unknown_gpc_map_puts_every_tpc_outside_the_gpcs() -> None:
-    assert set(device("rtx3090").gpc_of_tpc) == {-1}
-
-
-def test_odd_number_of_sms_leaves_one_alone_in_the_last_tpc(write: Write) -> None:
-    text = variant("topology.sms", "81") + f"sm_preference = {row('[[0, 81, 1]]')}\n"
-    assert device(write(text)).tpcs == 41
-
-
-# -- ablations ------------------------------------------------------------------------------------
-
-
-def test_ablation_changes_what_it_names_and_nothing_else() -> None:
-    whole, ablated = device("h200"), device("h200-no-warp-skip")
-    mechanisms = dataclasses.replace(whole.mechanisms, warp_skip=False)
-    assert ablated == dataclasses.replace(whole, name="h200-no-warp-skip", mechanisms=mechanisms)
-
-
-def test_ablated_value_no_longer_claims_the_source_of_the_one_it_replaces() -> None:
-    whole, ablated = device("h200").provenance, device("h200-free-warps").provenance
-    changed = {path for path in whole if whole[path] != ablated[path]}
-    assert changed == {"mechanisms.strict_round_robin", "mechanisms.warp_skip"}
-    assert {ablated[path].kind for path in changed} == {"assumed"}
-    assert device("h200-paper-order").provenance["topology.sm_preference"].kind == "assumed"
-    assert device("h200").provenance["topology.sm_preference"].kind == "measured"
-
-
-def test_paper_order_of_the_h200_is_even_then_odd() -> None:
-    assert device("h200-paper-order").sm_preference == (*range(0, 132, 2), *range(1, 132, 2))
-
-
-def test_unknown_ablation_names_the_ones_there_are() -> None:
-    with pytest.raises(ValueError, match=r"'h200' has no ablation 'no-warps'.*no-warp-skip"):
-        device("h200-no-warps")
-
-
-def test_ablation_of_an_ablation_is_refused() -> None:
-    with pytest.raises(ValueError, match="no ablation 'no-warp-skip-paper-order'"):
-        device("h200-no-warp-skip-paper-order")
-
-
-# -- names and paths ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["", "h100", "H200", "h200 ", "ablations", "no-warp-skip"])
-def test_unknown_name_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(repr(name)) + r" is unknown.*a100, h200"):
-        device(name)
-
-
-@pytest.mark.parametrize("wrong", [None, 1, 1.5, b"h200", ["h200"], object(), DeviceSpec])
-def test_neither_name_nor_path_nor_spec_is_a_type_error(wrong: object) -> None:
-    with pytest.raises(TypeError, match="a name, a path or a DeviceSpec is needed"):
-        device(wrong)  # type: ignore[arg-type]
-
-
-def test_path_of_bytes_is_a_type_error() -> None:
-    class BytesPath(os.PathLike[bytes]):
-        def __fspath__(self) -> bytes:
-            return b"mine.toml"
-
-    with pytest.raises(TypeError, match="a name, a path or a DeviceSpec is needed"):
-        device(BytesPath())  # type: ignore[arg-type]
-
-
-def test_path_may_be_a_string_or_a_path(write: Write) -> None:
-    path = write(RTX3090)
-    assert device(path) == device(str(path))
-    assert device(path) == dataclasses.replace(device("rtx3090"), name="mine")
-
-
-def test_missing_file_is_named(tmp_path: Path) -> None:
-    assert "no file" in refusal(tmp_path / "absent.toml")
-
-
-def test_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "folder.toml").mkdir()
-    assert "cannot be read" in refusal(tmp_path / "folder.toml")
-
-
-@pytest.mark.parametrize(
-    "text", ["[", "a = 1\na = 2", "x = " + "9" * 5000, "x = " + "[" * 100_000], ids=range(4)
-)
-def test_what_is_not_toml_is_refused(write: Write, text: str) -> None:
-    assert "not TOML" in refusal(write(text))
-
-
-def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "latin.toml"
-    path.write_bytes(b'title = "\xe9"')
-    assert "not TOML" in refusal(path)
-
-
-# -- keys -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ("sms = 132", "sms"),
-        ("[topologie]", "topologie"),
-        (f"[topologie]\nsms = {row('132')}", "topologie"),
-        (f"[topology]\nsm = {row('132')}", "topology.sm"),
-        (f"[limits]\nsms = {row('132')}", "limits.sms"),
-        (f"[device]\nname = {row('1')}", "device.name"),
-    ],
-)
-def test_unknown_key_is_named(write: Write, text: str, key: str) -> None:
-    assert f"unknown key '{key}'" in refusal(write(f'extends = "rtx3090"\n{text}\n'))
-
-
-ALL_KEYS = [f"{section}.{key}" for section, rows in tomllib.loads(RTX3090).items() for key in rows]
-
-
-@pytest.mark.parametrize("path", ALL_KEYS)
-def test_missing_key_is_named(write: Write, path: str) -> None:
-    section, key = path.split(".")
-    before, rest = RTX3090.split(f"[{section}]\n")
-    without = re.sub(rf"^{key} = .*\n", "", rest, count=1, flags=re.MULTILINE)
-    assert f"'{path}' is missing" in refusal(write(f"{before}[{section}]\n{without}"))
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "82",
-        "{ value = 82 }",
-        '{ value = 82, provenance = "paper" }',
-        '{ value = 82, source = "Table I" }',
-        '{ value = 82, provenance = "paper", source = "Table I", note = "" }',
-    ],
-)
-def test_value_needs_exactly_provenance_and_source(write: Write, value: str) -> None:
-    message = refusal(write(f'extends = "rtx3090"\n[topology]\nsms = {value}\n'))
-    assert "topology.sms" in message
-    assert "{ value, provenance, source } is needed" in message
-
-
-@pytest.mark.parametrize("kind", ['"guessed"', '"Paper"', '""', "1", "[]"])
-def test_unknown_provenance_names_the_four_there_are(write: Write, kind: str) -> None:
-    text = (
-        f'extends = "rtx3090"\n[topology]\nsms = {{ value = 82, provenance = {kind}, source = "" }}'
-    )
-    message = refusal(write(text))
-    assert "topology.sms: provenance" in message
-    assert "paper, vendor, measured, assumed" in message
-
-
-def test_source_must_be_text(write: Write) -> None:
-    text = 'extends = "rtx3090"\n[topology]\nsms = { value = 82, provenance = "paper", source = 1 }'
-    assert "topology.sms.source: a string is needed, got 1" in refusal(write(text))
-
 
 # -- values ---------------------------------------------------------------------------------------
 
@@ -329,7 +43,6 @@ def test_source_must_be_text(write: Write) -> None:
         ("mechanisms.configuration_headroom", '"no"', "true or false"),
         ("mechanisms.registers", "true", "a string"),
         ("scheduler.policy", "[]", "a string"),
-        ("scheduler.first_gpcs", "0", "a list"),
     ],
 )
 def test_value_of_the_wrong_type_is_named(write: Write, path: str, value: str, needed: str) -> None:
@@ -430,30 +143,35 @@ def test_largest_block_fits_the_largest_configuration_and_one_unit_more_does_not
 
 
 @pytest.mark.parametrize(
-    ("base", "key", "value", "last"),
+    ("field", "value", "message"),
     [
-        ("rtx3090", "first_gpcs", "[1]", 0),
-        ("rtx3090", "first_gpcs", "[]", 0),
-        ("rtx3090", "first_singletons", "[1]", 0),
-        ("h200", "first_gpcs", "[8]", 7),
-        ("h200", "first_gpcs", "[-1]", 7),
-        ("h200", "first_singletons", "[0, 4]", 3),
+        ("processing_blocks", 8, "processing_blocks: 8 is outside 1..4"),
+        ("sm_preference", (), "sm_preference: must name each of the 132 SMs once"),
+        ("shared_memory_configurations", (2, 1), "must ascend within 0..16777216, got (2, 1)"),
+        ("shared_memory_configurations", (), "must ascend within 0..16777216, got ()"),
+        ("gpcs", ((0, 2**40),), f"gpcs: {2**40} is outside -2147483648..2147483647"),
+        ("gpcs", ((0, 66),), "gpcs: must name TPCs of 0..65, each at most once"),
+        ("sms", -(2**70), f"sms: {-(2**70)} is outside 1..65536"),
     ],
 )
-def test_start_must_be_a_gpc_or_a_singleton_that_there_is(
-    write: Write, base: str, key: str, value: str, last: int
+def test_core_refuses_by_itself_what_would_crash_it(
+    field: str, value: object, message: str
 ) -> None:
-    message = refusal(write(variant(f"scheduler.{key}", value, base)))
-    assert f"{key}: starts within 0..{last} are needed" in message
+    spec = device("h200")
+    fields = {item.name: getattr(spec, item.name) for item in dataclasses.fields(DeviceSpec)}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        _core.Model(types.SimpleNamespace(**{**fields, field: value}), "hopper")
 
 
-def test_initial_states_are_at_most_256(write: Write) -> None:
-    text = variant("topology.gpcs", str([[tpc] for tpc in range(20)]))
-    starts = f"[scheduler]\nfirst_gpcs = {row(str(list(range(20))))}\n"
-    at_most = f"first_singletons = {row(str(list(range(12))))}\n"
-    too_many = f"first_singletons = {row(str(list(range(13))))}\n"
-    assert len(device(write(text + starts + at_most)).initial_states()) == 240
-    assert "more than 256 initial states" in refusal(write(text + starts + too_many))
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_value_of_another_type_is_a_type_error_that_names_it(field: Field) -> None:
+    spec = device("h200")
+    wrong = 1.5 if field.type in ("string", "layout") else "1"
+    changes: dict[str, Any] = {field.name: wrong}
+    if field.is_mechanism:
+        changes = {"mechanisms": dataclasses.replace(spec.mechanisms, **changes)}
+    with pytest.raises(TypeError, match=rf"{field.name}: .* is needed, got "):
+        dataclasses.replace(spec, **changes)
 
 
 def test_spec_built_in_python_is_validated_too() -> None:
@@ -461,72 +179,6 @@ def test_spec_built_in_python_is_validated_too() -> None:
         dataclasses.replace(device("h200"), sms=0)
     with pytest.raises(TypeError, match="blocks_per_sm: an integer is needed, got True"):
         dataclasses.replace(device("h200"), blocks_per_sm=True)
-
-
-# -- extends --------------------------------------------------------------------------------------
-
-
-def test_variant_changes_its_own_keys_and_keeps_the_others(write: Write) -> None:
-    spec = device(write(variant("limits.blocks_per_sm", "8")))
-    assert spec == dataclasses.replace(device("rtx3090"), name="mine", blocks_per_sm=8)
-    assert spec.provenance["limits.blocks_per_sm"].source == "a test"
-    assert (
-        spec.provenance["limits.warps_per_sm"]
-        == device("rtx3090").provenance["limits.warps_per_sm"]
-    )
-
-
-def test_variant_without_keys_is_its_parent_under_its_own_name(write: Write) -> None:
-    assert device(write('extends = "h200"')) == dataclasses.replace(device("h200"), name="mine")
-
-
-def test_one_mechanism_of_the_parent_can_be_switched_off(write: Write) -> None:
-    spec = device(write(variant("mechanisms.warp_skip", "false")))
-    assert spec.mechanisms == dataclasses.replace(device("rtx3090").mechanisms, warp_skip=False)
-
-
-def test_ablation_can_be_extended(write: Write) -> None:
-    spec = device(write(variant("limits.blocks_per_sm", "8", base="h200-no-warp-skip")))
-    assert (spec.mechanisms.warp_skip, spec.blocks_per_sm) == (False, 8)
-
-
-def test_file_extends_one_beside_it_wherever_it_is_read_from(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(variant("limits.blocks_per_sm", "8"), "boards/base.toml")
-    child = write('extends = "base.toml"', "boards/child.toml")
-    monkeypatch.chdir(tmp_path)
-    assert device(child).blocks_per_sm == device(Path("boards/child.toml")).blocks_per_sm == 8
-
-
-def test_file_may_have_the_name_of_the_device_it_extends(write: Write) -> None:
-    assert device(write('extends = "h200"', "h200.toml")) == device("h200")
-
-
-@pytest.mark.parametrize("spelling", ["a.toml", "./a.toml", "../boards/a.toml", "b.toml"])
-def test_file_that_extends_itself_is_refused(write: Write, spelling: str) -> None:
-    path = write(f'extends = "{spelling}"', "boards/a.toml")
-    write('extends = "../boards/a.toml"', "boards/b.toml")
-    assert "extends itself" in refusal(path)
-
-
-@pytest.mark.parametrize("parent", ["absent.toml", "h300", "h200-no-such", ""])
-def test_unknown_parent_is_named_with_the_file_that_extends_it(write: Write, parent: str) -> None:
-    message = refusal(write(f'extends = "{parent}"'))
-    assert "mine.toml: extends: " in message
-    assert parent.removeprefix("h200-") in message
-
-
-def test_mistake_in_a_parent_names_both_files(write: Write) -> None:
-    write(variant("topology.sm", "1"), "base.toml")
-    message = refusal(write('extends = "base.toml"'))
-    assert "mine.toml: extends: " in message
-    assert "base.toml: unknown key 'topology.sm'" in message
-
-
-@pytest.mark.parametrize("value", ["1", "[]", '["h200"]', "true"])
-def test_extends_takes_one_name(write: Write, value: str) -> None:
-    assert "extends: a string is needed" in refusal(write(f"extends = {value}"))
 
 
 # -- what the runtime would refuse ----------------------------------------------------------------

@@ -10,7 +10,8 @@ import itertools
 import pytest
 
 from helpers import launch, released, run, smids
-from tbsched.hardware.spec import InitialState, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 
@@ -76,7 +77,7 @@ def test_latent_state_chooses_the_first_gpc_and_the_first_singleton(state: Initi
 
 def test_state_that_the_device_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match=r"initial_state: .*first_singleton=4.* initial_states"):
-        predict(Sequence([launch()]), H200, initial_state=InitialState(0, 4))
+        predict(Sequence([launch()]), H200, initial_state=InitialState(first_singleton=4))
 
 
 @pytest.mark.parametrize("blocks", [1, 5, 8, 9, 70, 131, 132, 133, 200, 1000, 4224, 4225])

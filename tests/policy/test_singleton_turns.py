@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from helpers import launch
-from tbsched.hardware.spec import InitialState, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Release, Sequence
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tbsched.campaigns.options import SequenceOptions
 from tbsched.campaigns.strategies import sequences
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace

@@ -15,7 +15,8 @@ from tbsched.campaigns import SequenceOptions
 from tbsched.campaigns.oracles import prefix
 from tbsched.campaigns.strategies import launches, sequences
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
+from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.files import load_traces, save_traces
@@ -39,8 +40,6 @@ def small(name: str) -> DeviceSpec:
         sms=sms,
         sm_preference=tuple(sm for sm in spec.sm_preference if sm < sms),
         gpcs=(),
-        first_gpcs=(0,),
-        first_singletons=(0,),
     )
 
 

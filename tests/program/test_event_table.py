@@ -9,7 +9,8 @@ from tbsched import Launch, Release, Sequence, Trace, predict
 from tbsched.campaigns import ModelGpu, SequenceOptions
 from tbsched.campaigns.draws import DrawnTable, Draws
 from tbsched.campaigns.judge import Judge
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from tbsched.campaigns import SequenceOptions, fuzz
-from tbsched.hardware.spec import ablations
+from tbsched.hardware.catalogue import ablations
 
 PLAIN = SequenceOptions()
 DRIVERS_CHOICE = SequenceOptions(carveouts=(None, 100))

@@ -16,8 +16,8 @@ import pytest
 from conformance.figure3 import bar, observed
 from conformance.gf100 import spreads
 from tbsched.advice.launch_configs import Kernel, launch_configs
-from tbsched.hardware.spec import ablations, device, devices
-from tbsched.hardware.spec_rows import PROVENANCES
+from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Launch
 from tbsched.show.words import launch_words
@@ -44,6 +44,7 @@ def devices_table() -> str:
         "shared memory per SM, KB",
         "policy",
         *PROVENANCES,
+        INHERITED,
     )
     rows = []
     for name in devices():
@@ -60,7 +61,7 @@ def devices_table() -> str:
                 spec.blocks_per_sm,
                 spec.shared_memory_configurations[-1] // 1024,
                 f"`{spec.policy}`",
-                *(kinds[kind] for kind in PROVENANCES),
+                *(kinds[kind] for kind in (*PROVENANCES, INHERITED)),
             )
         )
     return table(header, rows)

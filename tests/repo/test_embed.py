@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from helpers import ROOT, final
+from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import DeviceSpec, device, devices
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from types import ModuleType
+from types import ModuleType, WrapperDescriptorType
 
 import pytest
 
@@ -29,6 +29,8 @@ RETURNS = {
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
+    "state_names": "list[tuple[str, ...]]",
+    "states": "list[tuple[InitialState, dict[str, int]]]",
     "predict_timeline": (
         "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
     ),
@@ -103,10 +105,13 @@ def stub_of(module: ModuleType) -> str:
     text += "\n" + "".join(f"{name}: {kind}\n" for name, kind in CONSTANTS.items())
     for name, value in sorted(members.items()):
         if isinstance(value, type):
-            text += f"\nclass {name}:\n"
-            for key, method in vars(value).items():
-                if key == "__init__" or not key.startswith("_"):
-                    text += definition(method.__doc__, "    ")
+            methods = "".join(
+                definition(method.__doc__, "    ")
+                for key, method in vars(value).items()
+                if key == "__init__" or not key.startswith("_")
+                if not isinstance(method, WrapperDescriptorType)  # the one of a class never made
+            )
+            text += f"\nclass {name}:\n{methods}" if methods else f"\nclass {name}: ...\n"
     text += "\n"
     for _, value in sorted(members.items()):
         if inspect.isroutine(value):

@@ -199,7 +199,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
   footprints_.clear();
-  footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().topology.sms()));
+  footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
   const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
   const std::span<int32_t> sms = memory(launch, pass);
   const size_t count = policy_->place(state.demand, gpu_, rooms_, commit, sms);
@@ -226,7 +226,7 @@ std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass
     if (!given.empty()) return given.first(waiting);
   }
   const DeviceSpec& spec = gpu_.spec();
-  const size_t most = std::min(waiting, spec.topology.tpc_of_sm.size() * spec.blocks_per_sm);
+  const size_t most = std::min(waiting, static_cast<size_t>(spec.sms) * spec.blocks_per_sm);
   if (sms_.size() < most) sms_.resize(most);
   return std::span(sms_).first(most);
 }
@@ -234,7 +234,7 @@ std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass
 // Blocks of a launch on one SM are alike, so that SM's footprints go to them in order.
 void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
   if (sms.size() < 2) return;
-  end_of_sm_.assign(gpu_.spec().topology.sms(), 0);
+  end_of_sm_.assign(gpu_.spec().sms, 0);
   for (const int32_t sm : sms) ++end_of_sm_[sm];
   std::exclusive_scan(end_of_sm_.begin(), end_of_sm_.end(), end_of_sm_.begin(), 0);
   by_sm_.resize(sms.size());

@@ -65,7 +65,7 @@ class CapacityRecorder final : public Observer {
  public:
   void on_launch(int32_t, int32_t, const Demand& demand, const GpuState& gpu) override {
     auto& rooms = launches.emplace_back();
-    for (int32_t sm = 0; sm < gpu.spec().topology.sms(); ++sm) {
+    for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) {
       rooms.push_back(gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory});
     }
   }

@@ -1,74 +1,191 @@
-// A device as data, fully resolved and validated before it gets here.
+// A GPU as data. Written by schema/generate.py from schema/device.toml.
+// clang-format off
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "tbsched/hardware/topology.h"
+#include "tbsched/hardware/field.h"
 
 namespace tbsched {
 
-inline constexpr int32_t kMaxProcessingBlocks = 4;
-inline constexpr int32_t kMaxWarpsPerSm = 64;
+// What the arithmetic of the core is built for.
+namespace ranges {
+inline constexpr Range sms{1, 65536};
+inline constexpr Range sms_per_tpc{1, 64};
+inline constexpr Range processing_blocks{1, 4};
+inline constexpr Range blocks_per_sm{1, 1024};
+inline constexpr Range cluster_blocks_per_sm{1, 1024};
+inline constexpr Range warps_per_sm{1, 64};
+inline constexpr Range registers_per_sm{1, 16777216};
+inline constexpr Range threads_per_block{1, 1024};
+inline constexpr Range registers_per_thread{1, 1024};
+inline constexpr Range max_cluster{1, 64};
+inline constexpr Range register_unit{1, 65536};
+inline constexpr Range shared_memory_unit{1, 65536};
+inline constexpr Range shared_memory_reserve{0, 65536};
+inline constexpr Range shared_memory_per_block{0, 16777216};
+inline constexpr Range local_memory_initial{0, 16777216};
+inline constexpr Range local_memory_unit{1, 65536};
+inline constexpr Range hardware_queues{1, 1024};
+inline constexpr Range resident_grids{1, 1048576};
+inline constexpr Range launch_latency_ns{0, 1000000000};
+inline constexpr Range completion_latency_ns{0, 1000000000};
+inline constexpr Range exit_latency_ns{0, 1000000000};
+inline constexpr Range event_latency_ns{0, 1000000000};
+inline constexpr Range legacy_latency_ns{0, 1000000000};
+inline constexpr Range launch_switch_ns{0, 1000000000};
+}  // namespace ranges
+
+inline constexpr int32_t kMaxProcessingBlocks = ranges::processing_blocks.high;
+inline constexpr int32_t kMaxWarpsPerSm = ranges::warps_per_sm.high;
 inline constexpr int32_t kWarpThreads = 32;
 
-// How a memory is given out: in one piece, in one piece that may wrap around the end, or in any
-// pieces.
-enum class Layout : uint8_t { contiguous, circular, pooled };
-
-// Which mechanisms act. Switching one off is how an ablation is written.
+// Which mechanisms act (numbers: sections IV-A to IV-D of the ICCD 2023 paper). Switching one off
+// is how an ablation is written.
 struct Mechanisms {
-  bool strict_round_robin =
-      true;               // 2.1: a warp waits for the processing block that is next in turn
-  bool warp_skip = true;  // 2.2: one more is skipped after a multiple of processing_blocks warps
-  Layout registers = Layout::pooled;        // 4
-  Layout shared_memory = Layout::pooled;    // 4
-  bool shared_memory_configuration = true;  // 3
-  bool configuration_per_tpc = true;        // both SMs of a TPC share one; else each SM has its own
-  bool configuration_headroom = false;  // the driver asks for more than the blocks that fit need
-  bool explicit_carveout_is_upper_bound =
-      false;  // an SM configured larger than an explicit carveout refuses
-  bool local_memory_configuration = true;
-  bool clusters_seek_idle_sms = true;    // an idle SM comes before one with as much room
-  bool clusters_take_whole_tpcs = true;  // as far as the size of the cluster allows
+  // 2.1, a warp waits for the processing block whose turn it is
+  bool strict_round_robin = false;
+  // 2.2, one processing block more is skipped after a block whose number of warps is a multiple of
+  // the processing blocks
+  bool warp_skip = false;
+  // 4, whether an allocation must be contiguous, may wrap around the end of a circular memory, or
+  // may be in pieces, pooled
+  Layout registers{};
+  // 4, likewise
+  Layout shared_memory{};
+  // 3, the first block on an idle TPC sets its configuration
+  bool shared_memory_configuration = false;
+  // both SMs of a TPC share one configuration; else each SM has its own
+  bool configuration_per_tpc = false;
+  // launches ask for more shared memory than the blocks that fit need
+  bool configuration_headroom = false;
+  // an SM configured larger than an explicit carveout asks for refuses the block
+  bool explicit_carveout_is_upper_bound = false;
+  // a larger local memory waits for an idle GPU
+  bool local_memory_configuration = false;
+  // for a cluster, an idle SM comes before one with as much room
+  bool clusters_seek_idle_sms = true;
+  // a cluster takes whole TPCs as far as its size allows
+  bool clusters_take_whole_tpcs = true;
 };
 
+// check() says whether it makes sense.
 struct DeviceSpec {
+  // what it is found by: of a file, its name without .toml
   std::string name;
-  Topology topology;
-  int32_t processing_blocks = 4;       // per SM
-  int32_t blocks_per_sm = 32;          // slots
-  int32_t cluster_blocks_per_sm = 32;  // how many of the slots blocks of clusters may have
-  int32_t warps_per_sm = 64;
-  int32_t registers_per_sm = 65536;  // 32-bit
-  int32_t register_unit = 256;       // registers, allocated per warp
-  int32_t threads_per_block = 1024;
-  int32_t registers_per_thread = 255;
-  int32_t shared_memory_unit = 128;                   // bytes
-  int32_t shared_memory_reserve = 1024;               // bytes the runtime keeps per block
-  int32_t shared_memory_per_block = 0;                // bytes, the most that a block may ask for
-  std::vector<int32_t> shared_memory_configurations;  // bytes per SM, ascending
-  int32_t local_memory_initial = 1024;  // bytes per thread that the device is set up for at first
-  int32_t local_memory_unit = 16;       // bytes per thread
+  // the vendor's name
+  std::string title;
+  // such as 9.0
+  std::string compute_capability;
+  // streaming multiprocessors
+  int32_t sms = 0;
+  // SM n belongs to TPC n / sms_per_tpc, rounded down
+  int32_t sms_per_tpc = 0;
+  // the TPCs of each GPC; a TPC of no GPC ("singleton") is in none; empty if unknown
+  std::vector<std::vector<int32_t>> gpcs;
+  // all SMs, the preferred first among equally suitable ones
+  std::vector<int32_t> sm_preference;
+  // processing blocks of an SM, which share its warps and registers evenly
+  int32_t processing_blocks = 0;
+  // thread block slots of an SM
+  int32_t blocks_per_sm = 0;
+  // how many of its slots blocks of clusters may have
+  int32_t cluster_blocks_per_sm = 32;
+  // warp slots of an SM
+  int32_t warps_per_sm = 0;
+  // registers of an SM, of 32 bits each
+  int32_t registers_per_sm = 0;
+  // threads of a block, the most that the runtime allows
+  int32_t threads_per_block = 0;
+  // registers of a thread, the most that the runtime allows
+  int32_t registers_per_thread = 0;
+  // blocks of a cluster, the most that the runtime allows
   int32_t max_cluster = 1;
+  // registers; those of a warp are a multiple of it
+  int32_t register_unit = 0;
+  // bytes; those of a block are a multiple of it
+  int32_t shared_memory_unit = 0;
+  // bytes that the runtime keeps in every block
+  int32_t shared_memory_reserve = 0;
+  // bytes, the most that a block may ask for
+  int32_t shared_memory_per_block = 0;
+  // bytes that an SM can be configured to, ascending
+  std::vector<int32_t> shared_memory_configurations;
+  // bytes per thread that an untouched GPU is set up for
+  int32_t local_memory_initial = 1024;
+  // bytes per thread; it grows in steps of so many
+  int32_t local_memory_unit = 16;
   Mechanisms mechanisms;
+  // the row of the policy table that predicts this device
   std::string policy;
-  std::string launch_order = "leftover";  // a row of policy/launch_order
+  // which waiting launch is considered first, a row of the table of launch orders
+  std::string launch_order = "leftover";
+  // queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS)
   int32_t hardware_queues = 8;
+  // launches that can run or wait for room at once
   int32_t resident_grids = 128;
-  int64_t launch_latency_ns = 0;      // from the launch call until the launch has reached the GPU
-  int64_t completion_latency_ns = 0;  // from a launch's last exit until its successor may start
-  int64_t exit_latency_ns = 0;        // from a block's end until its room is there for another
-  int64_t event_latency_ns = 0;       // on top of it, for what waits for an event
-  int64_t legacy_latency_ns = 0;      // on top of it, to and from the legacy stream
-  int64_t launch_switch_ns = 0;  // from a launch's first block until another launch is considered
+  // from the launch call until the launch has reached the GPU
+  int64_t launch_latency_ns = 0;
+  // from the exit of a launch's last block until what waits for the launch may start
+  int64_t completion_latency_ns = 0;
+  // from the end of a block until its room is there for another
+  int64_t exit_latency_ns = 0;
+  // on top of completion_latency_ns, for what waits for an event
+  int64_t event_latency_ns = 0;
+  // on top of completion_latency_ns, to and from the legacy stream
+  int64_t legacy_latency_ns = 0;
+  // from the first block of a launch until another launch is considered
+  int64_t launch_switch_ns = 0;
 };
 
-// What an idle device may still remember: where block numbering starts.
-struct InitialState {
-  int32_t first_gpc = 0;
-  int32_t first_singleton = 0;  // index among the singleton TPCs
-};
+// Calls visit(field, member) for each, in order; those of `mechanisms` are among them.
+template <typename Spec, typename Visit>
+void for_each_field(Spec& spec, Visit&& visit) {
+  visit(Field{.section = "", .name = "name"}, spec.name);
+  visit(Field{.section = "device", .name = "title"}, spec.title);
+  visit(Field{.section = "device", .name = "compute_capability"}, spec.compute_capability);
+  visit(Field{.section = "topology", .name = "sms", .range = ranges::sms}, spec.sms);
+  visit(Field{.section = "topology", .name = "sms_per_tpc", .range = ranges::sms_per_tpc}, spec.sms_per_tpc);
+  visit(Field{.section = "topology", .name = "gpcs", .required = false}, spec.gpcs);
+  visit(Field{.section = "topology", .name = "sm_preference", .as_ranges = true}, spec.sm_preference);
+  visit(Field{.section = "limits", .name = "processing_blocks", .range = ranges::processing_blocks}, spec.processing_blocks);
+  visit(Field{.section = "limits", .name = "blocks_per_sm", .range = ranges::blocks_per_sm}, spec.blocks_per_sm);
+  visit(Field{.section = "limits", .name = "cluster_blocks_per_sm", .range = ranges::cluster_blocks_per_sm, .required = false}, spec.cluster_blocks_per_sm);
+  visit(Field{.section = "limits", .name = "warps_per_sm", .range = ranges::warps_per_sm}, spec.warps_per_sm);
+  visit(Field{.section = "limits", .name = "registers_per_sm", .range = ranges::registers_per_sm}, spec.registers_per_sm);
+  visit(Field{.section = "limits", .name = "threads_per_block", .range = ranges::threads_per_block}, spec.threads_per_block);
+  visit(Field{.section = "limits", .name = "registers_per_thread", .range = ranges::registers_per_thread}, spec.registers_per_thread);
+  visit(Field{.section = "limits", .name = "max_cluster", .range = ranges::max_cluster, .required = false}, spec.max_cluster);
+  visit(Field{.section = "allocation", .name = "register_unit", .range = ranges::register_unit}, spec.register_unit);
+  visit(Field{.section = "allocation", .name = "shared_memory_unit", .range = ranges::shared_memory_unit}, spec.shared_memory_unit);
+  visit(Field{.section = "allocation", .name = "shared_memory_reserve", .range = ranges::shared_memory_reserve}, spec.shared_memory_reserve);
+  visit(Field{.section = "allocation", .name = "shared_memory_per_block", .range = ranges::shared_memory_per_block}, spec.shared_memory_per_block);
+  visit(Field{.section = "allocation", .name = "shared_memory_configurations"}, spec.shared_memory_configurations);
+  visit(Field{.section = "allocation", .name = "local_memory_initial", .range = ranges::local_memory_initial, .required = false}, spec.local_memory_initial);
+  visit(Field{.section = "allocation", .name = "local_memory_unit", .range = ranges::local_memory_unit, .required = false}, spec.local_memory_unit);
+  visit(Field{.section = "mechanisms", .name = "strict_round_robin"}, spec.mechanisms.strict_round_robin);
+  visit(Field{.section = "mechanisms", .name = "warp_skip"}, spec.mechanisms.warp_skip);
+  visit(Field{.section = "mechanisms", .name = "registers"}, spec.mechanisms.registers);
+  visit(Field{.section = "mechanisms", .name = "shared_memory"}, spec.mechanisms.shared_memory);
+  visit(Field{.section = "mechanisms", .name = "shared_memory_configuration"}, spec.mechanisms.shared_memory_configuration);
+  visit(Field{.section = "mechanisms", .name = "configuration_per_tpc"}, spec.mechanisms.configuration_per_tpc);
+  visit(Field{.section = "mechanisms", .name = "configuration_headroom", .required = false}, spec.mechanisms.configuration_headroom);
+  visit(Field{.section = "mechanisms", .name = "explicit_carveout_is_upper_bound", .required = false}, spec.mechanisms.explicit_carveout_is_upper_bound);
+  visit(Field{.section = "mechanisms", .name = "local_memory_configuration"}, spec.mechanisms.local_memory_configuration);
+  visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
+  visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
+  visit(Field{.section = "scheduler", .name = "policy"}, spec.policy);
+  visit(Field{.section = "scheduler", .name = "launch_order", .required = false}, spec.launch_order);
+  visit(Field{.section = "scheduler", .name = "hardware_queues", .range = ranges::hardware_queues, .required = false}, spec.hardware_queues);
+  visit(Field{.section = "scheduler", .name = "resident_grids", .range = ranges::resident_grids, .required = false}, spec.resident_grids);
+  visit(Field{.section = "scheduler", .name = "launch_latency_ns", .range = ranges::launch_latency_ns, .required = false}, spec.launch_latency_ns);
+  visit(Field{.section = "scheduler", .name = "completion_latency_ns", .range = ranges::completion_latency_ns, .required = false}, spec.completion_latency_ns);
+  visit(Field{.section = "scheduler", .name = "exit_latency_ns", .range = ranges::exit_latency_ns, .required = false}, spec.exit_latency_ns);
+  visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
+  visit(Field{.section = "scheduler", .name = "legacy_latency_ns", .range = ranges::legacy_latency_ns, .required = false}, spec.legacy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
+}
 
 }  // namespace tbsched

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "tbsched/hardware/device_spec.h"
+
 namespace tbsched {
 
 struct Topology {
-  std::vector<int32_t> tpc_of_sm;      // dense, from 0
-  std::vector<int32_t> gpc_of_sm;      // -1: a TPC that belongs to no GPC ("singleton")
-  std::vector<int32_t> sm_preference;  // the SMs, most preferred first, among equally suitable ones
+  explicit Topology(const DeviceSpec& spec);
+
+  std::vector<int32_t> tpc_of_sm;  // dense, from 0
+  std::vector<int32_t> gpc_of_sm;  // -1: a TPC that belongs to no GPC ("singleton")
 
   int32_t sms() const { return static_cast<int32_t>(tpc_of_sm.size()); }
 };

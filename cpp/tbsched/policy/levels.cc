@@ -37,7 +37,7 @@ void Levels::fill(const Demand& demand, const int32_t blocks, const GpuState& gp
 
 void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms& rooms,
                          const Commit& commit) {
-  const std::vector<int32_t>& preference = gpu.spec().topology.sm_preference;
+  const std::vector<int32_t>& preference = gpu.spec().sm_preference;
   const std::span<const uint8_t> room = rooms.blocks();
   // Levels above `stop` are taken whole. Of those SMs with as much room as `stop`, the first get
   // what is left.
@@ -67,7 +67,7 @@ void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms&
 
 void Levels::fill_one_by_one(const Demand& demand, const int32_t blocks, const GpuState& gpu,
                              const Rooms& rooms, const Commit& commit) {
-  const std::vector<int32_t>& preference = gpu.spec().topology.sm_preference;
+  const std::vector<int32_t>& preference = gpu.spec().sm_preference;
   room_.assign(rooms.blocks().begin(), rooms.blocks().end());
   counts_.clear();
   count_ = 0;

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/gpu/device.h"
@@ -13,11 +16,10 @@ namespace tbsched {
 
 class Model {
  public:
-  Model(const DeviceSpec& spec, const PolicyRow& policy)
-      : device_(policy.sees(spec)),
-        policy_(policy),
-        order_(launch_order_named(spec.launch_order)),
-        start_(policy.make(device_)) {}
+  // Throws std::invalid_argument where there is no policy or launch order of that name, or where
+  // the policy cannot be that of the device.
+  Model(const DeviceSpec& spec, std::string_view policy);
+  explicit Model(const DeviceSpec& spec) : Model(spec, spec.policy) {}
   // What starts the policy knows where the device is.
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -26,12 +28,16 @@ class Model {
   const Device& device() const { return device_; }
   const PolicyRow& policy() const { return policy_; }
   const LaunchOrder& order() const { return order_; }
-  std::unique_ptr<Policy> start(const InitialState state) const { return start_(state); }
+  // That an idle device can be in; the first is the default.
+  std::span<const InitialState> states() const { return states_; }
+  // Throws std::invalid_argument where the state is none of them.
+  std::unique_ptr<Policy> start(const InitialState& state) const;
 
  private:
-  Device device_;
   const PolicyRow& policy_;
+  Device device_;
   const LaunchOrder& order_;
+  std::vector<InitialState> states_;
   StartPolicy start_;
 };
 

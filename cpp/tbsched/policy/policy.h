@@ -1,11 +1,13 @@
 // The contract of a policy: it is asked for the SM of each block of a launch, as many as fit now.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/gpu/commit.h"
@@ -28,9 +30,20 @@ class Policy {
                        const Commit& commit, std::span<int32_t> sms) = 0;
 };
 
-// Starts the policy on an idle device. It holds what the policy computes from the device, which
-// outlives it, and is called for each prediction, from several threads at once.
+// What an idle device still remembers. The policy that enumerates the states knows what their
+// components mean, and leaves at 0 those that it does not use.
+struct InitialState {
+  std::array<int32_t, 4> components{};
+
+  bool operator==(const InitialState&) const = default;
+};
+
+// Starts the policy on an idle device, in one of its states. It holds what the policy computes from
+// the device, which outlives it, and is called for each prediction, from several threads at once.
 using StartPolicy = std::function<std::unique_ptr<Policy>(InitialState state)>;
+
+// Of a policy for which all idle devices are alike.
+inline std::vector<InitialState> one_state(const Device&) { return {InitialState{}}; }
 
 struct PolicyRow {
   std::string_view name;
@@ -40,11 +53,15 @@ struct PolicyRow {
   // The device as the policy's authors knew it: the identity, or with mechanisms left out.
   DeviceSpec (*sees)(DeviceSpec spec);
   StartPolicy (*make)(const Device& device);
+  // The names of the components of its states.
+  std::span<const std::string_view> state_names = {};
+  // The states that an idle device can be in, at least one. The first is the default: all 0.
+  std::vector<InitialState> (*states)(const Device& device) = one_state;
 };
 
 std::span<const PolicyRow> policy_table();
-// Null where there is no such row.
-const PolicyRow* find_policy(std::string_view name);
+// Throws std::invalid_argument where there is no such row.
+const PolicyRow& policy_named(std::string_view name);
 
 // For policies that decide block by block: choose() returns an SM with room, or -1.
 template <typename Choose>
@@ -57,11 +74,5 @@ size_t place_one_by_one(const std::span<int32_t> sms, const Commit& commit, Choo
   }
   return sms.size();
 }
-
-StartPolicy make_round_robin(const Device& device);
-StartPolicy make_first_fit(const Device& device);
-StartPolicy make_most_room(const Device& device);
-StartPolicy make_algorithm1(const Device& device);
-StartPolicy make_hopper(const Device& device);
 
 }  // namespace tbsched

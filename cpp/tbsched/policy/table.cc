@@ -1,11 +1,25 @@
-// One row per policy. To add one: its file, its factory in policy.h, a row here.
+// One row per policy. To add one: its file, and here its factory and a row.
 #include <algorithm>
 #include <array>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "tbsched/policy/policy.h"
 
 namespace tbsched {
+
+// Each in the policy's own file.
+StartPolicy make_round_robin(const Device& device);
+StartPolicy make_first_fit(const Device& device);
+StartPolicy make_most_room(const Device& device);
+StartPolicy make_algorithm1(const Device& device);
+StartPolicy make_hopper(const Device& device);
+std::vector<InitialState> hopper_states(const Device& device);
+
 namespace {
+
+constexpr std::array<std::string_view, 2> kHopperStateNames = {"first_gpc", "first_singleton"};
 
 DeviceSpec as_it_is(DeviceSpec spec) { return spec; }
 
@@ -32,16 +46,23 @@ constexpr std::array kPolicies = {
     PolicyRow{"ampere", "the same answers as algorithm1, level by level", "ICCD 2023, Algorithm 1",
               false, as_it_is, make_most_room},
     PolicyRow{"hopper", "as ampere, with block indices handed out in runs per GPC, and clusters",
-              "traces h200/basic, h200/ptr, h200/cl", true, as_it_is, make_hopper},
+              "traces h200/basic, h200/ptr, h200/cl", true, as_it_is, make_hopper,
+              kHopperStateNames, hopper_states},
 };
 
 }  // namespace
 
 std::span<const PolicyRow> policy_table() { return kPolicies; }
 
-const PolicyRow* find_policy(const std::string_view name) {
+const PolicyRow& policy_named(const std::string_view name) {
   const auto row = std::ranges::find(kPolicies, name, &PolicyRow::name);
-  return row == kPolicies.end() ? nullptr : &*row;
+  if (row != kPolicies.end()) return *row;
+  std::string message = "policy: '" + std::string(name) + "' is unknown; there are";
+  const char* separator = " ";
+  for (const PolicyRow& known : kPolicies) {
+    message.append(std::exchange(separator, ", ")).append(known.name);
+  }
+  throw std::invalid_argument(message);
 }
 
 }  // namespace tbsched

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, replace
 
 from tbsched import views
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from tbsched import views
 from tbsched.advice.evenness import Evenness, forced_even
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from tbsched import views
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.spec import device as find_device
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches

@@ -25,8 +25,9 @@ from tbsched.campaigns.progress import shown
 from tbsched.campaigns.results import Report, model_code
 from tbsched.campaigns.shrink import Floors
 from tbsched.campaigns.steer import Steered
-from tbsched.hardware.spec import DeviceSpec, InitialState
-from tbsched.hardware.spec import device as find_device
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
 from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle

@@ -8,7 +8,8 @@ import numpy as np
 
 from tbsched.campaigns.oracles import ManyOracle, TableOracle, prefix
 from tbsched.comparison.compare import Diff, check_level, compare
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence

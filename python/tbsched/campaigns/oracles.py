@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from tbsched.comparison.compare import compare
-from tbsched.hardware.spec import DeviceSpec, InitialState
-from tbsched.hardware.spec import device as find_device
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.oracle import Oracle

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tbsched.errors import UnstableMeasurement
-from tbsched.hardware.spec import DeviceSpec, InitialState
-from tbsched.hardware.spec import device as find_device
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle

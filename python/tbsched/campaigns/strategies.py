@@ -20,8 +20,9 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 from tbsched.campaigns.options import SequenceOptions
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.spec import device as find_device
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.sequence import Event, Launch, Release, Sequence

@@ -15,7 +15,7 @@ from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
 from tbsched.comparison.verify import verify as score_traces
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.spec import device as find_device
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.predict import policies
 from tbsched.show.tables import table_of
 from tbsched.traces.files import load_traces

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tbsched.comparison.compare import Diff, compare
-from tbsched.hardware.spec import DeviceSpec, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.traces.trace import Trace
 

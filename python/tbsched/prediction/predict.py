@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
-from tbsched.hardware.spec import DeviceSpec, InitialState, device
+from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
@@ -58,7 +60,7 @@ def predict(
         seq: launches and releases, or launches with durations and CUDA events.
         device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
-        initial_state: one of ``DeviceSpec.initial_states()``; None is the first.
+        initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
         launch_interval: of a timed sequence, seconds from one launch of the host to the next;
             recording events and waiting for them takes it no time.
         issue_times: instead, when the host issues each launch, in seconds and ascending:
@@ -221,7 +223,7 @@ class _Run:
         else:
             raise ValueError(
                 f"initial_state: {initial_state} is not one of {self._device.name}'s "
-                "initial_states()"
+                f"initial_states({policy!r})"
             )
 
     def events(self, seq: Sequence) -> _core.Sequence:

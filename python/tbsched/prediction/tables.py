@@ -7,7 +7,8 @@ from collections.abc import Sequence as SequenceOf
 import numpy as np
 
 from tbsched import _core
-from tbsched.hardware.spec import DeviceSpec, InitialState
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable

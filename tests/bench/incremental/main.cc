@@ -25,7 +25,7 @@ struct Resident final : tbsched::Observer {
 };
 
 double seconds(const tbsched::DeviceSpec& spec, const std::string_view policy) {
-  const tbsched::Model model(spec, *tbsched::find_policy(policy));
+  const tbsched::Model model(spec, policy);
   BlockScheduler scheduler(model, {});
   Resident resident;
   const tbsched::Launch grid{.blocks = 100'000, .threads = 64, .registers = 16, .carveout = 100};

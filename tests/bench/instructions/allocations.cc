@@ -92,7 +92,7 @@ void operator delete(void* const memory, size_t) noexcept { std::free(memory); }
 
 int main() {
   for (const auto& [policy, cluster] : {std::pair("ampere", 1), {"hopper", 1}, {"hopper", 4}}) {
-    const tbsched::Model model(h200(), *tbsched::find_policy(policy));
+    const tbsched::Model model(h200(), policy);
     for (const auto leaving :
          {BlockScheduler::Leaving::together, BlockScheduler::Leaving::one_by_one}) {
       Run run(model, cluster, leaving);

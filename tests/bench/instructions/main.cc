@@ -61,5 +61,5 @@ int main(const int argc, const char* const* const argv) {
     return 2;
   }
   const tbsched::DeviceSpec spec = h200();
-  measured({spec, *tbsched::find_policy(spec.policy)}, found->second(), found->first == "waves");
+  measured(tbsched::Model(spec), found->second(), found->first == "waves");
 }

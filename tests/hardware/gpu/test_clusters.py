@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import final, fits, gpu, launch, run, smids
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Release, Sequence
 
@@ -148,9 +148,7 @@ def test_policies_of_single_blocks_refuse_clusters(policy: str) -> None:
 
 
 def test_a_cluster_larger_than_any_gpc_is_refused() -> None:
-    small = gpu(
-        8, "h200", gpcs=((0, 1, 2),), first_gpcs=(0,), first_singletons=(0,), policy="hopper"
-    )
+    small = gpu(8, "h200", gpcs=((0, 1, 2),), policy="hopper")
     assert fits(small, clusters(1, 6))
     with pytest.raises(ValueError, match=r"launch 0: cluster: an idle .* takes up to 6.*; got 7"):
         run(small, clusters(1, 7))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import gpu, last, launch, released, run
-from tbsched.hardware.spec import device, devices
+from tbsched.hardware.catalogue import device, devices
 from tbsched.program.sequence import Launch
 
 SLOTS = {

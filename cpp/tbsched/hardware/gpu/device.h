@@ -7,6 +7,7 @@
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/gpu/cluster_domains.h"
 #include "tbsched/hardware/sm/sm_state.h"
+#include "tbsched/hardware/topology.h"
 
 namespace tbsched {
 
@@ -16,9 +17,11 @@ struct SmRange {
 };
 
 struct Device {
+  // Throws std::invalid_argument where the spec makes no sense.
   explicit Device(DeviceSpec device_spec);
 
   DeviceSpec spec;
+  Topology topology;
   SmState empty_sm;
   std::vector<int32_t> rank_of_sm;  // in the order of preference
   // Which SMs have one shared-memory configuration between them: neighbours.

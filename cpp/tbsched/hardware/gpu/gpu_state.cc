@@ -6,7 +6,7 @@ namespace tbsched {
 
 GpuState::GpuState(const Device& device)
     : device_(device),
-      sms_(device.spec.topology.sms(), device.empty_sm),
+      sms_(device.spec.sms, device.empty_sm),
       configuration_(device),
       local_memory_(device.spec),
       change_log_(std::bit_floor(device.sms_of_configuration.size())) {}

@@ -51,7 +51,7 @@ class GpuState {
   }
 
  private:
-  bool held(const int32_t sm) const { return gpcs_held_ && spec().topology.gpc_of_sm[sm] >= 0; }
+  bool held(const int32_t sm) const { return gpcs_held_ && device_.topology.gpc_of_sm[sm] >= 0; }
   void note_change(const int32_t sm) {
     change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
   }

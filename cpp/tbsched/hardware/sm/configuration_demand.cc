@@ -2,34 +2,11 @@
 
 #include <algorithm>
 
+#include "tbsched/hardware/sm/hopper_headroom.h"
 #include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
 namespace {
-
-// What the driver was measured to ask for on compute capability 9.0, beyond what the paper
-// describes.
-namespace headroom {
-
-// Without a carveout it asks for room for twice as many blocks as fit, within these limits.
-constexpr int32_t kFactor = 2;
-constexpr int32_t kBlocksAndWarps = 32;  // the blocks, and the warps of one
-constexpr int64_t kMostBytes = 132 * 1024;
-
-// For blocks without shared memory it asks for one of these.
-int32_t without_shared_memory(const int32_t warps, const int32_t blocks_per_sm) {
-  if (blocks_per_sm == 1 || warps >= 24) return 8 * 1024;
-  return warps >= 16 ? 16 * 1024 : 32 * 1024;
-}
-
-int64_t bytes(const int32_t shared_memory, const int32_t warps, const int32_t blocks_per_sm) {
-  const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
-  if (blocks_per_sm == 1) return needed;
-  const int32_t blocks = std::min(kFactor * blocks_per_sm, kBlocksAndWarps - warps);
-  return std::max(needed, std::min(int64_t{shared_memory} * blocks, kMostBytes));
-}
-
-}  // namespace headroom
 
 class Sizes {
  public:
@@ -55,12 +32,12 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
   const int32_t floor =
-      has_headroom && uses_none ? headroom::without_shared_memory(warps, blocks_per_sm) : 0;
+      has_headroom && uses_none ? hopper_headroom::without_shared_memory(warps, blocks_per_sm) : 0;
   if (!launch.carveout) {
-    const int32_t target =
-        !has_headroom ? all_blocks
-        : uses_none   ? sizes.that_holds(floor)
-                      : sizes.that_holds(headroom::bytes(shared_memory, warps, blocks_per_sm));
+    const int32_t target = !has_headroom ? all_blocks
+                           : uses_none   ? sizes.that_holds(floor)
+                                         : sizes.that_holds(hopper_headroom::without_carveout(
+                                             shared_memory, warps, blocks_per_sm));
     return {all_blocks, sizes.largest(), target};
   }
 
@@ -69,7 +46,8 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   // for.
   const int64_t asked = int64_t{sizes.largest()} * *launch.carveout / 100;
   const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
-  const int64_t with_reserve = has_headroom && !uses_none ? asked / own * shared_memory : 0;
+  const int64_t with_reserve =
+      has_headroom && !uses_none ? hopper_headroom::with_carveout(asked, own, shared_memory) : 0;
   const int32_t plain = std::max(sizes.that_holds(shared_memory), sizes.that_holds(asked));
   const int32_t target = std::max({plain, sizes.that_holds(with_reserve), floor});
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));

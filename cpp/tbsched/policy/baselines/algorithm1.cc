@@ -13,7 +13,7 @@ class Algorithm1 final : public Policy {
     return place_one_by_one(sms, commit, [&] {
       int32_t max_thread_blocks = 0;
       int32_t smid = -1;
-      for (const int32_t sm : gpu.spec().topology.sm_preference) {
+      for (const int32_t sm : gpu.spec().sm_preference) {
         const int32_t thread_blocks = gpu.room(sm, demand).blocks;
         if (thread_blocks > max_thread_blocks) {
           max_thread_blocks = thread_blocks;

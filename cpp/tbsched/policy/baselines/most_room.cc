@@ -47,7 +47,7 @@ StartPolicy make_most_room(const Device& device) {
   std::vector<int32_t> ranks(device.rank_of_sm.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   return [&device, ranks = std::move(ranks)](InitialState) {
-    return std::make_unique<MostRoom>(device.spec.topology.sm_preference, ranks);
+    return std::make_unique<MostRoom>(device.spec.sm_preference, ranks);
   };
 }
 

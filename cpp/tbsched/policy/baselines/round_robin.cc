@@ -8,7 +8,7 @@ class RoundRobin final : public Policy {
  public:
   size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
                const std::span<int32_t> sms) override {
-    const auto& order = gpu.spec().topology.sm_preference;
+    const auto& order = gpu.spec().sm_preference;
     return place_one_by_one(sms, commit, [&] {
       for (size_t step = 0; step < order.size(); ++step) {
         const size_t turn = (next_ + step) % order.size();

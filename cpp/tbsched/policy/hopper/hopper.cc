@@ -13,6 +13,8 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,10 +67,19 @@ struct Groups {
   std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
 };
 
+// The components of a latent state.
+enum : size_t {
+  kFirstGpc,       // the GPC at or after which the first one hands out blocks
+  kFirstSingleton  // the singleton TPC at or after which the pair begins that hands out first
+};
+
+constexpr size_t kMaxStates = 65536;
+
 // What follows from the device alone.
 struct Tables {
   explicit Tables(const Device& device)
-      : groups(device.spec.topology), search_turns(tbsched::search_turns(device.spec.topology)) {
+      : groups(device.topology),
+        search_turns(tbsched::search_turns(device.topology, device.spec.sm_preference)) {
     for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
   }
 
@@ -91,8 +102,8 @@ class Hopper final : public Policy {
         gpcs_(groups_.gpcs),
         search_turns_(tables.search_turns),
         levels_(tables.ranks),
-        next_gpc_(state.first_gpc),
-        singleton_turns_(groups_.singletons, first_asked(state.first_singleton)),
+        next_gpc_(state.components[kFirstGpc]),
+        singleton_turns_(groups_.singletons, first_asked(state.components[kFirstSingleton])),
         chosen_(groups_.positions.size()),
         chosen_of_group_(groups_.begins.size() - 1),
         turns_of_singleton_(groups_.singletons) {}
@@ -246,7 +257,53 @@ class Hopper final : public Policy {
   std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
 };
 
+// Those that have SMs; counted from 0, where the first of them is looked for.
+std::vector<int32_t> first_gpcs(const Groups& groups) {
+  std::vector<int32_t> found;
+  for (int32_t gpc = 0; gpc < groups.gpcs; ++gpc) {
+    if (groups.begins[gpc] < groups.begins[gpc + 1]) found.push_back(gpc);
+  }
+  found.front() = 0;
+  return found;
+}
+
+// The first TPC of each pair, then the second ones. Only clusters tell those apart.
+std::vector<int32_t> first_singletons(const Groups& groups, const bool clusters) {
+  std::vector<int32_t> found;
+  for (int32_t of_pair = 0; of_pair < (clusters ? kTpcsPerPair : 1); ++of_pair) {
+    for (int32_t tpc = of_pair; tpc < groups.singletons; tpc += kTpcsPerPair) found.push_back(tpc);
+  }
+  return found.empty() ? std::vector{0} : found;
+}
+
 }  // namespace
+
+// Every product of a GPC and a singleton. All of the 32 of an H200 occur: each is the only one that
+// explains some sequence of trace h200/mixed. That the second TPC of a pair differs from the first
+// for clusters of 2 alone: trace h200/cl.
+//
+// Where there are no GPCs nothing tells the states apart.
+std::vector<InitialState> hopper_states(const Device& device) {
+  const Groups groups(device.topology);
+  if (groups.gpcs == 0) return one_state(device);
+  const std::vector<int32_t> gpcs = first_gpcs(groups);
+  const std::vector<int32_t> singletons = first_singletons(groups, device.spec.max_cluster > 1);
+  if (gpcs.size() * singletons.size() > kMaxStates) {
+    throw std::invalid_argument("gpcs: " + std::to_string(gpcs.size()) + " with TPCs, and " +
+                                std::to_string(groups.singletons) +
+                                " TPCs of none, are more than " + std::to_string(kMaxStates) +
+                                " initial states");
+  }
+  std::vector<InitialState> states;
+  for (const int32_t gpc : gpcs) {
+    for (const int32_t singleton : singletons) {
+      InitialState& state = states.emplace_back();
+      state.components[kFirstGpc] = gpc;
+      state.components[kFirstSingleton] = singleton;
+    }
+  }
+  return states;
+}
 
 StartPolicy make_hopper(const Device& device) {
   return [tables = std::make_shared<const Tables>(device)](const InitialState state) {

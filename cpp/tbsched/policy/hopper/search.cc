@@ -12,7 +12,8 @@ constexpr int32_t kPerTurn = 3;
 
 }  // namespace
 
-std::vector<int32_t> search_turns(const Topology& topology) {
+std::vector<int32_t> search_turns(const Topology& topology,
+                                  const std::vector<int32_t>& sm_preference) {
   const int32_t gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
   std::vector<int32_t> row(topology.sms());
   std::vector<int32_t> tpcs_seen(gpcs);
@@ -27,7 +28,7 @@ std::vector<int32_t> search_turns(const Topology& topology) {
   const int32_t rows = gpcs == 0 ? 0 : std::ranges::max(tpcs_seen);
   std::vector<int32_t> turns(topology.sms());
   size_t singletons = 0;
-  for (const int32_t sm : topology.sm_preference) {
+  for (const int32_t sm : sm_preference) {
     const int32_t gpc = topology.gpc_of_sm[sm];
     if (gpc < 0) {
       turns[sm] = kSingletons[std::min(singletons++, kSingletons.size() - 1)];

@@ -1,0 +1,134 @@
+#include "tbsched/hardware/check.h"
+
+#include <algorithm>
+#include <concepts>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "tbsched/hardware/documented_limits.h"
+#include "tbsched/hardware/sm/units.h"
+
+namespace tbsched {
+namespace {
+
+constexpr int32_t kMostSharedMemory = ranges::shared_memory_per_block.high;
+
+template <typename Member>
+concept Number = std::same_as<Member, int32_t> || std::same_as<Member, int64_t>;
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+std::string in_words(const std::vector<int32_t>& values) {
+  std::string words;
+  for (const int32_t value : values) {
+    words.append(words.empty() ? "" : ", ").append(std::to_string(value));
+  }
+  return "(" + words + ")";
+}
+
+void check_ranges(const DeviceSpec& spec) {
+  for_each_field(spec, []<typename Member>(const Field& field, const Member& member) {
+    if constexpr (Number<Member>) {
+      if (!field.range.holds(member)) refuse_outside(field, std::to_string(member));
+    }
+  });
+}
+
+void check_processing_blocks(const DeviceSpec& spec) {
+  const auto shared = [&](const char* const name, const int32_t value) {
+    if (value % spec.processing_blocks == 0) return;
+    refuse(std::string(name) + ": " + std::to_string(value) +
+           " is not a multiple of processing_blocks, " + std::to_string(spec.processing_blocks));
+  };
+  shared("warps_per_sm", spec.warps_per_sm);
+  shared("registers_per_sm", spec.registers_per_sm);
+}
+
+void check_topology(const DeviceSpec& spec) {
+  std::vector<int32_t> sms(spec.sms);
+  std::iota(sms.begin(), sms.end(), 0);
+  std::vector<int32_t> preferred = spec.sm_preference;
+  std::ranges::sort(preferred);
+  if (preferred != sms) {
+    refuse("sm_preference: must name each of the " + std::to_string(spec.sms) + " SMs once");
+  }
+  const int32_t tpcs = ceil_div(spec.sms, spec.sms_per_tpc);
+  std::vector<bool> named(tpcs);
+  for (const std::vector<int32_t>& gpc : spec.gpcs) {
+    for (const int32_t tpc : gpc) {
+      if (tpc < 0 || tpc >= tpcs || named[tpc]) {
+        refuse("gpcs: must name TPCs of 0.." + std::to_string(tpcs - 1) + ", each at most once");
+      }
+      named[tpc] = true;
+    }
+  }
+}
+
+void check_shared_memory(const DeviceSpec& spec) {
+  const std::vector<int32_t>& sizes = spec.shared_memory_configurations;
+  const bool ascend = std::ranges::adjacent_find(sizes, std::greater_equal{}) == sizes.end();
+  if (sizes.empty() || !ascend || sizes.front() < 0 || sizes.back() > kMostSharedMemory) {
+    refuse("shared_memory_configurations: must ascend within 0.." +
+           std::to_string(kMostSharedMemory) + ", got " + in_words(sizes));
+  }
+  const int32_t block = spec.shared_memory_per_block;
+  if (round_up(block, spec.shared_memory_unit) + spec.shared_memory_reserve > sizes.back()) {
+    refuse("shared_memory_per_block: " + std::to_string(block) +
+           " with its reserve is more than the largest configuration, " +
+           std::to_string(sizes.back()));
+  }
+}
+
+// Of a list its last; nothing of what is neither number nor list.
+template <typename Member>
+std::optional<int64_t> compared(const Member& member) {
+  if constexpr (Number<Member>) {
+    return member;
+  } else if constexpr (std::same_as<Member, std::vector<int32_t>>) {
+    return member.back();
+  } else {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void check(const DeviceSpec& spec) {
+  check_ranges(spec);
+  check_processing_blocks(spec);
+  check_topology(spec);
+  check_shared_memory(spec);
+}
+
+void check_documented(const DeviceSpec& spec, const std::set<std::string>& measured) {
+  for_each_field(spec, [&]<typename Member>(const Field& field, const Member& member) {
+    const auto limit = std::ranges::find_if(kDocumentedLimits, [&](const DocumentedLimit& row) {
+      return row.compute_capability == spec.compute_capability && row.field == field.name;
+    });
+    if (limit == kDocumentedLimits.end() || measured.contains(field.path())) return;
+    const std::optional<int64_t> value = compared(member);
+    if (!value || *value == limit->value) return;
+    const std::string documented = std::to_string(limit->value);
+    refuse(field.path() + ": " + std::to_string(*value) + " contradicts the " + documented +
+           " that NVIDIA documents for compute capability " + spec.compute_capability +
+           "; this file must have the row, with " + documented + " or with provenance measured");
+  });
+}
+
+void refuse_outside(const Field& field, const std::string_view value) {
+  refuse(field.label() + ": " + std::string(value) + " is outside " +
+         std::to_string(field.range.low) + ".." + std::to_string(field.range.high));
+}
+
+Layout layout_named(const Field& field, const std::string_view name) {
+  const auto row = std::ranges::find(kLayoutNames, name);
+  if (row == kLayoutNames.end()) {
+    refuse(field.label() + ": '" + std::string(name) +
+           "' is not one of contiguous, circular, pooled");
+  }
+  return static_cast<Layout>(row - kLayoutNames.begin());
+}
+
+}  // namespace tbsched

@@ -1,0 +1,184 @@
+#include "tbsched/hardware/device_file.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tbsched/hardware/check.h"
+
+namespace tbsched {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 4> kProvenances = {"paper", "vendor", "measured", "assumed"};
+constexpr int64_t kMostInRanges = 1'000'000;
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+// The values of a file, and which of them were measured; by path ("limits.warps_per_sm").
+struct Rows {
+  std::map<std::string, const toml::node*> values;
+  std::set<std::string> measured;
+};
+
+[[noreturn]] void needed(const Field& field, const char* const what, const toml::node& value) {
+  std::ostringstream message;
+  message << field.path() << ": " << what << " is needed, got ";
+  value.visit([&](const auto& node) { message << node; });
+  refuse(message.str());
+}
+
+const toml::array& list(const Field& field, const char* const what, const toml::node& value) {
+  if (const toml::array* const items = value.as_array()) return *items;
+  needed(field, what, value);
+}
+
+std::string text(const Field& field, const toml::node& value) {
+  if (const auto* const string = value.as_string()) return string->get();
+  needed(field, "a string", value);
+}
+
+void read(const Field& field, const toml::node& value, bool& member) {
+  const auto* const flag = value.as_boolean();
+  if (flag == nullptr) needed(field, "true or false", value);
+  member = flag->get();
+}
+
+template <std::integral Member>
+void read(const Field& field, const toml::node& value, Member& member) {
+  const auto* const number = value.as_integer();
+  if (number == nullptr) needed(field, "an integer", value);
+  if (!field.range.holds(number->get())) refuse_outside(field, std::to_string(number->get()));
+  member = static_cast<Member>(number->get());
+}
+
+void read(const Field& field, const toml::node& value, std::string& member) {
+  member = text(field, value);
+}
+
+void read(const Field& field, const toml::node& value, Layout& member) {
+  member = layout_named(field, text(field, value));
+}
+
+// Rows of [start, stop, step], as Python's range.
+void read_ranges(const Field& field, const toml::node& value, std::vector<int32_t>& member) {
+  constexpr const char* kWhat = "a list of [start, stop, step]";
+  const Field part{field.section, field.name, Range{-kMostInRanges, kMostInRanges}};
+  for (const toml::node& row : list(field, kWhat, value)) {
+    std::vector<int32_t> parts;
+    for (const toml::node& item : list(field, "a list", row))
+      read(part, item, parts.emplace_back());
+    if (parts.size() != 3 || parts[2] == 0) needed(field, kWhat, value);
+    for (int32_t i = parts[0]; parts[2] > 0 ? i < parts[1] : i > parts[1]; i += parts[2]) {
+      member.push_back(i);
+    }
+  }
+}
+
+template <typename Item>
+void read(const Field& field, const toml::node& value, std::vector<Item>& member) {
+  member.clear();
+  if constexpr (std::same_as<Item, int32_t>) {
+    if (field.as_ranges) return read_ranges(field, value, member);
+  }
+  for (const toml::node& item : list(field, "a list", value)) {
+    read(field, item, member.emplace_back());
+  }
+}
+
+// The value of a row.
+const toml::node& value_of(const std::string& path, const toml::node& row, Rows& rows) {
+  const toml::table* const cells = row.as_table();
+  if (cells == nullptr || cells->size() != 3 || !cells->contains("value") ||
+      !cells->contains("provenance") || !cells->contains("source")) {
+    refuse(path + ": { value, provenance, source } is needed");
+  }
+  const auto kind = cells->get("provenance")->value<std::string>();
+  if (!kind || std::ranges::find(kProvenances, *kind) == kProvenances.end()) {
+    refuse(path + ": provenance is not one of paper, vendor, measured, assumed");
+  }
+  if (!cells->get("source")->is_string()) refuse(path + ".source: a string is needed");
+  if (*kind == "measured") rows.measured.insert(path);
+  return *cells->get("value");
+}
+
+Rows rows_of(const toml::table& data) {
+  std::set<std::string, std::less<>> sections;
+  std::set<std::string, std::less<>> paths;
+  const DeviceSpec none;
+  for_each_field(none, [&](const Field& field, const auto&) {
+    sections.emplace(field.section);
+    paths.insert(field.path());
+  });
+  Rows rows;
+  for (const auto& [section, keys] : data) {
+    if (section == "extends") continue;
+    if (!keys.is_table() || section.str().empty() || !sections.contains(section.str())) {
+      refuse("unknown key '" + std::string(section) + "'");
+    }
+    for (const auto& [key, row] : *keys.as_table()) {
+      const std::string path = std::string(section) + "." + std::string(key);
+      if (!paths.contains(path)) refuse("unknown key '" + path + "'");
+      rows.values[path] = &value_of(path, row, rows);
+    }
+  }
+  return rows;
+}
+
+toml::table load(const fs::path& file) {
+  if (!fs::is_regular_file(file)) refuse("no file");
+  try {
+    return toml::parse_file(file.string());
+  } catch (const toml::parse_error& error) {
+    refuse(std::string("not TOML: ") + error.what());
+  }
+}
+
+// `seen`: the files that extend it, one through the other.
+DeviceSpec read_device(const fs::path& file, const fs::path& devices, std::set<fs::path> seen) try {
+  const toml::table data = load(file);
+  std::optional<DeviceSpec> parent;
+  if (const toml::node* const extends = data.get("extends")) {
+    const auto* const name = extends->as_string();
+    if (name == nullptr) refuse("extends: a string is needed");
+    if (!seen.insert(fs::canonical(file)).second) refuse("extends itself");
+    const bool is_file = name->get().ends_with(".toml");
+    parent =
+        read_device(is_file ? file.parent_path() / name->get() : devices / (name->get() + ".toml"),
+                    devices, std::move(seen));
+  }
+  const Rows rows = rows_of(data);
+  DeviceSpec spec = parent.value_or(DeviceSpec{});
+  for_each_field(spec, [&](const Field& field, auto& member) {
+    if (const auto row = rows.values.find(field.path()); row != rows.values.end()) {
+      read(field, *row->second, member);
+    } else if (!parent && field.required && !field.section.empty()) {
+      refuse("'" + field.path() + "' is missing");
+    }
+  });
+  spec.name = file.stem().string();
+  check(spec);
+  check_documented(spec, rows.measured);
+  return spec;
+} catch (const std::invalid_argument& error) {
+  throw std::invalid_argument(file.string() + ": " + error.what());
+}
+
+}  // namespace
+
+DeviceSpec read_device(const fs::path& file, const fs::path& devices) {
+  return read_device(file, devices, std::set<fs::path>{});
+}
+
+}  // namespace tbsched

@@ -1,0 +1,36 @@
+// What the rows of schema/device.toml are made of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tbsched {
+
+// How a memory is given out: in one piece, in one piece that may wrap around the end, or in any
+// pieces.
+enum class Layout : uint8_t { contiguous, circular, pooled };
+inline constexpr std::array<std::string_view, 3> kLayoutNames = {"contiguous", "circular",
+                                                                 "pooled"};
+
+struct Range {
+  int64_t low;
+  int64_t high;
+
+  bool holds(const int64_t value) const { return low <= value && value <= high; }
+};
+
+struct Field {
+  std::string_view section;  // of a device file; empty for what is not in it
+  std::string_view name;
+  Range range = {INT32_MIN, INT32_MAX};  // of a number, or of each in a list
+  bool required = true;                  // a device file that extends nothing must name it
+  bool as_ranges = false;                // a device file has rows of [start, stop, step]
+
+  std::string path() const { return std::string(section) + "." + std::string(name); }
+  // As it is called in C++ and Python.
+  std::string label() const { return section == "mechanisms" ? path() : std::string(name); }
+};
+
+}  // namespace tbsched

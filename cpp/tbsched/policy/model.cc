@@ -1,0 +1,24 @@
+#include "tbsched/policy/model.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace tbsched {
+
+Model::Model(const DeviceSpec& spec, const std::string_view policy)
+    : policy_(policy_named(policy)),
+      device_(policy_.sees(spec)),
+      order_(launch_order_named(spec.launch_order)),
+      states_(policy_.states(device_)),
+      start_(policy_.make(device_)) {}
+
+std::unique_ptr<Policy> Model::start(const InitialState& state) const {
+  if (std::ranges::find(states_, state) == states_.end()) {
+    throw std::invalid_argument("initial state: not one that " + device_.spec.name +
+                                " can be in under policy '" + std::string(policy_.name) + "'");
+  }
+  return start_(state);
+}
+
+}  // namespace tbsched

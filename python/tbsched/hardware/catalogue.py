@@ -1,0 +1,109 @@
+"""The devices that are shipped, and their ablations."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tomllib
+from dataclasses import replace
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.device_file import read
+from tbsched.hardware.spec import DeviceSpec, Provenance
+
+
+def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
+    """The device of that name, at that path (``.toml``), or the spec itself.
+
+    A shipped name may carry an ablation: ``h200-no-warp-skip`` (see :func:`ablations`).
+
+    Raises:
+        TypeError: neither a name, a path nor a spec.
+        ValueError: no such device, or a file that does not describe one; names key and file.
+    """
+    if isinstance(name, DeviceSpec):
+        return name
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+    text = os.fspath(name)
+    if not isinstance(text, str):
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+    if text.endswith(".toml"):
+        return read(Path(text), _shipped)
+    return _shipped(text)
+
+
+def devices() -> tuple[str, ...]:
+    """The names of the shipped devices, without their ablations."""
+    return tuple(sorted(_device_files()))
+
+
+def ablations() -> dict[str, str]:
+    """The shipped ablations, ``name: summary``; append one to a device's name."""
+    return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
+
+
+def _even_then_odd(sms: int) -> tuple[int, ...]:
+    return (*range(0, sms, 2), *range(1, sms, 2))
+
+
+@functools.cache
+def _device_files() -> dict[str, Traversable]:
+    folder = resources.files("tbsched.hardware") / "devices"
+    return {
+        file.name.removesuffix(".toml"): file
+        for file in folder.iterdir()
+        if file.name.endswith(".toml") and file.name != "ablations.toml"
+    }
+
+
+@functools.cache
+def _ablation_rows() -> dict[str, dict[str, Any]]:
+    text = (resources.files("tbsched.hardware") / "devices" / "ablations.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+@functools.cache
+def _shipped(name: str) -> DeviceSpec:
+    files = _device_files()
+    if name in files:
+        return read(files[name], _shipped)
+    base, _, ablation = name.partition("-")
+    while ablation and base not in files:
+        more, _, ablation = ablation.partition("-")
+        base = f"{base}-{more}"
+    if base in files and ablation in _ablation_rows():
+        return _ablate(_shipped(base), ablation)
+    if base in files:
+        raise ValueError(
+            f"device: {base!r} has no ablation {ablation!r}; there are "
+            f"{', '.join(_ablation_rows())}"
+        )
+    raise ValueError(
+        f"device: {name!r} is unknown; there are {', '.join(devices())}, "
+        "or give the path of a .toml file"
+    )
+
+
+def _ablate(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+    changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
+    switches = changes.pop("mechanisms", {})
+    if changes.get("sm_preference") == "even_then_odd":
+        changes["sm_preference"] = _even_then_odd(spec.sms)
+    source = Provenance("assumed", f"ablation {ablation}")
+    changed = {
+        field.path: source
+        for field in FIELDS
+        if field.name in (switches if field.is_mechanism else changes)
+    }
+    return replace(
+        spec,
+        name=f"{spec.name}-{ablation}",
+        mechanisms=replace(spec.mechanisms, **switches),
+        provenance={**spec.provenance, **changed},
+        **changes,
+    )

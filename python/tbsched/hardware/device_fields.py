@@ -1,0 +1,168 @@
+"""What a device is made of. Written by schema/generate.py from schema/device.toml."""
+
+# fmt: off
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tbsched.hardware.field import Field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanisms:
+    """Which scheduling mechanisms act (numbers: sections IV-A to IV-D of the ICCD 2023 paper).
+
+    Attributes:
+        strict_round_robin: 2.1, a warp waits for the processing block whose turn it is.
+        warp_skip: 2.2, one processing block more is skipped after a block whose number of warps is
+            a multiple of the processing blocks.
+        registers: 4, whether an allocation must be contiguous, may wrap around the end of a
+            circular memory, or may be in pieces, pooled.
+        shared_memory: 4, likewise.
+        shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
+        configuration_per_tpc: both SMs of a TPC share one configuration; else each SM has its own.
+        configuration_headroom: launches ask for more shared memory than the blocks that fit need.
+        explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks for
+            refuses the block.
+        local_memory_configuration: a larger local memory waits for an idle GPU.
+        clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
+        clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
+    """
+
+    strict_round_robin: bool
+    warp_skip: bool
+    registers: str
+    shared_memory: str
+    shared_memory_configuration: bool
+    configuration_per_tpc: bool
+    configuration_headroom: bool = False
+    explicit_carveout_is_upper_bound: bool = False
+    local_memory_configuration: bool
+    clusters_seek_idle_sms: bool = True
+    clusters_take_whole_tpcs: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFields:
+    """The values of a GPU as the predictor sees it. Sizes in bytes, registers of 32 bits.
+
+    Attributes:
+        name: what it is found by: of a file, its name without .toml.
+        title: the vendor's name.
+        compute_capability: such as 9.0.
+        sms: streaming multiprocessors.
+        sms_per_tpc: SM n belongs to TPC n / sms_per_tpc, rounded down.
+        gpcs: the TPCs of each GPC; a TPC of no GPC ("singleton") is in none; empty if unknown.
+        sm_preference: all SMs, the preferred first among equally suitable ones.
+        processing_blocks: processing blocks of an SM, which share its warps and registers evenly.
+        blocks_per_sm: thread block slots of an SM.
+        cluster_blocks_per_sm: how many of its slots blocks of clusters may have.
+        warps_per_sm: warp slots of an SM.
+        registers_per_sm: registers of an SM, of 32 bits each.
+        threads_per_block: threads of a block, the most that the runtime allows.
+        registers_per_thread: registers of a thread, the most that the runtime allows.
+        max_cluster: blocks of a cluster, the most that the runtime allows.
+        register_unit: registers; those of a warp are a multiple of it.
+        shared_memory_unit: bytes; those of a block are a multiple of it.
+        shared_memory_reserve: bytes that the runtime keeps in every block.
+        shared_memory_per_block: bytes, the most that a block may ask for.
+        shared_memory_configurations: bytes that an SM can be configured to, ascending.
+        local_memory_initial: bytes per thread that an untouched GPU is set up for.
+        local_memory_unit: bytes per thread; it grows in steps of so many.
+        policy: the row of the policy table that predicts this device.
+        launch_order: which waiting launch is considered first, a row of the table of launch orders.
+        hardware_queues: queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
+        resident_grids: launches that can run or wait for room at once.
+        launch_latency_ns: from the launch call until the launch has reached the GPU.
+        completion_latency_ns: from the exit of a launch's last block until what waits for the
+            launch may start.
+        exit_latency_ns: from the end of a block until its room is there for another.
+        event_latency_ns: on top of completion_latency_ns, for what waits for an event.
+        legacy_latency_ns: on top of completion_latency_ns, to and from the legacy stream.
+        launch_switch_ns: from the first block of a launch until another launch is considered.
+        mechanisms: which mechanisms act.
+    """
+
+    name: str
+    title: str
+    compute_capability: str
+    sms: int
+    sms_per_tpc: int
+    gpcs: tuple[tuple[int, ...], ...] = ()
+    sm_preference: tuple[int, ...]
+    processing_blocks: int
+    blocks_per_sm: int
+    cluster_blocks_per_sm: int = 32
+    warps_per_sm: int
+    registers_per_sm: int
+    threads_per_block: int
+    registers_per_thread: int
+    max_cluster: int = 1
+    register_unit: int
+    shared_memory_unit: int
+    shared_memory_reserve: int
+    shared_memory_per_block: int
+    shared_memory_configurations: tuple[int, ...]
+    local_memory_initial: int = 1024
+    local_memory_unit: int = 16
+    mechanisms: Mechanisms
+    policy: str
+    launch_order: str = 'leftover'
+    hardware_queues: int = 8
+    resident_grids: int = 128
+    launch_latency_ns: int = 0
+    completion_latency_ns: int = 0
+    exit_latency_ns: int = 0
+    event_latency_ns: int = 0
+    legacy_latency_ns: int = 0
+    launch_switch_ns: int = 0
+
+
+# In the order of the C++ struct; those of Mechanisms are among them.
+FIELDS: tuple[Field, ...] = (
+    Field("", "name", "string"),
+    Field("device", "title", "string"),
+    Field("device", "compute_capability", "string"),
+    Field("topology", "sms", "int"),
+    Field("topology", "sms_per_tpc", "int"),
+    Field("topology", "gpcs", "rows", "which TPC is in which GPC is not known"),
+    Field("topology", "sm_preference", "ranges"),
+    Field("limits", "processing_blocks", "int"),
+    Field("limits", "blocks_per_sm", "int"),
+    Field("limits", "cluster_blocks_per_sm", "int", "clusters may have every thread block slot"),
+    Field("limits", "warps_per_sm", "int"),
+    Field("limits", "registers_per_sm", "int"),
+    Field("limits", "threads_per_block", "int"),
+    Field("limits", "registers_per_thread", "int"),
+    Field("limits", "max_cluster", "int", "thread block clusters need compute capability 9.0"),
+    Field("allocation", "register_unit", "int"),
+    Field("allocation", "shared_memory_unit", "int"),
+    Field("allocation", "shared_memory_reserve", "int"),
+    Field("allocation", "shared_memory_per_block", "int"),
+    Field("allocation", "shared_memory_configurations", "ints"),
+    Field("allocation", "local_memory_initial", "int", "that of cudaLimitStackSize"),
+    Field("allocation", "local_memory_unit", "int", "as on the H200"),
+    Field("mechanisms", "strict_round_robin", "bool"),
+    Field("mechanisms", "warp_skip", "bool"),
+    Field("mechanisms", "registers", "layout"),
+    Field("mechanisms", "shared_memory", "layout"),
+    Field("mechanisms", "shared_memory_configuration", "bool"),
+    Field("mechanisms", "configuration_per_tpc", "bool"),
+    Field("mechanisms", "configuration_headroom", "bool", "as on Ampere"),
+    Field("mechanisms", "explicit_carveout_is_upper_bound", "bool", "nobody set a carveout"),
+    Field("mechanisms", "local_memory_configuration", "bool"),
+    Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("scheduler", "policy", "string"),
+    Field("scheduler", "launch_order", "string", "ICCD 2023, section II-D, leftover policy"),
+    Field("scheduler", "hardware_queues", "int", "CUDA C++ Programming Guide, default of CUDA_DEVICE_MAX_CONNECTIONS"),
+    Field("scheduler", "resident_grids", "int", "CUDA C++ Programming Guide, technical specifications per compute capability"),
+    Field("scheduler", "launch_latency_ns", "ns", "not measured"),
+    Field("scheduler", "completion_latency_ns", "ns", "not measured"),
+    Field("scheduler", "exit_latency_ns", "ns", "not measured"),
+    Field("scheduler", "event_latency_ns", "ns", "not measured"),
+    Field("scheduler", "legacy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "launch_switch_ns", "ns", "not measured"),
+)

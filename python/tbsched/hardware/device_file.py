@@ -1,0 +1,130 @@
+"""Device files: TOML, every value with its provenance."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from tbsched import _core
+from tbsched.hardware.device_fields import FIELDS, Mechanisms
+from tbsched.hardware.field import Field, string
+from tbsched.hardware.spec import DeviceSpec, Provenance
+
+# What a file may write; INHERITED is what came by `extends`.
+PROVENANCES = ("paper", "vendor", "measured", "assumed")
+INHERITED = "inherited"
+_ROWS = {field.path: field for field in FIELDS if field.section}
+_SECTIONS = {field.section for field in _ROWS.values()}
+
+# A value with its provenance.
+_Value = tuple[Any, Provenance]
+
+
+def read(
+    file: Traversable, named: Callable[[str], DeviceSpec], seen: tuple[str, ...] = ()
+) -> DeviceSpec:
+    """The device that a file describes.
+
+    Args:
+        file: its name without ``.toml`` is the device's.
+        named: gives the devices that it may extend by name.
+        seen: the files that extend it, one through the other.
+
+    Raises:
+        ValueError: the file does not describe a device; names file and key.
+    """
+    data = _load(file)
+    extends = data.pop("extends", None)
+    parent = None if extends is None else _parent(extends, file, named, seen)
+    own = _own(file, data)
+    values = {field: _value(file, field, own, parent) for field in _ROWS.values()}
+    try:
+        spec = _spec(file.name.removesuffix(".toml"), values)
+        measured = [field.path for field, (_, origin) in own.items() if origin.kind == "measured"]
+        _core.check_documented(spec, measured)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return spec
+
+
+def _load(file: Traversable) -> dict[str, Any]:
+    """The TOML of a file, as it stands."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"device: no file {file}") from None
+    except OSError as error:
+        raise ValueError(f"device: {file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file}: not TOML: {error}") from None
+
+
+def _parent(
+    extends: object,
+    file: Traversable,
+    named: Callable[[str], DeviceSpec],
+    seen: tuple[str, ...],
+) -> DeviceSpec:
+    here = str(file.resolve() if isinstance(file, Path) else file)
+    if here in seen:
+        raise ValueError(f"{file}: extends itself, through {' -> '.join(seen)}")
+    name = string(f"{file}: extends", extends)
+    try:
+        if name.endswith(".toml") and isinstance(file, Path):
+            return read(file.parent / name, named, (*seen, here))
+        return named(name)
+    except ValueError as error:
+        raise ValueError(f"{file}: extends: {error}") from None
+
+
+def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Value]:
+    """What the file itself says."""
+    found: dict[Field, _Value] = {}
+    for section, rows in sections.items():
+        if not isinstance(rows, dict) or section not in _SECTIONS:
+            raise ValueError(f"{file}: unknown key {section!r}")
+        for key, row in rows.items():
+            path = f"{section}.{key}"
+            if path not in _ROWS:
+                raise ValueError(f"{file}: unknown key {path!r}")
+            where = f"{file}: {path}"
+            value, origin = _row(where, row)
+            found[_ROWS[path]] = (_ROWS[path].read(where, value), origin)
+    return found
+
+
+def _value(
+    file: Traversable, field: Field, own: Mapping[Field, _Value], parent: DeviceSpec | None
+) -> _Value:
+    if field in own:
+        return own[field]
+    if parent is not None:
+        return field.of(parent), Provenance(INHERITED, parent.name)
+    if field.because is None:
+        raise ValueError(f"{file}: {field.path!r} is missing")
+    return _DEFAULTS[field.name], Provenance("assumed", f"the default: {field.because}")
+
+
+_DEFAULTS = {item.name: item.default for item in (*fields(DeviceSpec), *fields(Mechanisms))}
+
+
+def _spec(name: str, values: Mapping[Field, _Value]) -> DeviceSpec:
+    plain = {field.name: v for field, (v, _) in values.items() if not field.is_mechanism}
+    switches = {field.name: v for field, (v, _) in values.items() if field.is_mechanism}
+    provenance = {field.path: origin for field, (_, origin) in values.items()}
+    mechanisms = Mechanisms(**switches)
+    return DeviceSpec(name=name, mechanisms=mechanisms, provenance=provenance, **plain)
+
+
+def _row(where: str, row: object) -> tuple[object, Provenance]:
+    if not isinstance(row, dict) or set(row) != {"value", "provenance", "source"}:
+        raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {row!r}")
+    if row["provenance"] not in PROVENANCES:
+        raise ValueError(
+            f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"
+        )
+    return row["value"], Provenance(row["provenance"], string(f"{where}.source", row["source"]))

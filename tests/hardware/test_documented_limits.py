@@ -1,0 +1,68 @@
+"""What NVIDIA documents per compute capability is not contradicted, but by a measurement."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from hardware.files import DEVICES, Write, refusal, row, variant
+from tbsched.hardware.catalogue import device
+
+ADA = f'extends = "rtx3090"\n[device]\ncompute_capability = {row(chr(34) + "8.9" + chr(34))}\n'
+VENDOR = '{ value = %s, provenance = "vendor", source = "a leaflet" }'
+
+
+def test_ada_card_does_not_pass_with_the_block_slots_of_an_ampere_card(write: Write) -> None:
+    message = refusal(write(ADA))
+    assert "mine.toml: limits.blocks_per_sm: 16 contradicts the 24 that NVIDIA documents" in message
+    assert "for compute capability 8.9; this file must have the row, with 24" in message
+
+
+def test_ada_card_with_its_own_row_passes(write: Write) -> None:
+    spec = device(write(f"{ADA}[limits]\nblocks_per_sm = {VENDOR % 24}\n"))
+    assert (spec.blocks_per_sm, spec.warps_per_sm) == (24, 48)
+
+
+def test_row_that_contradicts_is_refused_unless_it_was_measured(write: Write) -> None:
+    wrong = f"{ADA}[limits]\nblocks_per_sm = "
+    assert "blocks_per_sm: 20 contradicts the 24" in refusal(write(wrong + VENDOR % 20))
+    assert device(write(wrong + row("20"))).blocks_per_sm == 20
+
+
+def test_measurement_of_the_parent_proves_nothing_for_the_child(write: Write) -> None:
+    write(variant("limits.blocks_per_sm", "20"), "base.toml")
+    message = refusal(write('extends = "base.toml"'))
+    assert "mine.toml: limits.blocks_per_sm: 20 contradicts the 16" in message
+
+
+def test_clusters_are_not_inherited_by_what_has_none(write: Write) -> None:
+    message = refusal(write(variant("device.compute_capability", '"8.0"', base="h200")))
+    assert "limits.max_cluster: 16 contradicts the 1 " in message
+
+
+def test_default_that_contradicts_is_refused(write: Write) -> None:
+    v100 = (DEVICES / "v100.toml").read_text("utf-8")
+    message = refusal(write(v100.replace('value = "7.0"', 'value = "7.2"')))
+    assert "scheduler.resident_grids: 128 contradicts the 16 " in message
+
+
+def test_largest_shared_memory_configuration_is_compared(write: Write) -> None:
+    key = "shared_memory_configurations"
+    sizes = VENDOR % "[8192, 102400, 135168]"
+    message = refusal(write(f'extends = "rtx3090"\n[allocation]\n{key} = {sizes}\n'))
+    assert f"allocation.{key}: 135168 contradicts the 102400 " in message
+    fewer = VENDOR % "[8192, 102400]"
+    text = f'extends = "rtx3090"\n[allocation]\n{key} = {fewer}\n'
+    assert device(write(text)).shared_memory_configurations == (8192, 102400)
+
+
+@pytest.mark.parametrize("capability", ["5.2", "13.7", "8.60", ""])
+def test_unknown_compute_capability_is_not_checked(write: Write, capability: str) -> None:
+    text = variant("device.compute_capability", f'"{capability}"')
+    blocks = f"[limits]\nblocks_per_sm = {VENDOR % 5}\n"
+    assert device(write(text + blocks)).blocks_per_sm == 5
+
+
+def test_spec_changed_in_python_is_not_compared() -> None:
+    assert dataclasses.replace(device("h200"), blocks_per_sm=5).blocks_per_sm == 5

@@ -1,0 +1,134 @@
+"""The latent states of an idle device are those of the policy that enumerates them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+
+import pytest
+
+from helpers import launch, smids
+from tbsched import _core
+from tbsched.hardware.catalogue import device, devices
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import model
+from tbsched.prediction.predict import policies, predict
+from tbsched.program.sequence import Launch, Release, Sequence
+
+H200 = device("h200")
+
+
+def test_h200_has_32_and_the_first_is_the_default() -> None:
+    found = [(state.first_gpc, state.first_singleton) for state in H200.initial_states()]
+    assert found == [(gpc, singleton) for gpc in range(8) for singleton in (0, 2, 1, 3)]
+    assert H200.initial_states()[0] == InitialState()
+
+
+@pytest.mark.parametrize("policy", [row.name for row in policies()])
+@pytest.mark.parametrize("name", devices())
+def test_the_first_of_any_device_under_any_policy_is_the_default(name: str, policy: str) -> None:
+    states = device(name).initial_states(policy)
+    assert states[0] == InitialState()
+    assert len(set(states)) == len(states)
+    assert len(states) == 1 or policy == "hopper"
+
+
+def test_where_no_gpcs_are_known_there_is_one() -> None:
+    assert device("rtx3090").initial_states("hopper") == (InitialState(),)
+
+
+def test_without_clusters_the_second_tpc_of_a_pair_is_not_told_from_the_first() -> None:
+    spec = dataclasses.replace(H200, max_cluster=1)
+    assert {state.first_singleton for state in spec.initial_states()} == {0, 2}
+
+
+def test_states_of_a_gpc_without_sms_are_those_of_the_next() -> None:
+    # TPCs 2 and 3 of four belong to no GPC; GPCs 0, 2 and 4 have none.
+    spec = dataclasses.replace(
+        H200,
+        sms=12,
+        sm_preference=(*range(0, 12, 2), *range(1, 12, 2)),
+        gpcs=((), (0, 1), (), (2, 3), ()),
+    )
+    states = spec.initial_states()
+    found = [(state.first_gpc, state.first_singleton) for state in states]
+    assert found == [(0, 0), (0, 1), (3, 0), (3, 1)]
+    sequence = Sequence(
+        [
+            launch(12),
+            Release(0),
+            Launch(8, 32, 16, carveout=100, cluster=4),
+            Release(1),
+            Launch(4, 32, 16, carveout=100, cluster=2),
+            launch(30),
+        ]
+    )
+    traces = [predict(sequence, spec, initial_state=state) for state in states]
+    assert [smids(trace)[1][:4] for trace in traces] == [[0, 1, 2, 3]] * 2 + [[4, 5, 6, 7]] * 2
+    for trace in traces:
+        assert all((placement.smid >= 0).all() for placement in trace)
+        assert sorted(smids(trace)[0]) == [*range(12)]
+
+
+def test_more_states_than_a_predictor_can_try_are_refused() -> None:
+    spec = dataclasses.replace(
+        H200,
+        sms=2048,
+        sms_per_tpc=1,
+        sm_preference=tuple(range(2048)),
+        gpcs=tuple((tpc,) for tpc in range(1024)),
+    )
+    with pytest.raises(ValueError, match=r"gpcs: 1024 .* 1024 .* more than 65536 initial states"):
+        spec.initial_states()
+    assert len(spec.initial_states("ampere")) == 1
+
+
+def test_a_policy_does_not_start_from_the_state_of_another() -> None:
+    sequence = Sequence([launch()])
+    with pytest.raises(ValueError, match=r"initial_state: .*first_gpc=3.* initial_states"):
+        predict(sequence, H200, "ampere", InitialState(first_gpc=3))
+    assert smids(predict(sequence, H200, "ampere", InitialState())) == [[124]]
+
+
+def test_the_core_refuses_a_state_that_is_not_one_of_the_model() -> None:
+    (*_, last) = model(H200, "hopper")[1].values()
+    ampere, _ = model(H200, "ampere")
+    with pytest.raises(ValueError, match=r"initial state: not one that h200 .* policy 'ampere'"):
+        _core.predict(ampere, _core.Sequence([launch()]), last, False)
+
+
+def test_unknown_policies_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="policy: 'turing' is unknown; there are round_robin, "):
+        H200.initial_states("turing")
+    with pytest.raises(TypeError, match="policy: a name is needed, got 3"):
+        H200.initial_states(3)  # type: ignore[arg-type]
+
+
+def test_components_are_named_and_those_not_named_are_0() -> None:
+    state = InitialState(first_singleton=2)
+    assert (state.first_gpc, state.first_singleton) == (0, 2)
+    assert repr(state) == "InitialState(first_gpc=0, first_singleton=2)"
+    assert repr(InitialState()) == "InitialState(first_gpc=0, first_singleton=0)"
+    assert state == InitialState(0, 2) == InitialState(first_gpc=0, first_singleton=2)
+    assert hash(state) == hash(InitialState(0, 2))
+    assert state != InitialState(first_gpc=2)
+    assert pickle.loads(pickle.dumps(state)) == copy.deepcopy(state) == state
+
+
+def test_components_that_no_policy_has_are_refused() -> None:
+    with pytest.raises(TypeError, match="no policy has the components first_cpc; there are first_"):
+        InitialState(first_cpc=1)
+    with pytest.raises(TypeError, match="first_gpc, first_singleton is needed at most once"):
+        InitialState(0, first_gpc=1)
+    with pytest.raises(TypeError, match="first_gpc, first_singleton is needed at most once"):
+        InitialState(0, 1, 2)
+    with pytest.raises(AttributeError, match="an InitialState has no 'first_cpc'"):
+        assert InitialState().first_cpc
+
+
+def test_a_state_does_not_change() -> None:
+    state = InitialState(first_gpc=1)
+    with pytest.raises((AttributeError, TypeError)):
+        state.first_gpc = 2  # type: ignore[misc]
+    assert state.first_gpc == 1
