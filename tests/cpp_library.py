@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from helpers import ROOT
+from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import device
 
 CXX = os.environ.get("CXX", "c++")
 CMAKE = shutil.which("cmake") or shutil.which("cmake", path=Path(sys.executable).parent) or "cmake"
@@ -70,3 +72,21 @@ def installed_library(factory: pytest.TempPathFactory) -> Path:
     """The prefix that the library is installed in, for CMAKE_PREFIX_PATH. Skips without tools."""
     skip_without_tools()
     return made_once(factory, "tbsched", _install) / "prefix"
+
+
+def built(factory: pytest.TempPathFactory, source: Path) -> Path:
+    """The folder with the programs of a CMake project that finds the installed library.
+
+    They are built from a copy, so that they reach no other file of the checkout.
+    H200_HEADER_FOLDER holds ``h200.h``, for those that want it.
+    """
+    library = installed_library(factory)
+
+    def make(folder: Path) -> None:
+        shutil.copytree(source, folder / "source")
+        (folder / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
+        options = [f"-DCMAKE_PREFIX_PATH={library}", f"-DH200_HEADER_FOLDER={folder}"]
+        configure(folder / "source", folder, *options)
+        build(folder)
+
+    return made_once(factory, source.name, make)

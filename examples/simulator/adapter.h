@@ -1,5 +1,4 @@
-// Between a simulator that distributes thread blocks itself and the scheduler:
-// docs/how-to/simulators.md.
+// Between the scheduler and a simulator that distributes thread blocks itself.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +9,21 @@
 
 #include "tbsched/engine/block_scheduler.h"
 
-// Kernels are named by the simulator's own number, blocks that run by their SM and the slot there.
-class Adapter {
+// Kernels have the simulator's own numbers. A block that runs is named by its SM and its slot
+// there.
+class Adapter final : private tbsched::Observer {
  public:
   // Starts a kernel's next block on an SM; returns the slot that the SM gave it.
   using Start = std::function<int32_t(int32_t sm, int32_t kernel, int32_t block)>;
 
   // The model outlives it.
-  explicit Adapter(const tbsched::Model& model) : scheduler_(model, {}) {}
+  Adapter(const tbsched::Model& model, Start start)
+      : scheduler_(model, {}), start_(std::move(start)) {}
 
   // The kernel's blocks may start from now on. Throws std::invalid_argument for one that never can.
   void launch(int32_t kernel, const tbsched::Launch& launch);
-  // Starts every block that has room. Blocks of a kernel start in order. Returns how many did.
-  int32_t distribute(const Start& start);
+  // Starts every block that has room now, those of a kernel in order.
+  void distribute() { scheduler_.place(*this); }
   // A block has ended. Throws std::invalid_argument if none runs there.
   void leave(int32_t sm, int32_t slot);
 
@@ -32,7 +33,10 @@ class Adapter {
     tbsched::Footprint footprint;
   };
 
+  void on_place(const tbsched::PlacedBlocks& placed) override;
+
   tbsched::BlockScheduler scheduler_;
+  Start start_;
   std::vector<int32_t> kernels_;                            // of each launch of the scheduler
   std::map<std::pair<int32_t, int32_t>, Running> running_;  // by SM and slot
 };

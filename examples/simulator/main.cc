@@ -45,39 +45,47 @@ struct Sm {
 class Simulator {
  public:
   explicit Simulator(const tbsched::Model& model)
-      : adapter_(model), sms_(model.device().spec.topology.sms()) {}
+      : sms_(model.device().spec.topology.sms()),
+        adapter_(model, [this](int32_t sm, int32_t kernel, int32_t block) {
+          return start(sm, kernel, block);
+        }) {}
 
   void launch(const Arrival& arrival) {
+    if (arrival.length < 1) throw std::invalid_argument("a block runs for a cycle or more");
     adapter_.launch(static_cast<int32_t>(lengths_.size()), arrival.launch);
     lengths_.push_back(arrival.length);
-    waiting_ += arrival.launch.blocks;
+    unfinished_ += arrival.launch.blocks;
   }
-  bool busy() const { return waiting_ + running_ > 0; }
+  bool busy() const { return unfinished_ > 0; }
 
   // Blocks end, then others take their place.
-  void cycle(const int64_t now) {
+  void cycle() {
     for (size_t sm = 0; sm < sms_.size(); ++sm) {
       for (size_t slot = 0; slot < sms_[sm].ends.size(); ++slot) {
-        if (sms_[sm].ends[slot] != now) continue;
-        sms_[sm].ends[slot] = kFree;
-        adapter_.leave(static_cast<int32_t>(sm), static_cast<int32_t>(slot));
-        --running_;
+        if (sms_[sm].ends[slot] == now_) end(sm, slot);
       }
     }
-    const int32_t started = adapter_.distribute([&](int32_t sm, int32_t kernel, int32_t block) {
-      std::cout << now << ' ' << kernel << ' ' << block << ' ' << sm << '\n';
-      return sms_[sm].start(now + lengths_[kernel] + 7 * block % 13);
-    });
-    waiting_ -= started;
-    running_ += started;
+    adapter_.distribute();
+    ++now_;
   }
+  int64_t now() const { return now_; }
 
  private:
-  Adapter adapter_;
+  int32_t start(const int32_t sm, const int32_t kernel, const int32_t block) {
+    std::cout << now_ << ' ' << kernel << ' ' << block << ' ' << sm << '\n';
+    return sms_[sm].start(now_ + lengths_[kernel] + 7 * block % 13);
+  }
+  void end(const size_t sm, const size_t slot) {
+    sms_[sm].ends[slot] = kFree;
+    adapter_.leave(static_cast<int32_t>(sm), static_cast<int32_t>(slot));
+    --unfinished_;
+  }
+
   std::vector<Sm> sms_;
   std::vector<int64_t> lengths_;  // of each kernel's blocks
-  int64_t waiting_ = 0;           // blocks
-  int64_t running_ = 0;
+  int64_t unfinished_ = 0;        // blocks
+  int64_t now_ = 0;
+  Adapter adapter_;
 };
 
 }  // namespace
@@ -87,12 +95,11 @@ int main() {
     const tbsched::DeviceSpec spec = h200();
     const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
     Simulator simulator(model);
-    int64_t now = 0;
     for (Arrival arrival; std::cin >> arrival;) {
-      for (; now < arrival.cycle; ++now) simulator.cycle(now);
+      while (simulator.now() < arrival.cycle) simulator.cycle();
       simulator.launch(arrival);
     }
-    for (; simulator.busy(); ++now) simulator.cycle(now);
+    while (simulator.busy()) simulator.cycle();
   } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << '\n';
     return 2;

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cpp_library import CXX
+from cpp_library import CXX, built
 from embedding.kernels import Kernel, predicted, random_kernels, random_sequence
 from helpers import ROOT, final
 from tbsched.hardware.export import cpp_header
@@ -23,8 +22,9 @@ HEADERS = [EXAMPLE / "rtx3090.h", ROOT / "examples" / "simulator" / "h200.h"]
 
 
 @pytest.fixture(scope="module")
-def build(example: Callable[[str], Path]) -> Path:
-    return example("embed")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built as its page says."""
+    return built(tmp_path_factory, EXAMPLE)
 
 
 @pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from cpp_library import built
 from embedding.kernels import Kernel, predicted, random_kernels
 from helpers import ROOT
 from tbsched.hardware.spec import device
@@ -20,8 +20,8 @@ H200 = device("h200")
 
 
 @pytest.fixture(scope="module")
-def simulator(example: Callable[[str], Path]) -> Path:
-    return example("simulator") / "simulator"
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory, EXAMPLE) / "simulator"
 
 
 def simulated(program: Path, kernels: list[Kernel]) -> list[tuple[int, ...]]:

@@ -33,7 +33,7 @@ RETURNS = {
         "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
     ),
 }
-CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
+CONSTANTS = {"CAUSES": "tuple[str, ...]"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Sequence as _Sequence

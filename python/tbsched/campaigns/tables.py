@@ -16,7 +16,7 @@ from tbsched.campaigns.draws import Draw, DrawnTable
 from tbsched.campaigns.judge import Judge
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Smids
-from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.traces.trace import Int32Array
 
@@ -157,7 +157,7 @@ class Tables:
         if not numbers.size or not others:
             return numbers[:0]
         judge = self._judge
-        found = explaining_states(
+        found = matching_states(
             table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
             judge.policy_name, others, THREADS,
         )  # fmt: skip
