@@ -2,8 +2,8 @@
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS cpp/tbsched/*.cc)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS cpp/tbsched/*.h)
 if(NOT TBSCHED_TOML)
-  list(FILTER sources EXCLUDE REGEX "toml[^/]*$")
-  list(FILTER headers EXCLUDE REGEX "toml[^/]*$")
+  list(FILTER sources EXCLUDE REGEX "/device_file[^/]*$")
+  list(FILTER headers EXCLUDE REGEX "/device_file[^/]*$")
 endif()
 
 add_library(tbsched STATIC ${sources})
