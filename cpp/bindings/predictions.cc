@@ -150,6 +150,8 @@ py::list capacities_in_python(const Model& model, const Sequence& sequence,
 }  // namespace
 
 void bind_predictions(py::module_& module) {
+  py::class_<Sequence>(module, "Sequence").def(py::init(&to_sequence), py::arg("events"));
+
   module.def("predict", &predict_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
              py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
@@ -178,7 +180,6 @@ void bind_predictions(py::module_& module) {
       py::arg("state"), py::arg("issue_ns"),
       "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; and the hardware queue of each launch.");
-  py::class_<Sequence>(module, "Sequence").def(py::init(&to_sequence), py::arg("events"));
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("CAUSES") = py::tuple(causes);

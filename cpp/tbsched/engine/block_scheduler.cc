@@ -81,6 +81,10 @@ void BlockScheduler::refuse_unknown(const int32_t launch) const {
   refuse(launch, "there is none; " + std::to_string(launches_.size()) + " have been added");
 }
 
+void BlockScheduler::refuse_footprint(const int32_t launch) const {
+  refuse(checked(launch), "it does not hold this footprint: that has left, or is another launch's");
+}
+
 void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   LaunchState& state = launches_[checked(launch)];
   if (state.enqueued) refuse(launch, "it is enqueued already");
@@ -241,11 +245,8 @@ void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
 }
 
 void BlockScheduler::leave(const int32_t launch, const Footprint& footprint) {
-  const Demand& demand = launches_[checked(launch)].demand;
-  if (!residents_.remove(footprint.owner, launch)) {
-    refuse(launch, "it does not hold this footprint: that has left, or is another launch's");
-  }
-  gpu_.release(demand, footprint);
+  if (!residents_.remove(footprint.owner, launch)) refuse_footprint(launch);
+  gpu_.release(launches_[launch].demand, footprint);
 }
 
 }  // namespace tbsched

@@ -118,6 +118,7 @@ class BlockScheduler {
     return launch;
   }
   [[noreturn]] void refuse_unknown(int32_t launch) const;
+  [[noreturn]] void refuse_footprint(int32_t launch) const;
   void check(const Launch& launch, int32_t index) const;
   Place place_of(int32_t launch) const;
   Cause go_through_line(const Pass& pass);

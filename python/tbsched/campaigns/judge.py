@@ -12,7 +12,8 @@ from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.launcher.observe import SETTLE
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
 # patient one does: of 2.4 million launches on an H200 none needed that.
