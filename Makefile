@@ -6,7 +6,7 @@ SECONDS_ON_GPU ?= 120
 
 BIN := $(VENV)/bin
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
-SOURCES := $(shell find cpp kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
+SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test gpu bench sanitize lint docs format clean
 .DEFAULT_GOAL := demo

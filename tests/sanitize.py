@@ -56,7 +56,7 @@ def build() -> Path:
     )
     subprocess.run(configure, check=True)
     subprocess.run(["cmake", "--build", str(BUILD)], check=True)
-    subprocess.run(["cmake", "--install", str(BUILD)], check=True)
+    subprocess.run(["cmake", "--install", str(BUILD), "--component", "python"], check=True)
     return stage.parent
 
 

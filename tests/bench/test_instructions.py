@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.conftest import CXX, FOLDER, output
+from bench.conftest import FOLDER, output
+from cpp_library import CXX
 
 COUNTS = FOLDER / "counts.json"
 TOLERANCE = 0.05

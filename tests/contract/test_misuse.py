@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tbsched.hardware.export import cpp_header
-from tbsched.hardware.catalogue import device
+from cpp_library import built
 
 FOLDER = Path(__file__).parent / "misuse"
-CXX = os.environ.get("CXX", "c++")
 NOT_HELD = "does not hold this footprint: that has left, or is another launch's"
 
 # Each way to go wrong, and what the exception says.
@@ -67,14 +63,7 @@ MESSAGES = {
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the program printed: for each way to go wrong, what it was told."""
-    for tool in (CXX, "cmake"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
-    folder = tmp_path_factory.mktemp("misuse")
-    (folder / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
-    configure = ("cmake", "-S", FOLDER, "-B", folder, f"-DH200_HEADER_FOLDER={folder}")
-    for command in (configure, ("cmake", "--build", folder, "--parallel", "2")):
-        subprocess.run(command, check=True)
+    folder = built(tmp_path_factory, FOLDER)
     done = subprocess.run([folder / "misuse"], capture_output=True, text=True)
     assert done.returncode == 0, f"it ended with {done.returncode} after\n{done.stdout}"
     return dict(line.split(" -> ", 1) for line in done.stdout.splitlines())

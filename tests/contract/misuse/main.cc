@@ -31,7 +31,7 @@ using tbsched::WaitEvent;
 constexpr auto kOneByOne = BlockScheduler::Leaving::one_by_one;
 
 const tbsched::Model& model() {
-  static const tbsched::Model model(h200(), *tbsched::find_policy("hopper"));
+  static const tbsched::Model model(h200(), "hopper");
   return model;
 }
 

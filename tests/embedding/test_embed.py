@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import random
 import shutil
 import subprocess
@@ -11,26 +9,31 @@ from pathlib import Path
 
 import pytest
 
+from cpp_library import CXX, built
+from embedding.kernels import Kernel, predicted, random_kernels, random_sequence
 from helpers import ROOT, final
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import DeviceSpec
+
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.program.sequence import Release, Sequence
 
 EXAMPLE = ROOT / "examples" / "embed"
-CXX = os.environ.get("CXX", "c++")
-
-needs_compiler = pytest.mark.skipif(shutil.which(CXX) is None, reason=f"{CXX} is not installed")
-needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+HEADERS = [EXAMPLE / "rtx3090.h", ROOT / "examples" / "simulator" / "h200.h"]
 
 
-def test_header_of_the_example_is_that_of_the_device() -> None:
-    path = EXAMPLE / "rtx3090.h"
-    header = cpp_header(device("rtx3090"))
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built as its page says."""
+    return built(tmp_path_factory, EXAMPLE)
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.name)
+def test_header_of_an_example_is_that_of_the_device(path: Path) -> None:
+    header = cpp_header(device(path.stem))
     if path.read_text("utf-8") != header:
-        path.with_name("rtx3090.h.new").write_text(header, "utf-8")
-        pytest.fail("examples/embed/rtx3090.h is out of date; rtx3090.h.new is beside it")
+        path.with_name(f"{path.name}.new").write_text(header, "utf-8")
+        pytest.fail(f"{path} is out of date; {path.name}.new is beside it")
 
 
 def test_header_needs_a_spec() -> None:
@@ -38,7 +41,7 @@ def test_header_needs_a_spec() -> None:
         cpp_header("h200")  # type: ignore[arg-type]
 
 
-@needs_compiler
+@pytest.mark.skipif(shutil.which(CXX) is None, reason=f"{CXX} is not installed")
 def test_header_of_every_device_compiles_without_a_warning(tmp_path: Path) -> None:
     specs = [device(name) for name in (*devices(), "h200-no-warp-skip")]
     for number, spec in enumerate(specs):
@@ -48,29 +51,6 @@ def test_header_of_every_device_compiles_without_a_warning(tmp_path: Path) -> No
     source.write_text(f"{code}auto spec = h200_no_warp_skip();\n", "utf-8")
     warnings = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     subprocess.run([CXX, *warnings, f"-I{ROOT / 'cpp'}", str(source)], check=True)
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, built as its README says."""
-    folder = tmp_path_factory.mktemp("embed")
-    subprocess.run(["cmake", "-S", str(EXAMPLE), "-B", str(folder)], check=True)
-    subprocess.run(["cmake", "--build", str(folder), "--parallel", "2"], check=True)
-    return folder
-
-
-def random_sequence(rng: random.Random, spec: DeviceSpec) -> Sequence:
-    events: list[Event] = []
-    held: list[int] = []
-    for number in range(12):
-        threads = rng.randint(1, 1024)
-        registers = rng.randint(1, 64)
-        shared_memory = rng.choice([0, 0, rng.randint(0, spec.shared_memory_per_block // 2)])
-        events.append(Launch(rng.randint(1, 300), threads, registers, shared_memory))
-        held.append(number)
-        if rng.random() < 0.5:
-            events.append(Release(held.pop(rng.randrange(len(held)))))
-    return Sequence(events)
 
 
 def as_text(sequence: Sequence) -> str:
@@ -98,8 +78,6 @@ def placements(program: Path, sequence: Sequence) -> list[list[int]]:
     return rows
 
 
-@needs_cmake
-@needs_compiler
 def test_example_places_blocks_as_predict_does(build: Path) -> None:
     rng = random.Random(1)
     for _ in range(20):
@@ -107,18 +85,15 @@ def test_example_places_blocks_as_predict_does(build: Path) -> None:
         assert placements(build / "embed", sequence) == final(predict(sequence, "rtx3090"))
 
 
-@needs_cmake
-@needs_compiler
-def test_same_programs_with_another_device_s_header_do_too(build: Path, tmp_path: Path) -> None:
+def test_same_programs_with_another_device_s_header_do_too(library: Path, tmp_path: Path) -> None:
     h200 = device("h200")
     (tmp_path / "h200.h").write_text(cpp_header(h200), "utf-8")
     for name in ("main", "clock"):
         source = tmp_path / f"{name}.cc"
         text = (EXAMPLE / source.name).read_text("utf-8").replace("rtx3090", "h200")
         source.write_text(text, "utf-8")
-        library = build / "tbsched" / "libtbsched.a"
-        flags = ["-std=c++20", f"-I{ROOT / 'cpp'}", "-o", str(tmp_path / name)]
-        subprocess.run([CXX, *flags, str(source), str(library)], check=True)
+        flags = ["-std=c++20", f"-I{library / 'include'}", "-o", str(tmp_path / name)]
+        subprocess.run([CXX, *flags, str(source), *library.rglob("libtbsched.a")], check=True)
     rng = random.Random(2)
     for _ in range(20):
         sequence = random_sequence(rng, h200)
@@ -127,50 +102,14 @@ def test_same_programs_with_another_device_s_header_do_too(build: Path, tmp_path
         assert run_clock(tmp_path / "clock", kernels) == predicted(kernels, h200)
 
 
-@dataclasses.dataclass(frozen=True)
-class Kernel:
-    """What comes to the simulator with a clock, in nanoseconds."""
-
-    comes: int
-    launch: Launch
-    cycles: int
-
-    def line(self) -> str:
-        asked = dataclasses.astuple(self.launch)[:4]  # blocks, threads, registers, shared memory
-        return " ".join(map(str, ["kernel", self.comes, *asked, self.cycles])) + "\n"
-
-    def timed(self) -> Launch:
-        blocks = range(self.launch.blocks)
-        duration = tuple((self.cycles + 7 * block % 13) / 1e9 for block in blocks)
-        return dataclasses.replace(self.launch, duration=duration)
-
-
-def random_kernels(rng: random.Random, spec: DeviceSpec) -> list[Kernel]:
-    launches = random_sequence(rng, spec).launches
-    comes = sorted(rng.randint(0, 100) for _ in launches)
-    return [Kernel(at, x, rng.randint(1, 60)) for at, x in zip(comes, launches, strict=True)]
-
-
 def run_clock(program: Path, kernels: list[Kernel]) -> list[tuple[int, ...]]:
     """Launch, block, SM and start of each block."""
-    text = "".join(kernel.line() for kernel in kernels)
+    text = "".join(f"kernel {kernel.line()}" for kernel in kernels)
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
     words = [line.split() for line in done.stdout.splitlines()]
     return sorted((int(w[3]), int(w[5]), int(w[8]), int(w[1])) for w in words)
 
 
-def predicted(kernels: list[Kernel], spec: DeviceSpec) -> list[tuple[int, ...]]:
-    """The same of a GPU on which nothing but its blocks takes time."""
-    latencies = {field.name: 0 for field in dataclasses.fields(spec) if field.name.endswith("_ns")}
-    sequence = Sequence([kernel.timed() for kernel in kernels])
-    times = [kernel.comes / 1e9 for kernel in kernels]
-    instant = dataclasses.replace(spec, **latencies)  # type: ignore[arg-type]
-    rows = predict(sequence, instant, issue_times=times).timeline
-    return [tuple(row[["launch", "block", "sm", "start_ns"]].tolist()) for row in rows]
-
-
-@needs_cmake
-@needs_compiler
 def test_simulator_with_a_clock_places_blocks_as_predict_does(build: Path) -> None:
     rng = random.Random(3)
     spec = device("rtx3090")
@@ -179,8 +118,6 @@ def test_simulator_with_a_clock_places_blocks_as_predict_does(build: Path) -> No
         assert run_clock(build / "clock", kernels) == predicted(kernels, spec)
 
 
-@needs_cmake
-@needs_compiler
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -198,8 +135,6 @@ def test_simulator_with_a_clock_refuses_what_it_cannot_run(
     assert message in done.stderr
 
 
-@needs_cmake
-@needs_compiler
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,0 +1,22 @@
+# The extension modules: _core, and _launcher where nvcc is found. They are installed only where
+# their component is named, as pyproject.toml does.
+set(PYBIND11_FINDPYTHON ON)
+find_package(pybind11 3.0 CONFIG REQUIRED)
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cc)
+list(FILTER bindings EXCLUDE REGEX "launcher[^/]*$")
+pybind11_add_module(_core ${bindings})
+target_link_libraries(_core PRIVATE tbsched::tbsched)
+set(modules _core)
+
+find_program(TBSCHED_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+if(TBSCHED_NVCC)
+  message(STATUS "tbsched: launcher built with ${TBSCHED_NVCC}")
+  add_subdirectory(cpp/launcher)
+  list(APPEND modules _launcher)
+else()
+  message(STATUS "tbsched: no nvcc, so no launcher: predicts, verifies and fuzzes models only")
+endif()
+
+install(TARGETS ${modules} DESTINATION tbsched COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,0 +1,92 @@
+"""The C++ library as a user installs it: compiled once for all tests, on however many workers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers import ROOT
+from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import device
+
+CXX = os.environ.get("CXX", "c++")
+CMAKE = shutil.which("cmake") or shutil.which("cmake", path=Path(sys.executable).parent) or "cmake"
+# A build that looks for Python fails.
+WITHOUT_PYTHON = [
+    f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Python", "Python3", "pybind11")
+]
+
+
+def skip_without_tools() -> None:
+    """Skips the test where the library cannot be built."""
+    for tool in (CXX, CMAKE):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """The folder that ``make`` filled for whichever worker asked first; others wait for it."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, done = shared / name, shared / f"{name}.done"
+    with open(shared / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
+
+
+def run(*command: str | Path) -> str:
+    """What a command that must succeed prints."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def configure(source: Path, folder: Path, *options: str) -> str:
+    return run(CMAKE, "-S", source, "-B", folder, *options)
+
+
+def build(folder: Path, *options: str) -> str:
+    return run(CMAKE, "--build", folder, "--parallel", "2", *options)
+
+
+def _install(folder: Path) -> None:
+    built = folder / "build"
+    configure(ROOT, built, "-DTBSCHED_PYTHON=OFF", *WITHOUT_PYTHON)
+    build(built)
+    run(CMAKE, "--install", built, "--prefix", folder / "prefix")
+
+
+def installed_library(factory: pytest.TempPathFactory) -> Path:
+    """The prefix that the library is installed in, for CMAKE_PREFIX_PATH. Skips without tools."""
+    skip_without_tools()
+    return made_once(factory, "tbsched", _install) / "prefix"
+
+
+def built(factory: pytest.TempPathFactory, source: Path) -> Path:
+    """The folder with the programs of a CMake project that finds the installed library.
+
+    They are built from a copy, so that they reach no other file of the checkout.
+    H200_HEADER_FOLDER holds ``h200.h``, for those that want it.
+    """
+    library = installed_library(factory)
+
+    def make(folder: Path) -> None:
+        shutil.copytree(source, folder / "source")
+        (folder / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
+        options = [f"-DCMAKE_PREFIX_PATH={library}", f"-DH200_HEADER_FOLDER={folder}"]
+        configure(folder / "source", folder, *options)
+        build(folder)
+
+    return made_once(factory, source.name, make)
