@@ -229,7 +229,8 @@ def of_python() -> Iterator[Figure]:
     yield Figure("predict of 3 launches, beyond the core", values, "<= 1", "20 microseconds")
 
     model, state = prepared(H200, "hopper")
-    recorded = [_core.Sequence(t.sequence.events) for t in load_traces(TRACES / "rall.jsonl.xz")] * 4
+    traces = load_traces(TRACES / "rall.jsonl.xz")
+    recorded = [_core.Sequence(t.sequence.events) for t in traces] * 4
 
     def many(threads: int) -> Work:
         return lambda: _core.predict_many(model, recorded, state, 0, False, threads)
