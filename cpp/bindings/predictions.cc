@@ -86,11 +86,13 @@ py::list predict_many_in_python(const Model& model, const std::vector<const Sequ
   }
   py::list result;
   for (Prediction& prediction : predictions) {
-    if (auto* const traces = std::get_if<std::vector<LaunchTrace>>(&prediction)) {
-      result.append(in_python(std::move(*traces), warp_slots));
-    } else {
-      result.append(in_python(std::move(std::get<Timeline>(prediction))));
-    }
+    std::visit(Overloaded{
+                   [&](std::vector<LaunchTrace>& traces) {
+                     result.append(in_python(std::move(traces), warp_slots));
+                   },
+                   [&](Timeline& timeline) { result.append(in_python(std::move(timeline))); },
+               },
+               prediction);
   }
   return result;
 }

@@ -13,7 +13,7 @@ namespace tbsched {
 class Residents {
  public:
   void add(const uint32_t owner, const int32_t launch) {
-    if (2 * ++count_ > mask_) grow();
+    if (3 * ++count_ > 2 * mask_) grow();
     insert(entry_of(owner, launch));
   }
 
@@ -38,7 +38,7 @@ class Residents {
 
  private:
   static constexpr uint64_t kFree = 0;
-  static constexpr size_t kFewest = 64;
+  static constexpr size_t kFewest = 256;  // more than one for each SM of most devices
 
   static uint64_t entry_of(const uint32_t owner, const int32_t launch) {
     return uint64_t{owner} << 32 | (static_cast<uint32_t>(launch) + 1);
@@ -62,9 +62,10 @@ class Residents {
     }
   }
 
-  std::vector<uint64_t> entries_ = std::vector<uint64_t>(kFewest);  // a power of two, half free
+  // A power of two, a third of them free.
+  std::vector<uint64_t> entries_ = std::vector<uint64_t>(kFewest);
   size_t mask_ = kFewest - 1;
-  int shift_ = 32 - std::countr_zero(kFewest);  // of 32 bits, which leaves as many as number them
+  int shift_ = 32 - std::countr_zero(kFewest);  // leaves as many bits as number them
   size_t count_ = 0;
 };
 
