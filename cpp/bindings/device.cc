@@ -2,7 +2,6 @@
 
 #include <pybind11/stl.h>
 
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from tbsched.errors import NoGpuError as NoGpuError
     from tbsched.errors import TbschedError as TbschedError
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
+    from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.catalogue import ablations as ablations
