@@ -12,7 +12,8 @@ from tbsched.hardware.device_fields import Mechanisms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Placement, Trace
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"

@@ -1,4 +1,4 @@
-// Sequences for Python.
+// Python's events as the core has them: the one converter, for both extension modules.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -6,11 +6,15 @@
 
 #include "tbsched/program/event.h"
 
-// A sequence is built event by event; it is never converted from a list.
+// In Python a class of its own, never converted to and from a list.
 PYBIND11_MAKE_OPAQUE(tbsched::Sequence)
 
 namespace tbsched {
 
-void bind_events(pybind11::module_& module);
+// Of a tbsched.Launch.
+Launch to_launch(pybind11::handle launch);
+
+// Of an iterable of the events in tbsched.program.sequence. Throws TypeError naming what is none.
+Sequence to_sequence(const pybind11::iterable& events);
 
 }  // namespace tbsched

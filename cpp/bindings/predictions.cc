@@ -95,12 +95,12 @@ py::list predict_many_in_python(const Model& model, const std::vector<const Sequ
   return result;
 }
 
-std::optional<size_t> explain_in_python(const Model& model, const Sequence& sequence,
-                                        const std::vector<InitialState>& states,
-                                        const Numbers& smid) {
+std::optional<size_t> matching_state_in_python(const Model& model, const Sequence& sequence,
+                                               const std::vector<InitialState>& states,
+                                               const Numbers& smid) {
   const std::span seen(smid.data(), static_cast<size_t>(smid.size()));
   const py::gil_scoped_release unlocked;
-  return explaining_state(model, sequence, states, seen);
+  return matching_state(model, sequence, states, seen);
 }
 
 py::list until_refused_in_python(const Model& model, const Numbers& cells, const Bounds& bounds,
@@ -118,21 +118,18 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
   return result;
 }
 
-std::vector<int32_t> explain_many_in_python(const Model& model, const Numbers& cells,
-                                            const Bounds& bounds,
-                                            const std::vector<InitialState>& states,
-                                            const std::vector<Numbers>& smid,
-                                            const int32_t threads) {
+std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers& cells,
+                                               const Bounds& bounds,
+                                               const std::vector<InitialState>& states,
+                                               const std::vector<Numbers>& smid,
+                                               const int32_t threads) {
   const EventTable table = event_table(cells, bounds);
-  if (smid.size() != table.sequences()) {
-    throw py::value_error("smid: an array for each sequence is needed");
-  }
   std::vector<std::span<const int32_t>> seen;
   for (const Numbers& blocks : smid) {
     seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
   }
   const py::gil_scoped_release unlocked;
-  return explaining_states(model, table, states, seen, threads);
+  return matching_states(model, table, states, seen, threads);
 }
 
 py::list capacities_in_python(const Model& model, const Sequence& sequence,
@@ -153,6 +150,8 @@ py::list capacities_in_python(const Model& model, const Sequence& sequence,
 }  // namespace
 
 void bind_predictions(py::module_& module) {
+  py::class_<Sequence>(module, "Sequence").def(py::init(&to_sequence), py::arg("events"));
+
   module.def("predict", &predict_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
              py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
@@ -162,7 +161,7 @@ void bind_predictions(py::module_& module) {
              py::arg("threads"),
              "For each sequence what predict() or, where launches have durations, "
              "predict_timeline() returns.");
-  module.def("explaining_state", &explain_in_python, py::arg("model"), py::arg("sequence"),
+  module.def("matching_state", &matching_state_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("states"), py::arg("smid"),
              "The index of the first state that puts every block where `smid` has it, or None.");
   module.def(
@@ -170,7 +169,7 @@ void bind_predictions(py::module_& module) {
       py::arg("bounds"), py::arg("state"), py::arg("threads"),
       "For each sequence of a table of events the SMs of all blocks, and how many events: up "
       "to and with the first launch that is not placed whole.");
-  module.def("explaining_states", &explain_many_in_python, py::arg("model"), py::arg("cells"),
+  module.def("matching_states", &matching_states_in_python, py::arg("model"), py::arg("cells"),
              py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
              "For each sequence of a table of events the index of the first state that puts every "
              "block where `smid` has it, or -1.");

@@ -15,7 +15,8 @@ from tbsched.campaigns.strategies import sequences
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Placement, Trace
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 H200 = tb.device("h200")
 STATES = H200.initial_states()

@@ -21,7 +21,8 @@ from tbsched.hardware.catalogue import ablations, device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {

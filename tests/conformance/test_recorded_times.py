@@ -19,7 +19,8 @@ from tbsched.comparison.times import TimeDiff, compare_times
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 TIMED = ROOT / "tests" / "traces" / "h200-timed"
 H200 = device("h200")

@@ -13,7 +13,6 @@ from tbsched import _core
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import model
-from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Release, Sequence
 
@@ -96,7 +95,7 @@ def test_the_core_refuses_a_state_that_is_not_one_of_the_model() -> None:
     (*_, last) = model(H200, "hopper")[1].values()
     ampere, _ = model(H200, "ampere")
     with pytest.raises(ValueError, match=r"initial state: not one that h200 .* policy 'ampere'"):
-        _core.predict(ampere, core_sequence(Sequence([launch()])), last, False)
+        _core.predict(ampere, _core.Sequence(Sequence([launch()]).events), last, False)
 
 
 def test_unknown_policies_are_refused_by_name() -> None:

@@ -14,7 +14,9 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Oracle, Placement, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st

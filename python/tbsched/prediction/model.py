@@ -7,7 +7,7 @@ import functools
 from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec, model
-from tbsched.traces.trace import DeviceInfo
+from tbsched.traces.placement import DeviceInfo
 
 
 @functools.lru_cache(maxsize=128)

@@ -10,8 +10,8 @@ from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-from tbsched.traces.trace import Int32Array
 
 
 def predict_until_refused(
@@ -37,7 +37,7 @@ def predict_until_refused(
     return table.first_events(events), [smid for smid, _ in found]
 
 
-def explaining_states(
+def matching_states(
     table: EventTable,
     smids: SequenceOf[Int32Array],
     spec: DeviceSpec,
@@ -47,7 +47,7 @@ def explaining_states(
 ) -> list[InitialState | None]:
     """For each sequence the first of ``states`` that puts every block where it was seen."""
     model, _, core_states = prepared(spec, policy)
-    found = _core.explaining_states(
+    found = _core.matching_states(
         model, table.cells, table.bounds, [core_states[state] for state in states],
         smids, threads,
     )  # fmt: skip

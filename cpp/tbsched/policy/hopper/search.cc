@@ -6,8 +6,12 @@
 namespace tbsched {
 namespace {
 
-constexpr std::array<int32_t, 8> kSingletons = {12, 13, 14, 14, 17, 18, 19, 20};
-constexpr int32_t kFirstOfGpcs = 21;
+// Turns after which a search is done that ends at one of the SMs outside the GPCs: the first that
+// is looked at, the second and so on. Measured one by one, since no simple rule gives all of them.
+// Each is the only number that agrees with the recordings: docs/hopper.md, "Search outside GPCs".
+constexpr std::array<int32_t, 8> kTurnsOutsideGpcs = {12, 13, 14, 14, 17, 18, 19, 20};
+// At the first of the GPCs, and how many of theirs are looked at in a turn. As well pinned.
+constexpr int32_t kTurnsToGpcs = 21;
 constexpr int32_t kPerTurn = 3;
 
 }  // namespace
@@ -31,10 +35,10 @@ std::vector<int32_t> search_turns(const Topology& topology,
   for (const int32_t sm : sm_preference) {
     const int32_t gpc = topology.gpc_of_sm[sm];
     if (gpc < 0) {
-      turns[sm] = kSingletons[std::min(singletons++, kSingletons.size() - 1)];
+      turns[sm] = kTurnsOutsideGpcs[std::min(singletons++, kTurnsOutsideGpcs.size() - 1)];
     } else {
       const int32_t looked_at = (sm % 2 * rows + row[sm]) * gpcs + gpc;
-      turns[sm] = kFirstOfGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
+      turns[sm] = kTurnsToGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
     }
   }
   return turns;
