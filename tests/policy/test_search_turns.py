@@ -13,7 +13,8 @@ import pytest
 from helpers import TRACES
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 H200 = device("h200")
 
