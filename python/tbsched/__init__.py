@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from tbsched.errors import NoGpuError as NoGpuError
     from tbsched.errors import TbschedError as TbschedError
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
+    from tbsched.hardware.catalogue import ablations as ablations
+    from tbsched.hardware.catalogue import device as device
+    from tbsched.hardware.catalogue import devices as devices
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.hardware.initial_state import InitialState as InitialState

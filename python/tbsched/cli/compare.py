@@ -14,6 +14,7 @@ from tbsched.cli.options import Level, LevelOption, TraceFile
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
 from tbsched.comparison.verify import verify as score_traces
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.predict import policies

@@ -7,6 +7,9 @@ from typing import Annotated
 import typer
 
 from tbsched.cli.console import console, show
+from tbsched.hardware.catalogue import ablations
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices as device_names
 from tbsched.hardware.export import cpp_header
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device

@@ -21,6 +21,7 @@ from tbsched.cli.options import (
 )
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.launcher.observe import Gpu
