@@ -28,7 +28,11 @@ ROOMS = [
     "show",
     "cli",
 ]
-TESTS = ["tests/contract", *(f"tests/{room}" for room in ROOMS), "tests/conformance/test_table2.py"]
+TESTS = [
+    "tests/contract",
+    *(f"tests/{room}" for room in ROOMS),
+    "tests/conformance/papers/test_table2.py",
+]
 
 
 def build() -> Path:

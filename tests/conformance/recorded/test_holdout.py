@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
+from helpers import TRACES
 from tbsched.comparison.verify import verify
 from tbsched.traces.trace import load_traces
 
-HOLDOUT = Path(__file__).parents[1] / "traces" / "h200-holdout"
+HOLDOUT = TRACES.with_name("h200-holdout")
 
 
 @pytest.mark.parametrize("name", ["plain", "carve", "long", "cluster", "mixed", "local"])
