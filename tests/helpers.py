@@ -106,7 +106,7 @@ def released(*launches: int) -> list[Event]:
 
 
 class Fake:
-    """The settings and counters of a running fake driver (``tests/launcher/fake_driver.cc``)."""
+    """The settings and counters of a running fake driver (``tests/launcher/fake_driver``)."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
