@@ -7,8 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from tbsched.comparison.compare import compare
 from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import explaining_state, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Placement, Trace
 
@@ -90,6 +91,14 @@ def sets(spec: DeviceSpec, first: Launch) -> list[int]:
 def enters(spec: DeviceSpec, second: Launch) -> list[int]:
     """The configurations, in KB, of busy SMs that take a block of this launch."""
     return [size for size in CONFIGURATIONS if admits(spec, asks_for(size), second)]
+
+
+def explained(trace: Trace, spec: DeviceSpec) -> bool:
+    """Whether from one of the initial states every block is predicted to be where it was seen."""
+    state = explaining_state(trace, spec, None, spec.initial_states())
+    if state is None:
+        return False
+    return compare(predict(trace.sequence, spec, initial_state=state), trace).exact
 
 
 def smids(trace: Trace) -> list[list[int]]:
