@@ -9,9 +9,10 @@ from typing import Any
 
 from tbsched.comparison.compare import compare
 from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
-from tbsched.prediction.predict import explaining_state, predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Placement, Trace
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"
@@ -95,7 +96,7 @@ def enters(spec: DeviceSpec, second: Launch) -> list[int]:
 
 def explained(trace: Trace, spec: DeviceSpec) -> bool:
     """Whether from one of the initial states every block is predicted to be where it was seen."""
-    state = explaining_state(trace, spec, None, spec.initial_states())
+    state = matching_state(trace, spec, None, spec.initial_states())
     if state is None:
         return False
     return compare(predict(trace.sequence, spec, initial_state=state), trace).exact

@@ -17,7 +17,8 @@ from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeas
 from tbsched.hardware.spec import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
 WRONG = ("rtx3090", "first_fit")

@@ -37,7 +37,7 @@ from tbsched.campaigns.tables import THREADS
 from tbsched.launcher.observe import Gpu, Smids
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import RELEASE, EventTable
-from tbsched.show.text import render, table_of
+from tbsched.show.tables import render, table_of
 
 PHASES = ("plan", "launch", "release", "clean_up", "synchronise", "judge", "settle")
 SLEEP = 1.0  # seconds that a block of the paper's framework stays

@@ -12,7 +12,8 @@ from tbsched.campaigns.judge import Judge
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Outcome
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 Predicted = tuple[Draw, Trace]
 

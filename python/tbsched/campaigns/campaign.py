@@ -29,7 +29,7 @@ from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.hardware.spec import device as find_device
 from tbsched.program.sequence import Sequence
 from tbsched.traces.growing_file import TraceFile
-from tbsched.traces.trace import Oracle
+from tbsched.traces.oracle import Oracle
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st

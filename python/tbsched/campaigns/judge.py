@@ -10,9 +10,10 @@ from tbsched.campaigns.oracles import ManyOracle, TableOracle, prefix
 from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.launcher.observe import SETTLE
-from tbsched.prediction.predict import explaining_state, predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
 # patient one does: of 2.4 million launches on an H200 none needed that.
@@ -133,7 +134,7 @@ class Judge:
         if diff.agrees(self.level) or not diff.occupancy:
             return Case(diff, diff.agrees(self.level))
         others = self.states
-        found = explaining_state(observation, self.spec, self.policy, others)
+        found = matching_state(observation, self.spec, self.policy, others)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)

@@ -13,7 +13,9 @@ from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.hardware.spec import device as find_device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Oracle, Placement, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st

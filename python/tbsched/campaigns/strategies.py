@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from tbsched.campaigns.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.spec import device as find_device
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Int32Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 WARP = 32

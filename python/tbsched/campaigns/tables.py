@@ -16,9 +16,9 @@ from tbsched.campaigns.draws import Draw, DrawnTable
 from tbsched.campaigns.judge import Judge
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Smids
-from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.prediction.tables import matching_states, predict_until_refused
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-from tbsched.traces.trace import Int32Array
 
 # Half of the processors, so that the launcher's threads never wait for one.
 THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
@@ -157,7 +157,7 @@ class Tables:
         if not numbers.size or not others:
             return numbers[:0]
         judge = self._judge
-        found = explaining_states(
+        found = matching_states(
             table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
             judge.policy_name, others, THREADS,
         )  # fmt: skip

@@ -12,23 +12,12 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState, device
-from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
-from tbsched.program.sequence import (
-    Event,
-    Launch,
-    Sequence,
-)
-from tbsched.traces.trace import (
-    Capacity,
-    DeviceInfo,
-    Int32Array,
-    Int64Array,
-    Placement,
-    StructuredArray,
-    Trace,
-)
+from tbsched.program.sequence import Sequence, with_launches
+from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
 MAX_THREADS = 1024
@@ -150,7 +139,7 @@ def predict_many(
     )
 
 
-def explaining_state(
+def matching_state(
     observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
 ) -> InitialState | None:
     """The first of ``states`` from which every block is predicted to be where it was observed.
@@ -158,9 +147,9 @@ def explaining_state(
     Before the next event, of a sequence without durations that :func:`predict` takes.
     """
     model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
-    index = _core.explaining_state(
+    index = _core.matching_state(
         model,
-        core_sequence(observation.sequence),
+        _core.Sequence(observation.sequence.events),
         [core_states[state] for state in states],
         np.concatenate([np.empty(0, np.int32), *(placement.smid for placement in observation)]),
     )
@@ -184,13 +173,14 @@ def predict_as_recorded(
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
     """
-    placements = iter(observation)
-    events: list[Event] = []
-    for event in observation.sequence:
-        if isinstance(event, Launch):
-            event = replace(event, duration=_durations(next(placements)))
-        events.append(event)
-    trace = predict(Sequence(events), device, policy, issue_times=observation.issue_times)
+    timed = with_launches(
+        observation.sequence,
+        [
+            replace(launch, duration=_durations(placement))
+            for launch, placement in zip(observation.sequence.launches, observation, strict=True)
+        ],
+    )
+    trace = predict(timed, device, policy, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
 
 
@@ -249,7 +239,7 @@ class _Run:
                 f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
                 "beyond the range of time, 1e9 seconds"
             )
-        return core_sequence(seq)
+        return _core.Sequence(seq.events)
 
     def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
         """When each launch of a timed sequence is issued."""

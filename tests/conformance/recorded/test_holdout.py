@@ -6,7 +6,7 @@ import pytest
 
 from helpers import TRACES, explained
 from tbsched.hardware.spec import device
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 HOLDOUT = TRACES.with_name("h200-holdout")
 H200 = device("h200")

@@ -10,7 +10,8 @@ import numpy as np
 
 from helpers import TRACES
 from tbsched.advice.evenness import forced_even
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 
 @functools.cache

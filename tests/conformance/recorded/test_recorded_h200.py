@@ -18,9 +18,10 @@ from helpers import TRACES, explained
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.spec import ablations, device
-from tbsched.prediction.predict import explaining_state, predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {
@@ -324,7 +325,7 @@ def test_nothing_is_skipped_after_any_other_number_of_warps(warps: int) -> None:
 def replayed_slots(trace: Trace) -> bool:
     """Whether one initial state explains every block, and its warp slots up to a rotation."""
     h200 = device("h200")
-    state = explaining_state(trace, h200, None, h200.initial_states())
+    state = matching_state(trace, h200, None, h200.initial_states())
     assert state is not None, trace.id
     prediction = predict(trace.sequence, h200, initial_state=state, warp_slots=True)
     return compare(prediction, trace).warp_slots_agree()

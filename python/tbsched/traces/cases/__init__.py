@@ -6,7 +6,8 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 
 @dataclass(frozen=True, eq=False, slots=True)
