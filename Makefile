@@ -1,8 +1,10 @@
 # The README shows the first two targets. OUT: where `make gpu` writes. PYTHON: which Python to use.
+# PARALLEL: how pytest spreads the tests.
 PYTHON ?= python3
 VENV ?= .venv
 OUT ?= gpu-report
 SECONDS_ON_GPU ?= 120
+PARALLEL ?= --numprocesses logical --maxprocesses 8 --dist worksteal
 
 BIN := $(VENV)/bin
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
@@ -32,7 +34,7 @@ demo: $(VENV)/.installed
 	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -m 'not gpu'
+	$(BIN)/python -m pytest -m 'not gpu' $(PARALLEL)
 
 # Offline: builds with what is installed, into a folder of its own.
 gpu:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tbsched as tb
-from helpers import ROOT, Fake
+from gpu.script import FAKE_DRIVER, cuda_include, shared_library
+from helpers import Fake
+from once import made_once
 from tbsched.launcher.observe import Gpu
 
 
 @pytest.fixture(scope="session")
 def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The fake driver, compiled."""
-    compiler = shutil.which("c++")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if compiler is None or nvcc is None:
+    if shutil.which("c++") is None or cuda_include() is None:
         pytest.skip("no C++ compiler or no CUDA toolkit")
-    library = tmp_path_factory.mktemp("fake") / "libfake.so"
-    include = Path(nvcc).resolve().parents[1] / "include"
-    source = ROOT / "tests" / "launcher" / "fake_driver.cc"
-    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread"]
-    includes = [f"-I{ROOT / 'cpp'}", f"-I{include}"]
-    subprocess.run([compiler, *flags, *includes, "-o", library, source], check=True)
-    return library
+
+    def make(folder: Path) -> None:
+        shared_library(folder / "libfake.so", FAKE_DRIVER, "-O1")
+
+    return made_once(tmp_path_factory, "fake_driver", make) / "libfake.so"
 
 
 @pytest.fixture(scope="session")

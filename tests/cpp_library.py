@@ -14,7 +14,7 @@ import pytest
 
 from helpers import ROOT
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 
 CXX = os.environ.get("CXX", "c++")
 CMAKE = shutil.which("cmake") or shutil.which("cmake", path=Path(sys.executable).parent) or "cmake"

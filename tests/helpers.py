@@ -7,10 +7,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.device_fields import Mechanisms
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -93,6 +94,14 @@ def enters(spec: DeviceSpec, second: Launch) -> list[int]:
     return [size for size in CONFIGURATIONS if admits(spec, asks_for(size), second)]
 
 
+def explained(trace: Trace, spec: DeviceSpec) -> bool:
+    """Whether from one of the initial states every block is predicted to be where it was seen."""
+    state = matching_state(trace, spec, None, spec.initial_states())
+    if state is None:
+        return False
+    return compare(predict(trace.sequence, spec, initial_state=state), trace).exact
+
+
 def smids(trace: Trace) -> list[list[int]]:
     return [placement.smid.tolist() for placement in trace]
 
@@ -107,7 +116,7 @@ def released(*launches: int) -> list[Event]:
 
 
 class Fake:
-    """The settings and counters of a running fake driver (``tests/launcher/fake_driver.cc``)."""
+    """The settings and counters of a running fake driver (``tests/launcher/fake_driver``)."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))

@@ -14,21 +14,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sanitize"
-ROOMS = [
-    "program",
-    "hardware",
-    "policy",
-    "engine",
-    "prediction",
-    "traces",
-    "launcher",
-    "comparison",
-    "advice",
-    "campaigns",
-    "show",
-    "cli",
+ROOMS = (
+    *("program", "hardware", "policy", "engine", "prediction", "traces", "launcher"),
+    *("comparison", "advice", "campaigns", "show", "cli", "contract"),
+)
+SCRIPTS = ("bench_script", "campaign_speed_script", "lazy_import", "timed_script")
+TESTS = [
+    *(f"tests/{room}" for room in ROOMS),
+    *(f"tests/repo/test_{script}.py" for script in SCRIPTS),
+    "tests/conformance/papers/test_table2.py",
 ]
-TESTS = ["tests/contract", *(f"tests/{room}" for room in ROOMS), "tests/conformance/test_table2.py"]
+PARALLEL = ("--numprocesses", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 
 
 def build() -> Path:
@@ -83,7 +79,7 @@ def main() -> int:
     }
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-m", "not gpu"),
-        *("-p", "no:cacheprovider", *(sys.argv[1:] or TESTS)),
+        *("-p", "no:cacheprovider", *PARALLEL, *(sys.argv[1:] or TESTS)),
     ]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 

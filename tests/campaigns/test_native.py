@@ -356,14 +356,22 @@ def test_on_a_gpu_from_end_to_end(fake_gpu: tuple[Gpu, Fake]) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupt_on_a_gpu(fake_gpu: tuple[Gpu, Fake]) -> None:
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    gpu, driver = fake_gpu
+    enough = driver["launches"] + 60
+
+    def interrupt() -> None:
+        while driver["launches"] < enough:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     report = fuzz(
-        fake_gpu[0], few_sms(4, "h200"), "round_robin", seed=1, max_examples=10**6,
+        gpu, few_sms(4, "h200"), "round_robin", seed=1, max_examples=10**6,
         max_counterexamples=0, progress=False,
     )  # fmt: skip
     assert report.ended == "interrupted"
     assert report.examples > 0
-    assert fake_gpu[0].observe(Sequence([Launch(8, 1024, 32)]))[0].placed == 8
+    assert gpu.observe(Sequence([Launch(8, 1024, 32)]))[0].placed == 8
 
 
 class Finalised:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -27,42 +29,84 @@ def most_registers(spec: DeviceSpec, threads: int) -> int:
     return min(spec.registers_per_thread, per_warp // 32)
 
 
-@st.composite
-def launches(draw: st.DrawFn, spec: DeviceSpec, plain: bool = False) -> Launch:
-    """A launch that the device can run; a plain one has nothing that Algorithm 1 does not know."""
-    threads = min(draw(THREADS), spec.threads_per_block, 32 * spec.warps_per_sm)
-    few = st.integers(1, 2 * spec.sms)
-    many = st.integers(1, 2 * spec.sms * spec.blocks_per_sm)
-    rest: dict[str, int | None] = {}
-    if not plain:
-        rest = {
-            "carveout": draw(st.sampled_from([None, None, None, 0, 50, 100])),
-            "stream": draw(st.sampled_from([None, None, None, 0, 1])),
-            "priority": draw(st.sampled_from([0, 0, 0, -1, 1])),
-        }
-    return Launch(
-        draw(st.one_of(few, few, many)),
-        threads,
-        draw(st.one_of(st.just(16), st.integers(1, most_registers(spec, threads)))),
-        draw(st.one_of(st.just(0), st.integers(0, spec.shared_memory_per_block))),
-        draw(st.sampled_from([0, 0, 0, spec.local_memory_initial + 1])),
-        **rest,  # type: ignore[arg-type]
+def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:
+    """About how many such blocks an idle GPU takes."""
+    warps = math.ceil(threads / 32)
+    shared = shared_memory + spec.shared_memory_reserve
+    largest = spec.shared_memory_configurations[-1]
+    return spec.sms * min(
+        spec.blocks_per_sm,
+        spec.warps_per_sm // warps,
+        spec.registers_per_sm // (32 * registers * warps),
+        largest // shared if shared else spec.blocks_per_sm,
     )
 
 
+Choices = dict[str, tuple[int | None, ...]]
+
+
 @st.composite
-def sequences(draw: st.DrawFn, spec: DeviceSpec, plain: bool = False, most: int = 9) -> Sequence:
-    """Launches and releases of launches still held."""
+def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> Choices:
+    """What the launches of one sequence may have: in each a few things, so that they meet."""
+    offered: dict[str, list[tuple[int | None, ...]]] = {
+        "local_memory": [(0,), (0,), (0, 0, 0, spec.local_memory_initial + 1)],
+    }
+    if not plain:
+        offered |= {
+            "carveout": [(None,), (None, 0, 50, 100)],
+            "stream": [(None,), (0,), (0, 1), (None, 0, 1)],
+            "priority": [(0,), (0, -1, 1), (0, -1, 1)],
+        }
+    if clusters:
+        offered["cluster"] = [(1,), (1, *range(1, spec.max_cluster + 1))]
+    return {field: draw(st.sampled_from(rows)) for field, rows in offered.items()}
+
+
+@st.composite
+def launches(draw: st.DrawFn, spec: DeviceSpec, offered: Choices) -> Launch:
+    """A launch that the device can run.
+
+    Often it is one that just fits an idle GPU, or just does not: its last block then waits.
+    """
+    threads = min(draw(THREADS), spec.threads_per_block, 32 * spec.warps_per_sm)
+    registers = draw(st.one_of(st.just(16), st.integers(1, most_registers(spec, threads))))
+    shared = draw(st.one_of(st.just(0), st.integers(0, spec.shared_memory_per_block)))
+    few = st.integers(1, 2 * spec.sms)
+    many = st.integers(1, 2 * spec.sms * spec.blocks_per_sm)
+    just = holds(spec, threads, registers, shared)
+    blocks = draw(st.one_of(few, many, st.sampled_from([just + 1, just, just - 1, just + 1])))
+    rest: dict[str, Any] = {
+        field: draw(st.sampled_from(values)) if len(values) > 1 else values[0]
+        for field, values in offered.items()
+    }
+    cluster = rest.get("cluster", 1)
+    return Launch(max(1, blocks // cluster) * cluster, threads, registers, shared, **rest)
+
+
+@st.composite
+def sequences(
+    draw: st.DrawFn,
+    spec: DeviceSpec,
+    plain: bool = False,
+    clusters: bool = False,
+    most: int = 9,
+) -> Sequence:
+    """Launches and releases of launches still held.
+
+    Plain ones have nothing that Algorithm 1 does not know.
+    """
+    offered = draw(choices(spec, plain, clusters))
     events: list[Event] = []
     held: list[int] = []
     count = 0
-    for _ in range(draw(st.integers(1, most))):
-        if held and draw(st.integers(0, 2)) == 0:
+    length = st.integers(1, most)
+    for _ in range(max(draw(length), draw(length))):  # rather long than short
+        if held and draw(st.integers(0, 2)) == 2:
             released = draw(st.sampled_from(held))
             held.remove(released)
             events.append(Release(released))
         else:
-            events.append(draw(launches(spec, plain)))
+            events.append(draw(launches(spec, offered)))
             held.append(count)
             count += 1
     return Sequence(events)
@@ -82,32 +126,73 @@ class History:
             for length in range(len(self.sequence))
         ]
 
+    @functools.cached_property
+    def finals(self) -> list[list[np.ndarray]]:
+        rows = ([placement.final_smid for placement in trace] for trace in self.traces)
+        return [[smid for smid in row if smid is not None] for row in rows]
+
+    def launched_by(self) -> list[int]:
+        """Per launch, the event that it is."""
+        return [k for k, event in enumerate(self.sequence) if isinstance(event, Launch)]
+
     def final(self, event: int) -> list[np.ndarray]:
         """Per launch, where its blocks have gone after that event; -1 for those that wait."""
-        rows = [placement.final_smid for placement in self.traces[event]]
-        return [row for row in rows if row is not None]
+        return self.finals[event]
+
+    def placed(self, number: int, event: int) -> int:
+        """How many blocks of a launch have gone somewhere after that event."""
+        final = self.final(event) if event >= 0 else []
+        return int((final[number] >= 0).sum()) if number < len(final) else 0
+
+    def fresh(self, number: int, event: int) -> list[int]:
+        """Where that event put blocks of a launch."""
+        before, after = self.placed(number, event - 1), self.placed(number, event)
+        found: list[int] = self.final(event)[number][before:after].tolist()
+        return found
 
     def released(self, event: int) -> set[int]:
         events = self.sequence.events[: event + 1]
         return {item.launch for item in events if isinstance(item, Release)}
 
-    def resident(self, event: int) -> Iterator[tuple[Launch, int]]:
-        """Each block that holds its SM after that event, with the SM."""
+    def resident(self, event: int) -> Iterator[tuple[Launch, Counter[int]]]:
+        """Each launch with blocks that hold their SMs after that event: how many on each."""
         released = self.released(event)
         launched = self.traces[event].sequence.launches
         for number, (launch, smids) in enumerate(zip(launched, self.final(event), strict=True)):
             if number not in released:
-                yield from ((launch, int(sm)) for sm in smids if sm >= 0)
+                yield launch, Counter(smids[smids >= 0].tolist())
 
-    def waiting(self, event: int) -> set[int]:
-        """The launches with blocks to place, but for those that wait for their stream."""
-        final, released = self.final(event), self.released(event)
-        unplaced = {number for number, row in enumerate(final) if (row < 0).any()}
+    def over(self, number: int, event: int, placed: int) -> bool:
+        """Whether a launch has been released by one event, all of it placed by another."""
+        return number in self.released(event) and not self.waits(number, placed)
+
+    def waits(self, number: int, event: int) -> bool:
+        """Whether a block of a launch has no SM after that event."""
+        return self.placed(number, event) < self.sequence.launches[number].blocks
+
+    def in_line(self, event: int) -> set[int]:
+        """The launches for which the event looks for room first.
+
+        They have blocks to place, and whatever comes before them in their stream is over without
+        a block being placed. What is let in by blocks that this very event places comes later.
+        """
         launched = self.traces[event].sequence.launches
-        ready = set()
-        for number in unplaced:
-            before = [k for k in range(number) if launched[number].stream is not None
-                      and launched[k].stream == launched[number].stream]  # fmt: skip
-            if all(k in released and k not in unplaced for k in before[-1:]):
-                ready.add(number)
-        return ready
+        found = set()
+        for number, launch in enumerate(launched):
+            before = [
+                k for k in range(number) if launch.stream is not None
+                and launched[k].stream == launch.stream
+            ]  # fmt: skip
+            ready = all(self.over(k, event, placed=event - 1) for k in before[-1:])
+            if ready and self.waits(number, event - 1):
+                found.add(number)
+        return found
+
+    def ahead(self, number: int, event: int) -> list[int]:
+        """What is in line before a launch, and waits for room when the event is over."""
+        launches = self.sequence.launches
+        mine = (launches[number].priority, number)
+        return [
+            k for k in self.in_line(event)
+            if (launches[k].priority, k) < mine and self.waits(k, event)
+        ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from conformance.table2 import CASES, Case
+from conformance.papers.table2 import CASES, Case
 from contract import literal
 from contract.sequences import sequences
 from helpers import final, gpu, smids

@@ -12,7 +12,7 @@ import pytest
 from cpp_library import built
 from embedding.kernels import Kernel, predicted, random_kernels
 from helpers import ROOT
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 
 PAGE = ROOT / "docs" / "how-to" / "simulators.md"
 EXAMPLE = ROOT / "examples" / "simulator"

@@ -6,7 +6,7 @@
 
 Prints tables and writes them to ``DIR/campaign_speed.txt``; with ``--launches``, also a native
 campaign at level exact of so many launches, whose false mismatches are to be none: exit status 1 if
-there are any. ``--rehearse`` takes the driver of tests/launcher/fake_driver.cc: its numbers mean
+there are any. ``--rehearse`` takes the driver of tests/launcher/fake_driver: its numbers mean
 nothing.
 
 The floor is the same launches with nothing recorded (floor.cc): once with blocks that leave at
@@ -19,8 +19,6 @@ import argparse
 import ctypes
 import itertools
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
+from script import FAKE_DRIVER, ROOT, parse, shared_library
 
 import tbsched as tb
 from tbsched.campaigns import Report, SequenceOptions
@@ -40,7 +39,6 @@ from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import RELEASE, EventTable
 from tbsched.show.tables import render, table_of
 
-ROOT = Path(__file__).parents[2]
 PHASES = ("plan", "launch", "release", "clean_up", "synchronise", "judge", "settle")
 SLEEP = 1.0  # seconds that a block of the paper's framework stays
 PAPERS_SEQUENCES = 3
@@ -77,24 +75,10 @@ class Floor:
     """The launches alone, from floor.cc."""
 
     def __init__(self, folder: Path, architecture: str) -> None:
-        sources = [f"cpp/launcher/driver/{name}.cc" for name in
-                   ("driver", "context", "device_properties", "surroundings")]  # fmt: skip
+        driver = [ROOT / "cpp" / "launcher" / "driver" / f"{name}.cc" for name in
+                  ("driver", "context", "device_properties", "surroundings")]  # fmt: skip
         library = folder / "libfloor.so"
-        compiler = shutil.which("c++") or "c++"
-        flags = [
-            "-std=c++20",
-            "-O2",
-            "-shared",
-            "-fPIC",
-            "-pthread",
-            "-Icpp",
-            f"-I{cuda_include()}",
-        ]
-        subprocess.run(
-            [compiler, *flags, "-o", library, "tests/gpu/floor.cc", *sources, "-ldl"],
-            check=True,
-            cwd=ROOT,
-        )
+        shared_library(library, [Path(__file__).with_name("floor.cc"), *driver], "-O2")
         self._library = ctypes.CDLL(str(library))
         self._library.floor_run.restype = ctypes.c_double
         self._architecture = architecture
@@ -128,20 +112,10 @@ class Floor:
         return self._functions[registers]
 
 
-def cuda_include() -> Path:
-    """Where cuda.h is."""
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if nvcc is None:
-        raise SystemExit("campaign_speed: no nvcc, so no cuda.h to compile floor.cc with")
-    return Path(nvcc).resolve().parents[1] / "include"
-
-
 def rehearsal(folder: Path) -> tb.DeviceSpec:
     """Compiles the emulated driver, makes it the one that is used, and says what it emulates."""
     library = folder / "libfake.so"
-    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-Icpp", f"-I{cuda_include()}"]
-    source = "tests/launcher/fake_driver.cc"
-    subprocess.run(["c++", *flags, "-o", library, source], check=True, cwd=ROOT)
+    shared_library(library, FAKE_DRIVER, "-O1")
     os.environ["TBSCHED_LIBCUDA"] = os.environ["TBSCHED_LIBNVML"] = str(library)
     rows = {"sms": 4, "sm_preference": (0, 1, 2, 3), "gpcs": (), "policy": "most_room"}
     return replace(tb.device("h200"), max_cluster=1, **rows)  # type: ignore[arg-type]
@@ -309,13 +283,10 @@ def false_mismatches(gpu: Gpu, spec: tb.DeviceSpec, launches: int) -> tuple[str,
 def main() -> int:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the tables")
     parser.add_argument("--seconds", type=float, default=20, help="of each campaign")
     parser.add_argument("--launches", type=int, default=0, help="of the long campaign")
     parser.add_argument("--rehearse", action="store_true", help="without a GPU")
-    arguments = parser.parse_args()
-    out: Path = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
+    arguments = parse(parser)
     console = Console(highlight=False, soft_wrap=True, width=WIDTH)
     mismatch = False
     with tempfile.TemporaryDirectory() as folder:
@@ -330,7 +301,7 @@ def main() -> int:
                 long, mismatch = false_mismatches(gpu, spec, arguments.launches)
                 text += f"\n\n{long}"
     console.print(text, markup=False)
-    (out / "campaign_speed.txt").write_text(text + "\n", "utf-8")
+    (arguments.out / "campaign_speed.txt").write_text(text + "\n", "utf-8")
     return int(mismatch)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from script import parse
 
 import tbsched as tb
 from tbsched.campaigns.campaign import record
@@ -53,13 +54,11 @@ class Caught:
 def main() -> int:
     """Runs all parts and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for report and traces")
     parser.add_argument("--seconds", type=float, default=120, help="length of the last campaign")
     parser.add_argument("--count", type=int, default=2500, help="random sequences to record")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all parts")
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     out: Path = arguments.out
-    out.mkdir(parents=True, exist_ok=True)
     console = Console()
 
     console.rule("hardware tests")

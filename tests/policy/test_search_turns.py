@@ -12,7 +12,7 @@ import pytest
 
 from helpers import TRACES
 from tbsched.comparison.verify import best_diff
-from tbsched.hardware.spec import device
+from tbsched.hardware.catalogue import device
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 

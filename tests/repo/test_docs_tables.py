@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from conformance.figure3 import bar, observed
-from conformance.gf100 import spreads
+from conformance.papers.figure3 import bar, observed
+from conformance.papers.gf100 import spreads
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES

@@ -102,7 +102,7 @@ def test_headroom_ends_at_132_kb(shared_memory: int, size: int) -> None:
 
 
 def test_up_to_28_warps_per_block_get_headroom_and_30_do_not() -> None:
-    """Between them, 29 were seen to get half of it; see conformance/test_configurations.py."""
+    """Between them, 29 were seen to get half of it; see conformance/recorded."""
     assert sets(H200, launch(warps=28, shared_memory=3 * KB)) == [16]  # two blocks fit
     assert sets(H200, launch(warps=30, shared_memory=3 * KB)) == [8]
     assert sets(H200, launch(warps=32, shared_memory=3 * KB)) == [8]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections import Counter
 
 import numpy as np
@@ -12,9 +14,13 @@ from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
 
-def first_launches() -> list[Trace]:
-    """Every sequence starts on an idle GPU."""
-    return load_traces(TRACES)
+@functools.cache
+def first_launches() -> tuple[Trace, ...]:
+    """The recordings, cut to their first launches: every sequence starts on an idle GPU."""
+    return tuple(
+        dataclasses.replace(trace, sequence=trace.sequence[:1], placements=trace.placements[:1])
+        for trace in load_traces(TRACES)
+    )
 
 
 def is_even(trace: Trace) -> bool:

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from conformance.figure3 import STREAMS, Bar, bar, configurations, observed
+from conformance.papers.figure3 import STREAMS, Bar, bar, configurations, observed
 from helpers import TRACES
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.gf100 import (
+from conformance.papers.gf100 import (
     SMS,
     c2070,
     is_even,

@@ -8,7 +8,7 @@ evenly, 1,000 configurations for each number of streams. Every kernel is held un
 
 Run as a script, this does the same on a GPU, and keeps what it saw::
 
-    python tests/conformance/figure3.py --oracle gpu --predictor h200 --out figure3.jsonl.xz
+    python tests/conformance/papers/figure3.py --oracle gpu --predictor h200 --out figure3.jsonl.xz
 """
 
 from __future__ import annotations

@@ -1,296 +1,30 @@
 // A stand-in for libcuda.so.1 and libnvidia-ml.so.1, to rehearse the launcher without a GPU.
 //
-// It emulates a GPU of a few SMs that holds the probe kernel's blocks under a trivial capacity
-// rule: in order of priority and launch, each block on the SM with the fewest blocks where it fits,
-// nothing overtakes. It says nothing about real hardware. fake_set(key, value) makes it misbehave.
+// fake_set(key, value) makes the GPU that it emulates misbehave, and so do the FAKE_ variables of
+// the environment.
 #include <cuda.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <list>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
+#include "fake_gpu.h"
 #include "launcher/probe/probe_abi.h"
 
 namespace {
 
-using tbsched::cuda::BlockRecord;
+using fake::FakeEvent;
+using fake::FakeGpu;
+using fake::FakeStream;
+using fake::Function;
+using fake::kRegistersPerSm;
+using fake::kSharedPerBlock;
+using fake::Size;
 using tbsched::cuda::ProbeArguments;
-using tbsched::cuda::Waiting;
-
-constexpr int kBlocksPerSm = 32;
-constexpr int kWarpsPerSm = 64;
-constexpr int kRegistersPerSm = 65536;
-constexpr int kSharedPerSm = 228 * 1024;
-constexpr int kSharedPerBlock = 227 * 1024;
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-struct Size {
-  int blocks = 0;
-  int warps = 0;
-  int registers = 0;
-  int shared = 0;
-
-  void add(const Size& other, const int sign) {
-    blocks += sign * other.blocks;
-    warps += sign * other.warps;
-    registers += sign * other.registers;
-    shared += sign * other.shared;
-  }
-  bool with_fits(const Size& other) const {
-    return blocks + other.blocks <= kBlocksPerSm && warps + other.warps <= kWarpsPerSm &&
-           registers + other.registers <= kRegistersPerSm && shared + other.shared <= kSharedPerSm;
-  }
-};
-
-struct Function {
-  int registers = 0;
-  int local = 0;
-  std::map<CUfunction_attribute, int> attributes;
-};
-
-// Numbers of grids.
-using Grids = std::set<uint64_t>;
-
-struct FakeStream {
-  int priority = 0;
-  bool blocking = false;
-  Grids waits_for;  // whatever is launched next in it
-};
-
-struct FakeEvent {
-  Grids recorded;
-};
-
-struct Grid {
-  ProbeArguments arguments{};
-  Size block;
-  size_t blocks = 0;
-  size_t next = 0;
-  size_t gone = 0;
-  int warps = 0;
-  const FakeStream* stream = nullptr;
-  uint64_t number = 0;
-  Grids after;
-};
-
-struct Block {
-  Grid* grid = nullptr;
-  BlockRecord* record = nullptr;
-  int sm = 0;
-  uint64_t start = 0;
-  uint64_t publish = 0;
-  uint64_t end = 0;  // 0: not told to leave
-};
-
-class FakeGpu {
- public:
-  static FakeGpu& get() {
-    static FakeGpu gpu;
-    return gpu;
-  }
-
-  void set(const std::string& key, const int64_t value) {
-    const std::scoped_lock lock(mutex_);
-    settings_[key] = value;
-  }
-
-  int64_t setting(const std::string& key) {
-    const std::scoped_lock lock(mutex_);
-    return settings_[key];
-  }
-
-  void count(const std::string& key) {
-    const std::scoped_lock lock(mutex_);
-    ++settings_[key];
-  }
-
-  CUresult launch(const Function& function, const CUlaunchConfig& config,
-                  const ProbeArguments& arguments) {
-    std::unique_lock lock(mutex_);
-    ++settings_["launches"];
-    if (const int64_t error = std::exchange(settings_["fail_launch"], 0); error != 0) {
-      return static_cast<CUresult>(error);
-    }
-    int64_t& local_memory = settings_["local_memory"];
-    local_memory = std::max<int64_t>(local_memory, function.local);
-    const int64_t most_local = settings_["blocking_local"];
-    if (most_local != 0 && function.local >= most_local) {
-      idle_.wait(lock, [this] { return grids_.empty(); });
-    }
-    const FakeStream& stream = at(config.hStream);
-    Grids after = before(stream);
-    Grid& grid = grids_.emplace_back();
-    grid.arguments = arguments;
-    grid.blocks = config.gridDimX;
-    grid.warps = static_cast<int>((config.blockDimX + 31) / 32);
-    grid.block = {1, grid.warps, grid.warps * 32 * ((function.registers + 7) / 8 * 8),
-                  static_cast<int>(config.sharedMemBytes) + 1024};
-    grid.stream = &stream;
-    grid.number = ++grids_launched_;
-    grid.after = std::move(after);
-    return CUDA_SUCCESS;
-  }
-
-  bool busy(const CUstream stream) {
-    const std::scoped_lock lock(mutex_);
-    return std::ranges::any_of(grids_,
-                               [&](const Grid& grid) { return grid.stream == &at(stream); });
-  }
-
-  CUresult record(FakeEvent& event, const CUstream stream) {
-    const std::scoped_lock lock(mutex_);
-    event.recorded = before(at(stream));
-    return static_cast<CUresult>(std::exchange(settings_["fail_record"], 0));
-  }
-
-  CUresult wait(const CUstream stream, const FakeEvent& event) {
-    const std::scoped_lock lock(mutex_);
-    at(stream).waits_for.insert(event.recorded.begin(), event.recorded.end());
-    return static_cast<CUresult>(std::exchange(settings_["fail_wait"], 0));
-  }
-
-  CUresult make_event() {
-    const std::scoped_lock lock(mutex_);
-    ++settings_["events"];
-    return static_cast<CUresult>(std::exchange(settings_["fail_event"], 0));
-  }
-
- private:
-  FakeStream& at(const CUstream stream) {
-    return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
-  }
-
-  // What must end before whatever comes next in the stream.
-  Grids before(const FakeStream& stream) const {
-    Grids found = stream.waits_for;
-    for (const Grid& grid : grids_) {
-      const bool through_legacy = (&stream == &legacy_ && grid.stream->blocking) ||
-                                  (grid.stream == &legacy_ && stream.blocking);
-      if (grid.stream == &stream || through_legacy) found.insert(grid.number);
-    }
-    return found;
-  }
-
-  bool ready(const Grid& grid) const {
-    return std::ranges::none_of(
-        grids_, [&](const Grid& other) { return grid.after.contains(other.number); });
-  }
-
-  FakeGpu() : sms_(4) {
-    engine_ = std::jthread([this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        step();
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    });
-  }
-
-  void step() {
-    const std::scoped_lock lock(mutex_);
-    for (auto block = blocks_.begin(); block != blocks_.end();) {
-      block = advance(*block) ? std::next(block) : blocks_.erase(block);
-    }
-    grids_.remove_if([](const Grid& grid) { return grid.gone == grid.blocks; });
-    if (grids_.empty()) idle_.notify_all();
-    place();
-  }
-
-  // False: the block is gone.
-  bool advance(Block& block) {
-    BlockRecord& record = *block.record;
-    const uint64_t now = now_ns();
-    if (block.publish != 0 && now >= block.publish) {
-      publish(record.started);
-      block.publish = 0;
-    }
-    const ProbeArguments& arguments = block.grid->arguments;
-    const Waiting& waiting = arguments.waiting;
-    const bool told = __atomic_load_n(arguments.release, __ATOMIC_ACQUIRE) == arguments.run;
-    const auto index = static_cast<size_t>(&record - arguments.records);
-    const uint64_t ticks =
-        arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
-    const uint64_t stayed = (now >> waiting.tick_bits) - (block.start >> waiting.tick_bits);
-    if (block.end == 0 && block.publish == 0 && (told || stayed >= ticks)) {
-      block.end = last_end_ = now;
-      record.end_ns = now;
-      record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-      publish(record.ended);
-    }
-    if (block.end == 0 || now - block.end < waiting.linger_ns) return true;
-    sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
-    ++block.grid->gone;
-    return false;
-  }
-
-  void place() {
-    if (settings_["mute"] != 0) return;
-    std::vector<Grid*> order;
-    for (Grid& grid : grids_) order.push_back(&grid);
-    std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->stream->priority; });
-    for (Grid* const grid : order) {
-      if (!ready(*grid)) continue;
-      while (grid->next < grid->blocks) {
-        if (!place_next(*grid)) return;
-      }
-    }
-  }
-
-  bool place_next(Grid& grid) {
-    int best = -1;
-    for (int sm = 0; sm < static_cast<int>(sms_.size()); ++sm) {
-      const Size& size = sms_[static_cast<size_t>(sm)];
-      if (!size.with_fits(grid.block)) continue;
-      if (best < 0 || size.blocks < sms_[static_cast<size_t>(best)].blocks) best = sm;
-    }
-    if (best < 0) return false;
-    sms_[static_cast<size_t>(best)].add(grid.block, 1);
-    const size_t index = grid.next++;
-    Block& block = blocks_.emplace_back();
-    block = {&grid, &grid.arguments.records[index], best, now_ns(), 0, 0};
-    if (settings_["doubtful"] != 0 && last_end_ != 0)
-      block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
-    block.publish = now_ns() + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
-    block.record->start_ns = block.start;
-    block.record->smid = static_cast<uint32_t>(best);
-    if (grid.arguments.warp_slots != nullptr) {
-      for (int warp = 0; warp < grid.warps; ++warp) {
-        grid.arguments
-            .warp_slots[index * static_cast<size_t>(grid.warps) + static_cast<size_t>(warp)] = warp;
-      }
-    }
-    return true;
-  }
-
-  static void publish(uint32_t& mark) { std::atomic_ref(mark).store(1, std::memory_order_release); }
-
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  std::map<std::string, int64_t> settings_;
-  std::vector<Size> sms_;
-  FakeStream legacy_{.priority = 0, .blocking = true, .waits_for = {}};
-  uint64_t grids_launched_ = 0;
-  std::list<Grid> grids_;
-  std::list<Block> blocks_;
-  uint64_t last_end_ = 0;
-  std::jthread engine_;
-};
 
 // The value behind an attribute header of .nv.info, found the simple way.
 int property(const std::string& image, const char kind) {

@@ -9,7 +9,7 @@ import dataclasses
 
 import pytest
 
-from conformance.table2 import CASES, Case
+from conformance.papers.table2 import CASES, Case
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Release, Sequence
 

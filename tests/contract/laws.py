@@ -1,0 +1,138 @@
+"""What holds for every row of the policy table on every device, whatever the sequence.
+
+A law takes the history of a sequence and asserts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+
+from contract.sequences import History
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+
+ROOM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
+
+
+def block_is_placed_once_and_stays(past: History) -> None:
+    for event in range(len(past.sequence)):
+        for row in past.final(event):
+            assert ((row >= -1) & (row < past.spec.sms)).all()
+            # The hardware hands out block indices in order: those that wait are the last ones.
+            assert (np.diff((row >= 0).astype(int)) <= 0).all()
+        if event:
+            for before, after in zip(past.final(event - 1), past.final(event), strict=False):
+                np.testing.assert_array_equal(before[before >= 0], after[before >= 0])
+
+
+def smid_is_the_state_before_the_next_event(past: History) -> None:
+    for number, event in enumerate(past.launched_by()):
+        smid = past.traces[-1][number].smid
+        np.testing.assert_array_equal(smid, past.final(event)[number])
+
+
+def no_sm_ever_holds_more_than_it_has(past: History) -> None:
+    spec = past.spec
+    largest = spec.shared_memory_configurations[-1]
+    for event in range(len(past.sequence)):
+        slots, warps, registers, shared = (Counter[int]() for _ in range(4))
+        for launch, sms in past.resident(event):
+            count = -(-launch.threads // 32)
+            unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
+            each = -(-launch.registers * 32 // spec.register_unit) * spec.register_unit
+            for sm, blocks in sms.items():
+                slots[sm] += blocks
+                warps[sm] += blocks * count
+                registers[sm] += blocks * count * each
+                shared[sm] += blocks * (-(-launch.shared_memory // unit) * unit + reserve)
+        for used, limit in (
+            (slots, spec.blocks_per_sm),
+            (warps, spec.warps_per_sm),
+            (registers, spec.registers_per_sm),
+            (shared, largest),
+        ):
+            assert max(used.values(), default=0) <= limit
+
+
+def nothing_passes_a_launch_that_waits_for_room(past: History) -> None:
+    """Ahead is what is more urgent, or as urgent and earlier, and in line.
+
+    What waits for its stream is not in line. An event can place the last blocks of a released
+    launch, which so lets in the next one of its stream: that one comes behind them, however urgent
+    it is. Clusters that only a GPC takes hold up the GPCs alone.
+    """
+    for event in range(len(past.sequence)):
+        for number in range(len(past.final(event))):
+            fresh = set(past.fresh(number, event))
+            for ahead in past.ahead(number, event) if fresh else ():
+                assert only_in_gpcs(past.sequence.launches[ahead], past.spec)
+                assert not fresh & in_gpcs(past.spec)
+
+
+def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> None:
+    launches = past.sequence.launches
+    for number, event in enumerate(past.launched_by()):
+        limiter = past.traces[-1][number].limiter
+        ahead = [launches[k] for k in past.ahead(number, event)]
+        if not past.waits(number, event):
+            assert limiter is None
+        elif number not in past.in_line(event):
+            assert limiter == "stream"
+        elif all(only_in_gpcs(launch, past.spec) for launch in ahead):
+            assert limiter in (ROOM | {"queue"} if ahead else ROOM)
+        else:
+            assert limiter == "queue"
+
+
+def in_gpcs(spec: DeviceSpec) -> set[int]:
+    """The SMs that are in a GPC."""
+    tpcs = {tpc for gpc in spec.gpcs for tpc in gpc}
+    return {sm for sm in range(spec.sms) if sm // spec.sms_per_tpc in tpcs}
+
+
+def only_in_gpcs(launch: Launch, spec: DeviceSpec) -> bool:
+    """Whether only a GPC takes the clusters of the launch."""
+    return launch.cluster > spec.sms_per_tpc
+
+
+def launch_stops_only_where_not_one_block_more_fits(past: History) -> None:
+    events = past.sequence.events
+    for number, position in enumerate(past.launched_by()):
+        item = past.sequence.launches[number]
+        placement = past.traces[-1][number]
+        if not 0 < placement.placed < item.blocks:
+            continue
+        placed = dataclasses.replace(item, blocks=placement.placed)
+        one_more = dataclasses.replace(item, blocks=item.cluster, stream=None)
+        again = predict(
+            Sequence([*events[:position], placed, one_more]), past.spec, past.policy
+        )  # fmt: skip
+        assert again[number].limiter is None
+        np.testing.assert_array_equal(again[number].smid, placement.smid[: placement.placed])
+        assert again[number + 1].placed == 0
+
+
+def same_sequence_has_the_same_answer(past: History) -> None:
+    for state in past.spec.initial_states()[-2:]:
+        one, two = (predict(past.sequence, past.spec, past.policy, state) for _ in range(2))
+        assert one.capacities is not None
+        one.capacities()  # asking changes nothing
+        for a, b in zip(one, two, strict=True):
+            np.testing.assert_array_equal(a.smid, b.smid)
+            np.testing.assert_array_equal(a.final_smid, b.final_smid)
+            assert a.limiter == b.limiter
+
+
+LAWS = (
+    block_is_placed_once_and_stays,
+    smid_is_the_state_before_the_next_event,
+    no_sm_ever_holds_more_than_it_has,
+    nothing_passes_a_launch_that_waits_for_room,
+    launch_waits_for_its_stream_or_behind_another_or_for_room,
+    launch_stops_only_where_not_one_block_more_fits,
+    same_sequence_has_the_same_answer,
+)

@@ -1,0 +1,41 @@
+"""What the scripts that run on a GPU share: where they write, and how they compile C++."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# The emulated driver, which plays the GPU where there is none.
+FAKE_DRIVER = sorted((ROOT / "tests" / "launcher" / "fake_driver").glob("*.cc"))
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line, with ``--out``: the folder for whatever is written, which is made."""
+    parser.add_argument("--out", type=Path, required=True, help="folder for whatever is written")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    return arguments
+
+
+def cuda_include() -> Path | None:
+    """Where cuda.h is; None without a CUDA toolkit."""
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    return None if nvcc is None else Path(nvcc).resolve().parents[1] / "include"
+
+
+def shared_library(library: Path, sources: Iterable[Path], *flags: str) -> None:
+    """Compiles sources that include cuda.h and the launcher's headers.
+
+    Raises:
+        SystemExit: there is no CUDA toolkit.
+        subprocess.CalledProcessError: the compiler refuses them.
+    """
+    include = cuda_include()
+    if include is None:
+        raise SystemExit("no nvcc, so no cuda.h to compile with")
+    always = ["-std=c++20", "-shared", "-fPIC", "-pthread", f"-I{ROOT / 'cpp'}", f"-I{include}"]
+    subprocess.run(["c++", *always, *flags, "-o", library, *sources, "-ldl"], check=True)

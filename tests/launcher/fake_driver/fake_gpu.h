@@ -1,0 +1,151 @@
+// A GPU of a few SMs that holds the probe kernel's blocks under a trivial capacity rule: in order
+// of priority and launch, each block on the SM with the fewest blocks where it fits, nothing
+// overtakes. It says nothing about real hardware. set(key, value) makes it misbehave.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "launcher/probe/probe_abi.h"
+
+namespace fake {
+
+using tbsched::cuda::BlockRecord;
+using tbsched::cuda::ProbeArguments;
+using tbsched::cuda::Waiting;
+
+constexpr int kBlocksPerSm = 32;
+constexpr int kWarpsPerSm = 64;
+constexpr int kRegistersPerSm = 65536;
+constexpr int kSharedPerSm = 228 * 1024;
+constexpr int kSharedPerBlock = 227 * 1024;
+
+inline uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+struct Size {
+  int blocks = 0;
+  int warps = 0;
+  int registers = 0;
+  int shared = 0;
+
+  void add(const Size& other, const int sign) {
+    blocks += sign * other.blocks;
+    warps += sign * other.warps;
+    registers += sign * other.registers;
+    shared += sign * other.shared;
+  }
+  bool with_fits(const Size& other) const {
+    return blocks + other.blocks <= kBlocksPerSm && warps + other.warps <= kWarpsPerSm &&
+           registers + other.registers <= kRegistersPerSm && shared + other.shared <= kSharedPerSm;
+  }
+};
+
+struct Function {
+  int registers = 0;
+  int local = 0;
+  std::map<CUfunction_attribute, int> attributes;
+};
+
+// Numbers of grids.
+using Grids = std::set<uint64_t>;
+
+struct FakeStream {
+  int priority = 0;
+  bool blocking = false;
+  Grids waits_for;  // whatever is launched next in it
+};
+
+struct FakeEvent {
+  Grids recorded;
+};
+
+struct Grid {
+  ProbeArguments arguments{};
+  Size block;
+  size_t blocks = 0;
+  size_t next = 0;
+  size_t gone = 0;
+  int warps = 0;
+  const FakeStream* stream = nullptr;
+  uint64_t number = 0;
+  Grids after;
+};
+
+struct Block {
+  Grid* grid = nullptr;
+  BlockRecord* record = nullptr;
+  int sm = 0;
+  uint64_t start = 0;
+  uint64_t publish = 0;
+  uint64_t end = 0;  // 0: not told to leave
+};
+
+class FakeGpu {
+ public:
+  static FakeGpu& get() {
+    static FakeGpu gpu;
+    return gpu;
+  }
+
+  void set(const std::string& key, const int64_t value);
+  int64_t setting(const std::string& key);
+  void count(const std::string& key);
+  CUresult launch(const Function& function, const CUlaunchConfig& config,
+                  const ProbeArguments& arguments);
+  bool busy(const CUstream stream);
+  CUresult record(FakeEvent& event, const CUstream stream);
+  CUresult wait(const CUstream stream, const FakeEvent& event);
+  CUresult make_event();
+
+ private:
+  FakeStream& at(const CUstream stream) {
+    return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
+  }
+
+  // What must end before whatever comes next in the stream.
+  Grids before(const FakeStream& stream) const;
+  bool ready(const Grid& grid) const;
+
+  FakeGpu() : sms_(4) {
+    engine_ = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        step();
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    });
+  }
+
+  void step();
+  // False: the block is gone.
+  bool advance(Block& block);
+  void place();
+  bool place_next(Grid& grid);
+
+  static void publish(uint32_t& mark) { std::atomic_ref(mark).store(1, std::memory_order_release); }
+
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::map<std::string, int64_t> settings_;
+  std::vector<Size> sms_;
+  FakeStream legacy_{.priority = 0, .blocking = true, .waits_for = {}};
+  uint64_t grids_launched_ = 0;
+  std::list<Grid> grids_;
+  std::list<Block> blocks_;
+  uint64_t last_end_ = 0;
+  std::jthread engine_;
+};
+
+}  // namespace fake
