@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.campaigns import SequenceOptions
-from tbsched.campaigns.strategies import launches
 from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.strategies import launches
 from tbsched.traces.trace import Placement
 
 REPEATABLE = settings(deadline=None, derandomize=True)

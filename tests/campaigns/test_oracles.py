@@ -16,6 +16,7 @@ from tbsched.errors import NoGpuError
 from tbsched.hardware.spec import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
+from tbsched.strategies import prefixes
 from tbsched.traces.trace import Trace
 
 # By this path: the name tbsched.observe is a function, too.
@@ -104,7 +105,7 @@ def test_a_recorded_oracle_refuses_what_nobody_recorded() -> None:
 def test_recorded_sequences_shrink_to_the_shortest_prefix_of_the_smallest_trace() -> None:
     oracle = RecordedOracle([LARGE, SMALL])
     repeatable = settings(database=None, derandomize=True, deadline=None)
-    strategy = oracle.sequences(device("rtx3090"))
+    strategy = prefixes(oracle.predictable(device("rtx3090")))
     assert find(strategy, lambda _: True, settings=repeatable) == SMALL.sequence
     two = find(strategy, lambda sequence: len(sequence.launches) >= 2, settings=repeatable)
     assert two == prefix(LARGE.sequence, 2)
@@ -119,7 +120,7 @@ def test_recorded_traces_that_are_unstable_or_cannot_be_predicted_are_left_out()
         clusters, sequence=Sequence([dataclasses.replace(launch(2), cluster=2)])
     )
     with pytest.raises(ValueError, match="none of the sequences"):
-        RecordedOracle([clusters]).sequences(device("a100"))
+        RecordedOracle([clusters]).predictable(device("a100"))
 
 
 # -- repeats --------------------------------------------------------------------------------------

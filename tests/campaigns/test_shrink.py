@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helpers import launch
-from tbsched.campaigns.shrink import Floors, minimise, size, without_launch
+from tbsched.campaigns.shrinking.minimise import Floors, minimise, size, without_launch
 from tbsched.program.sequence import Launch, Release, Sequence
 
 FLOORS = Floors(registers=32, carveout=100, local_memory=0, priority=0)

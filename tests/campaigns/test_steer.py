@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 import tbsched as tb
 from tbsched.campaigns import ModelGpu, SequenceOptions, fuzz, record
-from tbsched.campaigns.strategies import sequences
 from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.strategies import sequences
 from tbsched.traces.trace import Placement, Trace
 
 H200 = tb.device("h200")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from helpers import gpu
 from tbsched.campaigns import SequenceOptions
-from tbsched.campaigns.strategies import launches, sequences
 from tbsched.hardware.spec import device, devices
 from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.strategies import launches, sequences
 
 REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
 EVERYTHING = SequenceOptions(

@@ -20,8 +20,13 @@ HASTY_SETTLE = 0.0001
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Case:
-    """A sequence on which prediction and oracle were compared."""
+class Comparison:
+    """A sequence on which prediction and oracle were compared.
+
+    Attributes:
+        diff: of prediction and observation, from the latent state that explains it best.
+        agrees: at the level of the judge.
+    """
 
     diff: Diff
     agrees: bool
@@ -99,7 +104,7 @@ class Judge:
                 return _cut(prediction, launch)
         return prediction
 
-    def look(self, prediction: Trace) -> Case:
+    def look(self, prediction: Trace) -> Comparison:
         """As :meth:`judge`, in haste where that is enough.
 
         Raises:
@@ -110,17 +115,17 @@ class Judge:
         first = self.many.observe(prediction.sequence, settle=self.settle)
         return self.after_first_look(prediction, first)
 
-    def after_first_look(self, prediction: Trace, first: Trace) -> Case:
+    def after_first_look(self, prediction: Trace, first: Trace) -> Comparison:
         """Compares with an observation; if that was a hasty one and disagrees, with a patient one.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
         """
-        case = self._compared(prediction, first)
+        comparison = self._compared(prediction, first)
         hasty = self.many is not None and self.settle < SETTLE
-        return self.judge(prediction) if hasty and not case.agrees else case
+        return self.judge(prediction) if hasty and not comparison.agrees else comparison
 
-    def judge(self, prediction: Trace) -> Case:
+    def judge(self, prediction: Trace) -> Comparison:
         """Observes the predicted sequence and compares.
 
         Raises:
@@ -128,10 +133,10 @@ class Judge:
         """
         return self._compared(prediction, self.oracle.observe(prediction.sequence))
 
-    def _compared(self, prediction: Trace, observation: Trace) -> Case:
+    def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
         if diff.agrees(self.level) or not diff.occupancy:
-            return Case(diff, diff.agrees(self.level))
+            return Comparison(diff, diff.agrees(self.level))
         others = self.states
         found = explaining_state(observation, self.spec, self.policy, others)
         if found is not None:
@@ -144,16 +149,16 @@ class Judge:
             )
             if _exact_launches(other) > _exact_launches(diff):
                 diff = other
-        return Case(diff, diff.exact)
+        return Comparison(diff, diff.exact)
 
-    def confirm(self, case: Case) -> Case | None:
+    def confirm(self, comparison: Comparison) -> Comparison | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
         """
-        again = self.judge(case.prediction)
-        if again.agrees or not compare(case.observation, again.observation).occupancy:
+        again = self.judge(comparison.prediction)
+        if again.agrees or not compare(comparison.observation, again.observation).occupancy:
             return None
         return again
 

@@ -34,8 +34,8 @@ from tbsched.traces.cases import cases as case_set
 from tbsched.traces.trace import Trace, is_trace_file, load_traces, save_traces
 
 if TYPE_CHECKING:
-    from tbsched.campaigns.campaign import Report
     from tbsched.campaigns.oracles import OracleLike
+    from tbsched.campaigns.results import Report
 
 AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU = 0, 1, 2, 3
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import issued
 from tbsched.traces.trace import DeviceInfo, Int32Array, Placement, Trace
 
 if TYPE_CHECKING:
@@ -177,7 +178,6 @@ class Gpu:
         return self._trace(seq, measured)
 
     def _trace(self, seq: Sequence, measured: list[_launcher.Measured]) -> Trace:
-        issued = [launch["issued_ns"] for launch in measured]
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -188,7 +188,7 @@ class Gpu:
             )
             for launch in measured
         )
-        extra = {"issued_ns": issued} if seq.timed else {}
+        extra = issued([launch["issued_ns"] for launch in measured]) if seq.timed else {}
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:

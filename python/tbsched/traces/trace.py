@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.program.sequence import Sequence, events_from_data, events_to_data
+from tbsched.traces.annotations import issued_ns
 
 TRACE_VERSION = 1
 Int32Array = npt.NDArray[np.int32]
@@ -172,8 +173,8 @@ class Trace:
         ``predict(..., issue_times=...)`` takes them. None where nobody recorded them, as of a
         prediction.
         """
-        issued_ns = self.extra.get("issued_ns")
-        return None if issued_ns is None else tuple(time / 1e9 for time in issued_ns)
+        times_ns = issued_ns(self.extra)
+        return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
 
     @property
     def makespan(self) -> float:

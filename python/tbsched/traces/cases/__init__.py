@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
+from tbsched.traces.annotations import Shows
 from tbsched.traces.trace import Trace, load_traces
 
 
@@ -48,10 +49,5 @@ def cases(name: str = "hopper") -> tuple[Case, ...]:
 
 
 def _case(trace: Trace) -> Case:
-    device, policy = trace.extra["ablation"], trace.extra["policy"]
-    return Case(
-        name=trace.id,
-        mechanism=trace.extra["mechanism"],
-        ablation=None if device is None else (device, policy),
-        trace=trace,
-    )
+    shows = Shows.read(trace.extra)
+    return Case(trace.id, shows.mechanism, shows.ablation, trace)
