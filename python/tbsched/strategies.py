@@ -3,10 +3,11 @@
 What they draw can run on the device that they are given, and shrinks towards few, small events.
 They need Hypothesis: ``pip install tbsched[fuzz]``.
 
-    >>> from hypothesis import given
+    >>> from hypothesis import given, settings
     >>> import tbsched as tb
     >>> from tbsched.strategies import sequences
-    >>> @given(sequences("h200"))
+    >>> @settings(max_examples=20, deadline=None)
+    ... @given(sequences("h200"))
     ... def test_the_first_launch_does_not_wait_behind_another(seq):
     ...     assert (tb.predict(seq, "h200")[0].smid >= 0).any()
     >>> test_the_first_launch_does_not_wait_behind_another()

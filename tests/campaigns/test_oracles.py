@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,6 +96,11 @@ def test_a_recorded_oracle_knows_every_prefix_that_ends_with_a_launch() -> None:
         for p, q in zip(observed, LARGE.placements[:launches], strict=True):
             assert np.array_equal(p.smid, q.smid)
             assert p.final_smid is None  # later events decide it
+
+
+def test_a_prefix_of_an_unknown_event_is_refused() -> None:
+    with pytest.raises(AssertionError, match="a copy"):
+        prefix(SimpleNamespace(events=("a copy",)), 1)  # type: ignore[arg-type]
 
 
 def test_a_recorded_oracle_refuses_what_nobody_recorded() -> None:

@@ -53,10 +53,11 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
         TypeError, ValueError: an unknown device, or no options.
 
     Example:
-        >>> from hypothesis import given
+        >>> from hypothesis import given, settings
         >>> import tbsched as tb
         >>> from tbsched.strategies import launches
-        >>> @given(launches("h200"))
+        >>> @settings(max_examples=20, deadline=None)
+        ... @given(launches("h200"))
         ... def test_a_launch_alone_starts_at_once(launch):
         ...     assert tb.predict(tb.Sequence([launch]), "h200")[0].placed > 0
         >>> test_a_launch_alone_starts_at_once()
@@ -80,10 +81,11 @@ def sequences(
         TypeError, ValueError: an unknown device, or no options.
 
     Example:
-        >>> from hypothesis import given
+        >>> from hypothesis import given, settings
         >>> import tbsched as tb
         >>> from tbsched.strategies import SequenceOptions, sequences
-        >>> @given(sequences("rtx3090", SequenceOptions(max_launches=3)))
+        >>> @settings(max_examples=20, deadline=None)
+        ... @given(sequences("rtx3090", SequenceOptions(max_launches=3)))
         ... def test_predictions_repeat(seq):
         ...     assert tb.compare(tb.predict(seq, "rtx3090"), tb.predict(seq, "rtx3090")).exact
         >>> test_predictions_repeat()
@@ -117,10 +119,11 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
         TypeError, ValueError: an unknown device, or no options.
 
     Example:
-        >>> from hypothesis import given
+        >>> from hypothesis import given, settings
         >>> import tbsched as tb
         >>> from tbsched.strategies import programs
-        >>> @given(programs("h200"))
+        >>> @settings(max_examples=20, deadline=None)
+        ... @given(programs("h200"))
         ... def test_no_block_ends_before_it_starts(program):
         ...     timeline = tb.predict(program, "h200").timeline
         ...     assert (timeline["start_ns"] <= timeline["end_ns"]).all()
