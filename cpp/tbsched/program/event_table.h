@@ -11,7 +11,7 @@
 
 namespace tbsched {
 
-// As in python/tbsched/event_table.py.
+// As in python/tbsched/program/event_table.py.
 inline constexpr size_t kEventColumns = 9;
 inline constexpr int32_t kLaunchRow = 0;   // blocks, threads, registers, shared memory, local
                                            // memory, carveout or -1, cluster, priority
