@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
+from tbsched.campaigns.oracles import launches_of
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.program.sequence import (
     Event,
@@ -145,10 +146,12 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
 
 
 def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
-    events = list(sequence.events)
-    positions = [at for at, event in enumerate(events) if isinstance(event, Launch)]
-    events[positions[number]] = launch
-    return Sequence(events)
+    seen = 0
+    for position, event in enumerate(sequence.events):
+        seen += launches_of(event)
+        if seen > number:
+            return Sequence([*sequence.events[:position], launch, *sequence.events[position + 1 :]])
+    raise ValueError(f"launch {number}: there are {seen}")
 
 
 def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
