@@ -10,7 +10,8 @@ from typing import Any
 from tbsched.hardware.spec import DeviceSpec, Mechanisms, device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Placement, Trace
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"

@@ -9,138 +9,91 @@ sequences on which the two disagree.
     print(tb.predict(seq, device="h200"))
 """
 
-import importlib
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tbsched.advice.evenness import Evenness, forced_even
-    from tbsched.advice.launch_configs import Kernel, LaunchConfig, LaunchConfigs, launch_configs
-    from tbsched.advice.orders import best_order, what_if
-    from tbsched.campaigns.campaign import fuzz
-    from tbsched.campaigns.steer import Steered, steer
-    from tbsched.comparison.compare import Diff, Divergence, compare
-    from tbsched.comparison.times import TimeDiff, compare_times
-    from tbsched.errors import (
-        CudaError,
-        DeadlineExceeded,
-        NoGpuError,
-        TbschedError,
-        UnstableMeasurement,
-    )
-    from tbsched.hardware.spec import DeviceSpec, InitialState, ablations, device, devices
-    from tbsched.launcher.observe import observe, observe_many
-    from tbsched.prediction.predict import (
-        launch_orders,
-        policies,
-        predict,
-        predict_as_recorded,
-        predict_many,
-    )
-    from tbsched.program.duration import Drawn
-    from tbsched.program.sequence import (
-        LEGACY_STREAM,
-        Launch,
-        RecordEvent,
-        Release,
-        Sequence,
-        WaitEvent,
-    )
-    from tbsched.traces.trace import Placement, Trace, load_traces, save_traces
-
-__all__ = [
-    "LEGACY_STREAM",
-    "CudaError",
-    "DeadlineExceeded",
-    "DeviceSpec",
-    "Diff",
-    "Divergence",
-    "Drawn",
-    "Evenness",
-    "InitialState",
-    "Kernel",
-    "Launch",
-    "LaunchConfig",
-    "LaunchConfigs",
-    "NoGpuError",
-    "Placement",
-    "RecordEvent",
-    "Release",
-    "Sequence",
-    "Steered",
-    "TbschedError",
-    "TimeDiff",
-    "Trace",
-    "UnstableMeasurement",
-    "WaitEvent",
-    "ablations",
-    "best_order",
-    "compare",
-    "compare_times",
-    "device",
-    "devices",
-    "forced_even",
-    "fuzz",
-    "launch_configs",
-    "launch_orders",
-    "load_traces",
-    "observe",
-    "observe_many",
-    "policies",
-    "predict",
-    "predict_as_recorded",
-    "predict_many",
-    "save_traces",
-    "steer",
-    "what_if",
-]
 
 # Which module each public name is in. Modules are imported when they are first needed, so that a
 # program that predicts does not wait for those that fuzz.
 _NAMES_OF = {
-    "advice.orders": ("best_order", "what_if"),
-    "comparison.compare": ("Diff", "Divergence", "compare"),
-    "program.duration": ("Drawn",),
-    "errors": (
-        "CudaError",
-        "DeadlineExceeded",
-        "NoGpuError",
-        "TbschedError",
-        "UnstableMeasurement",
-    ),
-    "advice.evenness": ("Evenness", "forced_even"),
-    "campaigns.campaign": ("fuzz",),
-    "advice.launch_configs": ("Kernel", "LaunchConfig", "LaunchConfigs", "launch_configs"),
-    "launcher.observe": ("observe", "observe_many"),
-    "prediction.predict": (
-        "launch_orders",
-        "policies",
-        "predict",
-        "predict_as_recorded",
-        "predict_many",
-    ),
-    "program.sequence": (
-        "LEGACY_STREAM",
-        "Launch",
-        "RecordEvent",
-        "Release",
-        "Sequence",
-        "WaitEvent",
-    ),
-    "hardware.spec": ("DeviceSpec", "InitialState", "ablations", "device", "devices"),
-    "campaigns.steer": ("Steered", "steer"),
-    "comparison.times": ("TimeDiff", "compare_times"),
-    "traces.trace": ("Placement", "Trace", "load_traces", "save_traces"),
+    "advice.evenness": "Evenness forced_even",
+    "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
+    "advice.orders": "best_order what_if",
+    "campaigns.campaign": "fuzz",
+    "campaigns.steer": "Steered steer",
+    "comparison.compare": "Diff Divergence compare",
+    "comparison.times": "TimeDiff compare_times",
+    "errors": "CudaError DeadlineExceeded NoGpuError TbschedError UnstableMeasurement",
+    "hardware.spec": "DeviceSpec InitialState ablations device devices",
+    "launcher.observe": "observe observe_many",
+    "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
+    "program.duration": "Drawn",
+    "program.sequence": "LEGACY_STREAM Launch RecordEvent Release Sequence WaitEvent",
+    "traces.files": "load_traces save_traces",
+    "traces.placement": "Placement",
+    "traces.trace": "Trace",
 }
-_HOME = {name: module for module, names in _NAMES_OF.items() for name in names}
+_HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+_MODULES = ("show",)  # public by their own names
+
+if TYPE_CHECKING:
+    from tbsched import show as show
+    from tbsched.advice.evenness import Evenness as Evenness
+    from tbsched.advice.evenness import forced_even as forced_even
+    from tbsched.advice.launch_configs import Kernel as Kernel
+    from tbsched.advice.launch_configs import LaunchConfig as LaunchConfig
+    from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
+    from tbsched.advice.launch_configs import launch_configs as launch_configs
+    from tbsched.advice.orders import best_order as best_order
+    from tbsched.advice.orders import what_if as what_if
+    from tbsched.campaigns.campaign import fuzz as fuzz
+    from tbsched.campaigns.steer import Steered as Steered
+    from tbsched.campaigns.steer import steer as steer
+    from tbsched.comparison.compare import Diff as Diff
+    from tbsched.comparison.compare import Divergence as Divergence
+    from tbsched.comparison.compare import compare as compare
+    from tbsched.comparison.times import TimeDiff as TimeDiff
+    from tbsched.comparison.times import compare_times as compare_times
+    from tbsched.errors import CudaError as CudaError
+    from tbsched.errors import DeadlineExceeded as DeadlineExceeded
+    from tbsched.errors import NoGpuError as NoGpuError
+    from tbsched.errors import TbschedError as TbschedError
+    from tbsched.errors import UnstableMeasurement as UnstableMeasurement
+    from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.hardware.spec import InitialState as InitialState
+    from tbsched.hardware.spec import ablations as ablations
+    from tbsched.hardware.spec import device as device
+    from tbsched.hardware.spec import devices as devices
+    from tbsched.launcher.observe import observe as observe
+    from tbsched.launcher.observe import observe_many as observe_many
+    from tbsched.prediction.predict import launch_orders as launch_orders
+    from tbsched.prediction.predict import policies as policies
+    from tbsched.prediction.predict import predict as predict
+    from tbsched.prediction.predict import predict_as_recorded as predict_as_recorded
+    from tbsched.prediction.predict import predict_many as predict_many
+    from tbsched.program.duration import Drawn as Drawn
+    from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
+    from tbsched.program.sequence import Launch as Launch
+    from tbsched.program.sequence import RecordEvent as RecordEvent
+    from tbsched.program.sequence import Release as Release
+    from tbsched.program.sequence import Sequence as Sequence
+    from tbsched.program.sequence import WaitEvent as WaitEvent
+    from tbsched.traces.files import load_traces as load_traces
+    from tbsched.traces.files import save_traces as save_traces
+    from tbsched.traces.placement import Placement as Placement
+    from tbsched.traces.trace import Trace as Trace
+else:
+    __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted([*_HOME, *_MODULES])

@@ -4,8 +4,8 @@
     def test_mine(gpu, assert_agrees):
         assert_agrees(tb.Sequence([tb.Launch(blocks=132, threads=256, registers=32)]))
 
-Nothing but pytest is imported until a test asks for a GPU, since pytest loads the plugin in every
-project of an environment that tbsched is installed in.
+Nothing that takes long to load is imported until a test asks for a GPU, since pytest loads the
+plugin in every project of an environment that tbsched is installed in.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tbsched.errors import NoGpuError
 
 if TYPE_CHECKING:
     from tbsched.launcher.observe import Gpu
@@ -47,7 +49,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
     """The open GPU of ``--gpu-index``; skips with the reason where it cannot be used."""
-    from tbsched.errors import NoGpuError
     from tbsched.launcher.observe import Gpu
 
     try:

@@ -16,7 +16,7 @@ from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.strategies import launches
-from tbsched.traces.trace import Placement
+from tbsched.traces.placement import Placement
 
 REPEATABLE = settings(deadline=None, derandomize=True)
 EVERYTHING = SequenceOptions(carveouts=(100, None, 0, 50), local_memory=(0, 4096), min_registers=1)

@@ -24,7 +24,7 @@ from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 TRACES = Path(__file__).parent.parent / "traces" / "h200"
 H200 = device("h200")

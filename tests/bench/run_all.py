@@ -13,7 +13,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from bench.measure import machine
 from bench.predictor import figures
-from tbsched.show.text import table_of
+from tbsched.show.tables import table_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 HEADINGS = ("ratio", "median", "least", "greatest", "wanted", "to")

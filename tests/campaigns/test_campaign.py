@@ -20,7 +20,8 @@ from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.sequence import Launch, RecordEvent, Sequence, WaitEvent
 from tbsched.strategies import programs
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
 WRONG = ("rtx3090", "first_fit")

@@ -32,7 +32,8 @@ from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.strategies import sequences
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
 WRONG = ("rtx3090", "first_fit")

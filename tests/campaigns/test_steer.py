@@ -14,7 +14,8 @@ from tbsched.campaigns import ModelGpu, SequenceOptions, fuzz, record
 from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.strategies import sequences
-from tbsched.traces.trace import Placement, Trace
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 H200 = tb.device("h200")
 STATES = H200.initial_states()

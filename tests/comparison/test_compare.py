@@ -9,7 +9,8 @@ from helpers import launch, run
 from tbsched.comparison.compare import check_level, compare
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import DeviceInfo, Placement, Trace
+from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 FOUR = DeviceInfo("four", 4)
 TWO = Sequence([Launch(3, 32, 16), Launch(2, 32, 16)])

@@ -11,7 +11,7 @@ import tbsched as tb
 from helpers import gpu
 from tbsched.comparison.times import compare_times
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.traces.trace import DeviceInfo
+from tbsched.traces.placement import DeviceInfo
 
 MS = 1_000_000
 TWO = tb.Sequence([tb.Launch(2, 32, 16, duration=0.001), tb.Launch(1, 32, 16, duration=0.002)])

@@ -23,8 +23,9 @@ from tbsched.comparison.compare import compare
 from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.show.text import render, table_of
-from tbsched.traces.trace import Trace, save_traces
+from tbsched.show.tables import render, table_of
+from tbsched.traces.files import save_traces
+from tbsched.traces.trace import Trace
 
 STREAMS = range(2, 9)
 PER_NUMBER_OF_STREAMS = 1000

@@ -11,7 +11,7 @@ from conformance.figure3 import STREAMS, Bar, bar, configurations, observed
 from helpers import TRACES
 from tbsched.hardware.spec import device
 from tbsched.prediction.predict import predict
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from tbsched.advice.evenness import forced_even
 from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
 from tbsched.prediction.predict import policies
 from tbsched.program.sequence import Launch
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 ALL_POLICIES = [row.name for row in policies()]
 BALANCING = [name for name in ALL_POLICIES if name != "first_fit"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tbsched.comparison.verify import verify
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 HOLDOUT = Path(__file__).parents[1] / "traces" / "h200-holdout"
 

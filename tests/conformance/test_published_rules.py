@@ -1,8 +1,8 @@
 """Tables II to IV and the examples of the RTAS 2020 paper, from the model, cell by cell.
 
 The tables print the warps that an SM has left and shade a cell where two blocks share an SM; the
-shades are those of Definitions III.1 to III.3 (:mod:`tbsched.published_rules`). Where the model has
-a block elsewhere than a definition, a test here says in which cells, and why.
+shades are those of Definitions III.1 to III.3 (:mod:`tbsched.papers.published_rules`). Where the
+model has a block elsewhere than a definition, a test here says in which cells, and why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tbsched.papers.published_rules import (
 )
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 WARPS = range(1, 33)  # of a block
 CELLS = tuple(itertools.product(WARPS, WARPS))

@@ -8,7 +8,8 @@ import numpy as np
 
 from helpers import TRACES
 from tbsched.advice.evenness import forced_even
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 
 def first_launches() -> list[Trace]:

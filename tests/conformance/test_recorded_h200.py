@@ -20,7 +20,8 @@ from tbsched.comparison.verify import best_diff, verify
 from tbsched.hardware.spec import DeviceSpec, ablations, device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 # Launches of the traces of which the model places every launch as recorded.
 LAUNCHES = {

@@ -18,7 +18,8 @@ from helpers import ROOT
 from tbsched.comparison.times import TimeDiff, compare_times
 from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 TIMED = ROOT / "tests" / "traces" / "h200-timed"
 H200 = device("h200")

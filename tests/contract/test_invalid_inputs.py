@@ -25,7 +25,9 @@ from tbsched.hardware.spec import DeviceSpec, InitialState, Mechanisms, device
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
-from tbsched.traces.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
+from tbsched.traces.files import load_traces, save_traces
+from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 WANTED = int(os.environ.get("TBSCHED_INVALID_INPUTS", "10000"))
 

@@ -9,7 +9,7 @@ from contract import line_reference
 from helpers import gpu
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Placement
+from tbsched.traces.placement import Placement
 
 SMS = 2
 RULES = {

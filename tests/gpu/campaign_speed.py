@@ -38,7 +38,7 @@ from tbsched.campaigns.space.draws import Draws
 from tbsched.launcher.observe import Gpu, Smids
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import RELEASE, EventTable
-from tbsched.show.text import render, table_of
+from tbsched.show.tables import render, table_of
 
 ROOT = Path(__file__).parents[2]
 PHASES = ("plan", "launch", "release", "clean_up", "synchronise", "judge", "settle")

@@ -9,7 +9,7 @@ import pytest
 from tbsched.campaigns import fuzz, record
 from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import load_traces
+from tbsched.traces.files import load_traces
 
 pytestmark = pytest.mark.gpu
 

@@ -18,7 +18,8 @@ from tbsched.hardware.spec import DeviceSpec, ablations, device, devices
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.strategies import launches, sequences
-from tbsched.traces.trace import Trace, load_traces, save_traces
+from tbsched.traces.files import load_traces, save_traces
+from tbsched.traces.trace import Trace
 
 REPEATABLE = settings(deadline=None, derandomize=True)
 EVERYTHING = SequenceOptions(carveouts=(100, None, 0, 50), local_memory=(0, 4096), min_registers=1)

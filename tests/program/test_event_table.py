@@ -11,8 +11,8 @@ from tbsched.campaigns.judge import Judge
 from tbsched.campaigns.space.draws import DrawnTable, Draws
 from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable
-from tbsched.traces.trace import Int32Array
 
 H200 = device("h200")
 RICH = SequenceOptions(

@@ -20,7 +20,7 @@ from tbsched.hardware.spec import ablations, device, devices
 from tbsched.hardware.spec_rows import PROVENANCES
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Launch
-from tbsched.show.text import launch_words
+from tbsched.show.words import launch_words
 from tbsched.traces.cases import cases
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -1,15 +1,26 @@
-"""Who may know whom: the include graph of the core."""
+"""Who may know whom, and how large folders and files may grow."""
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import tbsched
 from helpers import ROOT
 
 CPP = ROOT / "cpp"
+PACKAGE = ROOT / "python" / "tbsched"
+SOURCES = (ROOT / "python", CPP, ROOT / "kernels", ROOT / "tests")
+ENDINGS = {".py", ".pyi", ".cc", ".h", ".cu", ".cuh"}
+MODULES_PER_FOLDER = 12
+LINES_PER_FILE = 500
+
 MAY_INCLUDE = {
     "tbsched/program": {"tbsched/program"},
     "tbsched/hardware": {"tbsched/hardware", "tbsched/program"},
@@ -19,6 +30,42 @@ MAY_INCLUDE = {
     "bindings": {"bindings", "launcher", "tbsched"},
 }
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
+
+# Each room and the ones below it that it may import; a room also imports from itself.
+_OBSERVED = {"traces", "hardware", "program", "errors", "views"}
+_ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
+MAY_IMPORT = {
+    "errors": set(),
+    "views": set(),
+    "program": {"errors"},
+    "hardware": {"errors", "program", "views", "_core"},
+    "traces": _OBSERVED,
+    "prediction": {*_OBSERVED, "_core"},
+    "launcher": {*_OBSERVED, "_launcher"},
+    "comparison": {*_OBSERVED, "prediction"},
+    "advice": _ADVISED,
+    "campaigns": _ADVISED,
+    "strategies": {*_ADVISED, "campaigns"},
+    "papers": {"errors"},
+    "show": {*_ADVISED, "advice", "campaigns"},
+    "cli": {*_ADVISED, "advice", "campaigns", "show"},
+    "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
+    "__main__": {"cli"},
+    "_core": set(),
+    "_launcher": {"errors", "program"},  # its stub
+}
+# Where a module, or any module of a room, imports within a function, and for the sake of which
+# library: one that may be missing, or that takes long to load.
+LATE = {
+    ("tbsched.campaigns", "hypothesis"),
+    ("tbsched.campaigns", "rich"),
+    ("tbsched.launcher.observe", "tbsched._launcher"),
+    ("tbsched.pytest_plugin", "numpy"),
+    ("tbsched.show.pictures", "matplotlib"),
+}
+EXTRAS = {"hypothesis", "matplotlib", "tbsched._launcher"}
+# The ones that import by a name that they look up.
+BY_NAME = {"tbsched", "tbsched.views"}
 
 
 @pytest.mark.parametrize("path", CPP_FILES, ids=lambda path: str(path.relative_to(CPP)))
@@ -33,3 +80,167 @@ def test_core_includes_only_downwards(path: Path) -> None:
             assert room == "bindings"
         if re.match(r"cuda|nv|dlfcn", header):
             assert room == "launcher"
+
+
+@dataclass(frozen=True)
+class Import:
+    """What a module imports.
+
+    Attributes:
+        name: of a module.
+        late: only when a function is called.
+        typed: only by type checkers.
+    """
+
+    name: str
+    late: bool
+    typed: bool
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {
+    module_name(path): path for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")])
+}
+
+
+def imports_of(tree: ast.Module) -> set[Import]:
+    """Every import, in functions and under TYPE_CHECKING too."""
+
+    def inside(outer: Iterable[ast.AST]) -> set[int]:
+        return {id(node) for each in outer for node in ast.walk(each)}
+
+    nodes = list(ast.walk(tree))
+    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    late = inside(node for node in nodes if isinstance(node, functions))
+    conditions = [node for node in nodes if isinstance(node, ast.If)]
+    typed = inside(node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
+    found = set()
+    for node in nodes:
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in FILES else str(node.module) for name in inner]
+        found |= {Import(name, id(node) in late, id(node) in typed) for name in names}
+    return found
+
+
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
+IMPORTS = {name: imports_of(tree) for name, tree in TREES.items()}
+PARTS = sorted(FILES.keys() - {"tbsched"})  # the package itself names all that is public
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("module", PARTS)
+def test_module_imports_only_downwards(module: str) -> None:
+    room = room_of(module)
+    for found in IMPORTS[module]:
+        if found.name.startswith("tbsched"):
+            assert found.name in FILES, f"{found.name} is no module"
+            assert found.name != "tbsched", "a module of its own is meant"
+            assert room_of(found.name) in {room, *MAY_IMPORT[room]}, found.name
+
+
+def test_rooms_form_no_circle() -> None:
+    graphlib.TopologicalSorter(
+        {room: others - {room} for room, others in MAY_IMPORT.items()}
+    ).prepare()
+
+
+def test_modules_form_no_circle() -> None:
+    graph = {
+        module: {found.name for found in IMPORTS[module] if found.name in FILES} for module in FILES
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def loaded_with(module: str) -> set[str]:
+    """The modules of the package, and the libraries, that are loaded when a module is."""
+    found: set[str] = set()
+    ahead = [module]
+    while ahead:
+        name = ahead.pop()
+        name = name if name in FILES else name.split(".")[0]
+        if name not in found:
+            found.add(name)
+            loads = [x for x in IMPORTS.get(name, set()) if not x.late and not x.typed]
+            ahead += [each.name for each in loads]
+    return found
+
+
+def put_off(module: str, library: str) -> set[str]:
+    """What a module imports late for the sake of a library."""
+    late = {found.name for found in IMPORTS[module] if found.late}
+    return {name for name in late if library in loaded_with(name)}
+
+
+def modules_in(room: str) -> list[str]:
+    return [module for module in PARTS if f"{module}.".startswith(f"{room}.")]
+
+
+@pytest.mark.parametrize("module", PARTS)
+def test_only_what_may_be_missing_is_imported_late(module: str) -> None:
+    allowed = [put_off(module, library) for where, library in LATE if module in modules_in(where)]
+    assert {found.name for found in IMPORTS[module] if found.late} == set().union(*allowed)
+
+
+@pytest.mark.parametrize(("room", "library"), sorted(LATE))
+def test_late_imports_are_where_the_table_says(room: str, library: str) -> None:
+    assert any(put_off(module, library) for module in modules_in(room))
+
+
+@pytest.mark.parametrize("module", ["cli.app", *sorted(tbsched._NAMES_OF), *tbsched._MODULES])
+def test_nothing_public_needs_an_extra_before_it_is_used(module: str) -> None:
+    assert not loaded_with(f"tbsched.{module}") & EXTRAS
+
+
+def test_modules_are_looked_up_by_name_in_two_places() -> None:
+    found = {
+        module
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Name) and node.id in {"import_module", "__import__"})
+        or (isinstance(node, ast.Attribute) and node.attr == "import_module")
+    }
+    assert found == BY_NAME
+
+
+def test_nothing_of_the_top_is_named_as_a_public_function() -> None:
+    top = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix in ENDINGS}
+    assert not top & set(tbsched.__all__)
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.suffix in ENDINGS]
+
+
+ALL = [path for folder in SOURCES for path in files_of(folder)]
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent for path in ALL}), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_folder_has_few_modules(folder: Path) -> None:
+    modules = {path.stem for path in ALL if path.parent == folder} - {"__init__"}
+    assert len(modules) <= MODULES_PER_FOLDER, sorted(modules)
+
+
+def test_files_are_short() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in ALL
+        if (lines := len(path.read_text("utf-8").splitlines())) > LINES_PER_FILE
+    }
+    assert not long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -19,29 +20,27 @@ def test_public_names_are_those_that_type_checkers_see() -> None:
     imports = [
         (node.module, alias.name)
         for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tbsched.")
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tbsched")
         for alias in node.names
+        if alias.asname == alias.name  # else it is no public name to them
     ]
-    table = [(f"tbsched.{home}", name) for name, home in tbsched._HOME.items()]
-    assert sorted(imports) == sorted(table)
-    assert sorted(tbsched.__all__) == sorted(name for _, name in imports)
-    assert dir(tbsched) == sorted(tbsched.__all__)
+    names = [(f"tbsched.{home}", name) for name, home in tbsched._HOME.items()]
+    modules = [("tbsched", name) for name in tbsched._MODULES]
+    assert sorted(imports) == sorted([*names, *modules])
+    assert tbsched.__all__ == sorted(name for _, name in names)
+    assert dir(tbsched) == sorted([*tbsched.__all__, *tbsched._MODULES])
 
 
 @pytest.mark.parametrize("name", sorted(tbsched.__all__))
 def test_name_is_what_it_says_even_after_its_module_is_imported(name: str) -> None:
-    program = (
-        f"import importlib, tbsched; importlib.import_module('tbsched.{tbsched._HOME[name]}'); "
-        f"import types; assert not isinstance(tbsched.{name}, types.ModuleType)"
-    )
+    importlib.import_module(f"tbsched.{tbsched._HOME[name]}")
     assert not isinstance(getattr(tbsched, name), ModuleType)
-    if name in tbsched._NAMES_OF:
-        path = [part for part in sys.path if part]
-        subprocess.run(
-            [sys.executable, "-c", program],
-            check=True,
-            env={**os.environ, "PYTHONPATH": ":".join(path)},
-        )
+
+
+@pytest.mark.parametrize("name", tbsched._MODULES)
+def test_public_module_is_loaded_when_it_is_asked_for(name: str) -> None:
+    found = printed(f"tbsched.{name}.__name__, 'tbsched.{name}' in sys.modules")
+    assert found == f"tbsched.{name} True"
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
@@ -50,10 +49,16 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_the_package_loads_nothing_else() -> None:
-    program = "import sys, tbsched; print(*(m for m in sys.modules if m.startswith('tbsched.')))"
+    assert printed("*(module for module in sys.modules if module.startswith('tbsched.'))") == ""
+
+
+def printed(words: str) -> str:
+    """What a process that has imported nothing but the package prints."""
     path = [part for part in sys.path if part]
-    said = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys, tbsched; print({words})"],
+        check=True,
+        capture_output=True,
+        text=True,
         env={**os.environ, "PYTHONPATH": ":".join(path)},
-    )  # fmt: skip
-    assert said.stdout.strip() == ""
+    ).stdout.strip()

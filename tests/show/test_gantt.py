@@ -8,7 +8,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
-from tbsched.show.plot import plot
+from tbsched.show import plot
 
 pytest.importorskip("matplotlib")
 

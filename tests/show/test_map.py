@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tbsched as tb
-from tbsched.show.plot import plot
+from tbsched.show import plot
 
 pytest.importorskip("matplotlib")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from helpers import launch, run
+from tbsched.traces.files import load_traces
 from tbsched.traces.growing_file import TraceFile
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.trace import Trace
 
 
 def traces(count: int, device: str = "rtx3090") -> list[Trace]:

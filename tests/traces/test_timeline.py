@@ -10,7 +10,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
-from tbsched.traces.trace import DeviceInfo
+from tbsched.traces.placement import DeviceInfo
 
 TWO_QUEUES = gpu(hardware_queues=2)
 PROGRAM = tb.Sequence(
@@ -60,10 +60,10 @@ def test_explanation_adds_up_what_a_launch_waited_for(trace: tb.Trace) -> None:
 
 def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched import _core
-    from tbsched.show.text import LIMITER_WORDS
-    from tbsched.traces.timeline import _CAUSE_WORDS
+    from tbsched.show.waits import CAUSE_WORDS
+    from tbsched.show.words import LIMITER_WORDS
 
-    assert set(_CAUSE_WORDS) == set(_core.CAUSES) - {"none"}
+    assert set(CAUSE_WORDS) == set(_core.CAUSES) - {"none"}
     assert set(LIMITER_WORDS) == set(_core.CAUSES)
 
 

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from tbsched.program.sequence import Launch, Release, Sequence
-from tbsched.traces.trace import DeviceInfo, Placement, Trace, load_traces, save_traces
+from tbsched.traces.files import load_traces, save_traces
+from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 GPU = DeviceInfo("NVIDIA H200", 132, {"compute_capability": "9.0", "driver": "1.2"})
 HEADER = '{"tbsched_trace":1,"device":{"name":"G","sms":4}}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from tbsched import views
 from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
@@ -39,7 +40,7 @@ class Evenness:
         return self.forced
 
     def __str__(self) -> str:
-        return f"{'even' if self.forced else 'not guaranteed to be even'}: {self.reason}"
+        return views.text(self)
 
 
 def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:
@@ -56,8 +57,8 @@ def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> 
     every SM, so they count as certain only where there is one, or where k is 1.
 
     The rule that two blocks per SM are forced apart if they take more than half of the registers
-    (T_2, :mod:`tbsched.published_rules`) is a special case, with two corrections: any resource may
-    be the one that runs out, and three blocks must not fit.
+    (T_2, :mod:`tbsched.papers.published_rules`) is a special case, with two corrections: any
+    resource may be the one that runs out, and three blocks must not fit.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec.

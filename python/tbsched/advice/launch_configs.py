@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched import views
 from tbsched.advice.evenness import Evenness, forced_even
 from tbsched.hardware.spec import DeviceSpec, device
 from tbsched.prediction.predict import predict
@@ -119,9 +120,7 @@ class LaunchConfigs:
         return tuple(row for row in self.rows if row.accepted)
 
     def __str__(self) -> str:
-        from tbsched.show.text import launch_configs_text
-
-        return launch_configs_text(self)
+        return views.text(self)
 
 
 def launch_configs(

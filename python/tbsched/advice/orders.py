@@ -8,11 +8,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched import views
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.spec import device as find_device
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
-from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
+from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
 
 EXACT_UP_TO = 7
 BLOCK_SIZES = (64, 128, 256, 512, 1024)
@@ -40,13 +41,7 @@ class BestOrder:
     predictions: int
 
     def __str__(self) -> str:
-        from tbsched.show.text import seconds_words
-
-        how = "the best of all orders" if self.exact else "the best found"
-        return (
-            f"order {', '.join(map(str, self.order))}: {seconds_words(self.makespan)}, {how} in "
-            f"{self.predictions} predictions; as given {seconds_words(self.given_makespan)}"
-        )
+        return views.text(self)
 
 
 def best_order(
@@ -226,17 +221,7 @@ class WhatIf:
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
-        from tbsched.show.text import render, seconds_words, table_of
-
-        rows = [
-            (row.what, seconds_words(row.makespan), f"{_speedup(self.given, row):.3g}")
-            for row in (self.given, *self.changes)
-        ]
-        return render(table_of(("change", "makespan", "times as fast"), rows))
-
-
-def _speedup(given: Change, row: Change) -> float:
-    return given.makespan / row.makespan if row.makespan else 1.0
+        return views.text(self)
 
 
 def what_if(
@@ -279,31 +264,26 @@ def what_if(
     candidates: list[tuple[str, Sequence]] = []
     for carveout in carveouts:
         words = "the driver's" if carveout is None else str(carveout)
-        changed = _with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
+        changed = with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
         candidates.append((f"carveout {words} for every launch", changed))
     for number, threads in itertools.product(range(len(seq.launches)), block_sizes):
         launch = _with_block_size(seq.launches[number], threads)
         if launch is not None:
             launches = [*seq.launches[:number], launch, *seq.launches[number + 1 :]]
             candidates.append(
-                (f"launch {number} in blocks of {threads} threads", _with_launches(seq, launches))
+                (f"launch {number} in blocks of {threads} threads", with_launches(seq, launches))
             )
     changes = []
     for what, changed in candidates:
         if changed != seq and _runs(spec, changed):
             changes.append(predicted(what, changed))
     movable = all(x.stream != LEGACY_STREAM for x in seq.launches)
-    if orders and movable and len(seq.launches) == len(seq) > 1:
+    if orders and movable and seq.events == seq.launches and len(seq) > 1:
         best = best_order(seq.launches, spec, policy, launch_interval=launch_interval)
         words = "launched in the order " + ", ".join(map(str, best.order))
         if best.sequence != seq:
             changes.append(Change(words, best.sequence, best.makespan))
     return WhatIf(given, tuple(sorted(changes, key=lambda change: change.makespan)))
-
-
-def _with_launches(seq: Sequence, launches: Iterable[Launch]) -> Sequence:
-    remaining = iter(launches)
-    return Sequence(next(remaining) if isinstance(x, Launch) else x for x in seq)
 
 
 def _with_block_size(launch: Launch, threads: int) -> Launch | None:

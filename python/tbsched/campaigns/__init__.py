@@ -7,7 +7,7 @@ from tbsched.campaigns.campaign import fuzz, record
 from tbsched.campaigns.oracles import ModelGpu, RecordedOracle
 from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.options import SequenceOptions
-from tbsched.traces.trace import Oracle
+from tbsched.traces.oracle import Oracle
 
 __all__ = [
     "Counterexample",

@@ -12,7 +12,8 @@ from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.launcher.observe import SETTLE
 from tbsched.prediction.predict import explaining_state, predict
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
 # patient one does: of 2.4 million launches on an H200 none needed that.
@@ -167,14 +168,16 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     """The prediction of a sequence that ends with a launch before which everything was placed."""
     capacities = prediction.capacities
     assert capacities is not None
+    sequence = prefix(prediction.sequence, launches)
+    kept = len(sequence.launches)
     return replace(
         prediction,
-        sequence=prefix(prediction.sequence, launches),
+        sequence=sequence,
         placements=tuple(
             replace(placement, final_smid=placement.smid)
-            for placement in prediction.placements[:launches]
+            for placement in prediction.placements[:kept]
         ),
-        capacities=lambda: capacities()[:launches],
+        capacities=lambda: capacities()[:kept],
     )
 
 

@@ -43,7 +43,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.spec import device as find_device
 from tbsched.traces.annotations import Origin
 from tbsched.traces.growing_file import TraceFile
-from tbsched.traces.trace import Oracle
+from tbsched.traces.oracle import Oracle
 
 
 def run(asked: CampaignOptions) -> Report:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Protocol, TypeAlias, assert_never, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tbsched.comparison.compare import compare
 from tbsched.hardware.spec import DeviceSpec, InitialState
@@ -15,15 +15,12 @@ from tbsched.launcher import observe as launcher
 from tbsched.prediction.predict import predict
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import (
-    Event,
-    Launch,
-    RecordEvent,
-    Release,
     Sequence,
-    WaitEvent,
 )
 from tbsched.traces.annotations import marked_unstable, unstable_reason
-from tbsched.traces.trace import Oracle, Placement, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
 
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
@@ -162,27 +159,12 @@ class Repeated:
         return first
 
 
-def launches_of(event: Event) -> int:
-    """How many launches the event is.
-
-    Raises:
-        AssertionError: an event of an unknown kind.
-    """
-    match event:
-        case Launch():
-            return 1
-        case Release() | RecordEvent() | WaitEvent():
-            return 0
-        case _:
-            assert_never(event)
-
-
 def prefix(sequence: Sequence, launches: int) -> Sequence:
-    """The sequence up to and with its ``launches``-th launch."""
+    """The sequence up to and with the event of its ``launches``-th launch."""
     seen = 0
     for position, event in enumerate(sequence.events):
-        seen += launches_of(event)
-        if seen == launches:
+        seen += len(event.launches)
+        if seen >= launches:
             return sequence[: position + 1]
     return sequence
 

@@ -19,7 +19,8 @@ from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.hardware.spec import device as find_device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 Step: TypeAlias = tuple[Launch, ...]  # launches that are held together, and then released
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.traces.trace import Capacity, Int32Array, Int64Array, Placement, Trace
+from tbsched import views
+from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.traces.placement import Capacity, Placement
+from tbsched.traces.trace import Trace
 
 LEVELS = ("occupancy", "exact")
 
@@ -125,9 +128,7 @@ class Diff:
         )
 
     def __str__(self) -> str:
-        from tbsched.show.text import diff_text
-
-        return diff_text(self)
+        return views.text(self)
 
 
 def compare(a: Trace, b: Trace) -> Diff:

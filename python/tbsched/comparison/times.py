@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched import views
+from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.checks import seconds
-from tbsched.program.duration import Float64Array
-from tbsched.traces.trace import Int64Array, Trace
+from tbsched.traces.trace import Trace
 
 TOLERANCE = 0.05
 # Below a microsecond GPUs tell no times apart.
@@ -56,14 +57,7 @@ class TimeDiff:
     tolerance: float
 
     def __str__(self) -> str:
-        from tbsched.show.text import seconds_words
-
-        return (
-            f"{_share(self.pairs_agreeing, self.pairs)} of {self.pairs} pairs of launches "
-            f"concurrent alike, {_share(self.starts_agreeing, self.blocks)} of {self.blocks} "
-            f"blocks start within {100 * self.tolerance:g} % of their launch's duration, makespan "
-            f"{100 * self.makespan_error:+.2f} % of {seconds_words(self.makespan)}"
-        )
+        return views.text(self)
 
 
 def compare_times(
@@ -143,7 +137,3 @@ def _concurrent(
     overlap = np.minimum.outer(end, end) - np.maximum.outer(begin, begin)
     shorter = np.minimum.outer(end - begin, end - begin)
     return np.asarray(overlap > tolerance * shorter)
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else "all"

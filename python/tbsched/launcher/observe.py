@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
+from tbsched.program.arrays import Int32Array
+from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued
-from tbsched.traces.trace import DeviceInfo, Int32Array, Placement, Trace
+from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
     from tbsched import _launcher
-    from tbsched.program.event_table import EventTable
 
 SHORTEST_DEADLINE = 10.0  # seconds
 SETTLE = 0.003  # seconds

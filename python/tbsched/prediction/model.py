@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState
-from tbsched.traces.trace import DeviceInfo
+from tbsched.traces.placement import DeviceInfo
 
 
 @functools.lru_cache(maxsize=128)

@@ -14,21 +14,11 @@ from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState, device
 from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
-from tbsched.program.sequence import (
-    Event,
-    Launch,
-    Sequence,
-)
-from tbsched.traces.trace import (
-    Capacity,
-    DeviceInfo,
-    Int32Array,
-    Int64Array,
-    Placement,
-    StructuredArray,
-    Trace,
-)
+from tbsched.program.sequence import Sequence, with_launches
+from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
 MAX_THREADS = 1024
@@ -184,13 +174,14 @@ def predict_as_recorded(
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
     """
-    placements = iter(observation)
-    events: list[Event] = []
-    for event in observation.sequence:
-        if isinstance(event, Launch):
-            event = replace(event, duration=_durations(next(placements)))
-        events.append(event)
-    trace = predict(Sequence(events), device, policy, issue_times=observation.issue_times)
+    timed = with_launches(
+        observation.sequence,
+        [
+            replace(launch, duration=_durations(placement))
+            for launch, placement in zip(observation.sequence.launches, observation, strict=True)
+        ],
+    )
+    trace = predict(timed, device, policy, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
 
 

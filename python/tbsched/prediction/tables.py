@@ -9,8 +9,8 @@ import numpy as np
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.prediction.model import prepared
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-from tbsched.traces.trace import Int32Array
 
 
 def predict_until_refused(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex, cast
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, cast
 
 MAX_SECONDS = 1e9
 
@@ -36,3 +37,19 @@ def seconds(owner: str, field: str, value: object) -> float:
     if not 0 <= value <= MAX_SECONDS:
         raise ValueError(f"{owner}.{field}: {value!r} is outside 0..1e9 seconds")
     return float(value)
+
+
+def known_fields(
+    where: str, given: object, known: Iterable[str], needed: Iterable[str]
+) -> dict[str, Any]:
+    """Those fields of an object of a file that are known.
+
+    Raises:
+        TypeError, ValueError: no object, or one without a field that is needed.
+    """
+    if not isinstance(given, dict):
+        raise TypeError(f"{where}: an object is needed, got {given!r}")
+    missing = [field for field in needed if field not in given]
+    if missing:
+        raise ValueError(f"{where}: {missing[0]} is missing")
+    return {key: given[key] for key in known if key in given}

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
-
-Float64Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.traces.trace import Int32Array, Int64Array
+from tbsched.program.arrays import Int32Array, Int64Array
 
 # Of a row: its kind, and of a launch these fields; carveout is -1 for None. A release has the
 # number of the launch in the second column. As in cpp/tbsched/program/event_table.h.

@@ -1,1 +1,5 @@
-"""Every result as a person sees it: text, plots."""
+"""How results are shown to a person: as text, and as pictures."""
+
+from tbsched.show.pictures import plot
+
+__all__ = ["plot"]

@@ -8,7 +8,9 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from tbsched.traces.trace import DeviceInfo, Trace, header_line, load_traces, record_line
+from tbsched.traces.files import header_line, load_traces, record_line
+from tbsched.traces.placement import DeviceInfo
+from tbsched.traces.trace import Trace
 
 
 class TraceFile:

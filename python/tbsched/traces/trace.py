@@ -2,92 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import json
-import lzma
-import os
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
-from pathlib import Path
-from typing import IO, Any, Protocol, cast, runtime_checkable
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from tbsched.program.sequence import Sequence, events_from_data, events_to_data
+from tbsched import views
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
-
-TRACE_VERSION = 1
-Int32Array = npt.NDArray[np.int32]
-Int64Array = npt.NDArray[np.int64]
-StructuredArray = npt.NDArray[np.void]
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceInfo:
-    """The device that a trace is of: a trace file's header.
-
-    Attributes:
-        name: such as ``NVIDIA H200``, or the name of the model that predicted.
-        sms: number of SMs.
-        details: further keys (compute_capability, driver, cuda, uuid, …).
-    """
-
-    name: str
-    sms: int
-    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Placement:
-    """Where the blocks of one launch went.
-
-    Attributes:
-        smid: int32 (blocks,), the SM of each block placed before the next event; -1: not by then.
-        final_smid: int32 (blocks,), the same after all events; None where nobody recorded it.
-        limiter: what refused the blocks that are -1 (``slots``, ``warps``, ``registers``,
-            ``shared_memory``, ``configuration``, ``local_memory``, ``queue``, ``stream``); None
-            where nothing did or nobody knows. Of a timed sequence what the launch first waited
-            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``,
-            ``turn``.
-        start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
-            on; None for a prediction of blocks that are held until released.
-        warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
-            placed, None unless asked for.
-        hardware_queue: that the launch went through; None where nobody knows.
-    """
-
-    smid: Int32Array
-    final_smid: Int32Array | None = None
-    limiter: str | None = None
-    start_ns: Int64Array | None = None
-    end_ns: Int64Array | None = None
-    warp_slots: Int32Array | None = None
-    hardware_queue: int | None = None
-
-    @property
-    def placed(self) -> int:
-        """How many blocks were placed before the next event."""
-        return int(np.count_nonzero(self.smid >= 0))
-
-    def occupancy(self, sms: int) -> Int64Array:
-        """Blocks per SM before the next event, int64 (sms,)."""
-        return np.bincount(self.smid[self.smid >= 0], minlength=sms)
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What each SM had room for when a launch was considered.
-
-    Attributes:
-        blocks: int32 (sms,), how many blocks of the launch would have fitted.
-        limiter: per SM, what bound that number.
-    """
-
-    blocks: Int32Array
-    limiter: tuple[str, ...]
+from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.timeline import makespan_of, span_of, timeline_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -162,9 +86,7 @@ class Trace:
         Raises:
             ValueError: nobody recorded when blocks ran.
         """
-        from tbsched.traces.timeline import timeline_of
-
-        return timeline_of(self)
+        return timeline_of(self.placements)
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
@@ -183,9 +105,7 @@ class Trace:
         Raises:
             ValueError: nobody recorded when blocks ran.
         """
-        from tbsched.traces.timeline import makespan_of
-
-        return makespan_of(self)
+        return makespan_of(self.timeline)
 
     def concurrent(self, a: int, b: int) -> bool:
         """Whether launches a and b overlapped in time.
@@ -195,9 +115,7 @@ class Trace:
         Raises:
             ValueError: nobody recorded when blocks ran.
         """
-        from tbsched.traces.timeline import span
-
-        (a_begin, a_end), (b_begin, b_end) = span(self, a), span(self, b)
+        (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
 
     def explain(self, launch: int) -> str:
@@ -206,207 +124,7 @@ class Trace:
         Raises:
             ValueError: no such launch, or nobody recorded what launches waited for.
         """
-        from tbsched.traces.timeline import explain
-
-        return explain(self, launch)
+        return views.explanation(self, launch)
 
     def __str__(self) -> str:
-        if self.sequence.timed:
-            from tbsched.traces.timeline import timeline_text
-
-            return timeline_text(self)
-        from tbsched.show.text import trace_text
-
-        return trace_text(self)
-
-
-@runtime_checkable
-class Oracle(Protocol):
-    """Anything that can say where the blocks of a sequence go."""
-
-    def observe(self, seq: Sequence, /) -> Trace:
-        """The observation.
-
-        Raises:
-            UnstableMeasurement, DeadlineExceeded: a campaign counts it, and goes on.
-        """
-
-
-def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
-    """Reads a trace file: JSON lines, optionally ``.xz`` or ``.gz``, or a folder of such files.
-
-    Raises:
-        FileNotFoundError: no such file.
-        TypeError: not a path.
-        ValueError: not a trace file, or of a newer version; names the file and the line.
-    """
-    place = _place(path)
-    if place.is_dir():
-        files = sorted(file for file in place.iterdir() if is_trace_file(file))
-        return [trace for file in files for trace in load_traces(file)]
-    traces: list[Trace] = []
-    device: DeviceInfo | None = None
-    number = 0
-    try:
-        with _open(place, "rt") as lines:
-            for number, line in enumerate(lines, 1):  # noqa: B007 - for the error below
-                if not line.strip():
-                    continue
-                record = json.loads(line)
-                if not isinstance(record, dict):
-                    raise TypeError("an object is needed")
-                if "tbsched_trace" in record:
-                    device = _header(record)
-                elif device is None:
-                    raise ValueError('the first line must be a header, {"tbsched_trace":1,…}')
-                else:
-                    traces.append(_record(record, device))
-    except _UNREADABLE as error:
-        raise ValueError(f"{place}, line {number}: {error}") from error
-    if device is None:
-        raise ValueError(f"{place}: no header line, not a trace file")
-    return traces
-
-
-# What a file that holds no traces makes the readers below raise.
-_UNREADABLE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-    EOFError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-)
-
-
-def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
-    """Writes traces of one or more devices; the file appears whole or not at all.
-
-    The ending chooses the compression: ``.xz``, ``.gz`` or none. Each change of device writes a
-    header line.
-
-    Raises:
-        TypeError: not a path, or something in ``traces`` is not a :class:`Trace`.
-    """
-    place = _place(path)
-    checked = list(traces)
-    for trace in checked:
-        if not isinstance(trace, Trace):
-            raise TypeError(f"save_traces: a Trace is needed, got {trace!r}")
-    temporary = place.with_name(f".{os.getpid()}.{place.name}")
-    try:
-        with _open(temporary, "wt") as out:
-            device: DeviceInfo | None = None
-            for trace in checked:
-                if trace.device != device:
-                    device = trace.device
-                    out.write(header_line(device) + "\n")
-                out.write(record_line(trace) + "\n")
-        os.replace(temporary, place)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def header_line(device: DeviceInfo) -> str:
-    """The header of a trace file, one line of JSON."""
-    return _json(
-        {
-            "tbsched_trace": TRACE_VERSION,
-            "device": {"name": device.name, "sms": device.sms, **device.details},
-        }
-    )
-
-
-def record_line(trace: Trace) -> str:
-    """One trace as a line of JSON."""
-    placements = trace.placements
-    record: dict[str, Any] = {
-        "id": trace.id,
-        "events": events_to_data(trace.sequence),
-        "smid": [placement.smid.tolist() for placement in placements],
-    }
-    for key in _ARRAYS:
-        columns = [getattr(placement, key) for placement in placements]
-        if key == "final_smid" and all(column is not None for column in columns):
-            # null: as in smid. Most blocks are placed at once, and files stay half the size.
-            same = [np.array_equal(p.smid, c) for p, c in zip(placements, columns, strict=True)]
-            record[key] = [None if s else c.tolist() for s, c in zip(same, columns, strict=True)]
-        elif any(column is not None for column in columns):
-            record[key] = [None if column is None else column.tolist() for column in columns]
-    if any(placement.limiter for placement in placements):
-        record["limiter"] = [placement.limiter for placement in placements]
-    return _json({**trace.extra, **record})
-
-
-def is_trace_file(path: Path) -> bool:
-    """Whether the file's name says that it holds traces."""
-    return path.name.endswith((".jsonl", ".jsonl.xz", ".jsonl.gz"))
-
-
-_ARRAYS: dict[str, type[np.int32] | type[np.int64]] = {
-    "final_smid": np.int32,
-    "start_ns": np.int64,
-    "end_ns": np.int64,
-    "warp_slots": np.int32,
-}
-
-
-def _header(record: dict[str, Any]) -> DeviceInfo:
-    version = record["tbsched_trace"]
-    if version != TRACE_VERSION:
-        raise ValueError(
-            f"trace format version {version!r}; this tbsched reads version {TRACE_VERSION}: "
-            "install a newer tbsched"
-        )
-    device = dict(record["device"])
-    return DeviceInfo(str(device.pop("name")), int(device.pop("sms")), device)
-
-
-def _record(record: dict[str, Any], device: DeviceInfo) -> Trace:
-    sequence = events_from_data(record.pop("events"))
-    smids = record.pop("smid")
-    columns = {key: record.pop(key, None) for key in (*_ARRAYS, "limiter")}
-
-    def column(key: str, launch: int, dtype: type[np.int32] | type[np.int64]) -> Any:
-        values = columns[key]
-        if values is None:
-            return None
-        if values[launch] is None:
-            return np.array(smids[launch], dtype) if key == "final_smid" else None
-        return np.array(values[launch], dtype)
-
-    placements = tuple(
-        Placement(
-            smid=np.array(smid, np.int32),
-            limiter=None if columns["limiter"] is None else columns["limiter"][launch],
-            **{key: column(key, launch, dtype) for key, dtype in _ARRAYS.items()},
-        )
-        for launch, smid in enumerate(smids)
-    )
-    return Trace(sequence, device, placements, id=str(record.pop("id", "")), extra=record)
-
-
-def _place(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise TypeError(f"path: a string or a path is needed, got {path!r}") from None
-
-
-def _open(path: Path, mode: str) -> IO[str]:
-    if path.suffix == ".xz":
-        return lzma.open(path, mode, encoding="utf-8")  # type: ignore[return-value]
-    if path.suffix == ".gz":
-        return cast("IO[str]", gzip.open(path, mode, encoding="utf-8"))
-    return cast("IO[str]", open(path, mode, encoding="utf-8"))
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, separators=(",", ":"))
+        return views.text(self)

@@ -15,7 +15,8 @@ from tbsched.campaigns.trials import Trials
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Outcome
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Oracle, Trace
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
 
 _Predicted: TypeAlias = tuple[Draw, Trace]
 

@@ -18,8 +18,8 @@ from tbsched.campaigns.tally import Agreed
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Smids
 from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-from tbsched.traces.trace import Int32Array
 
 # Half of the processors, so that the launcher's threads never wait for one.
 THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
-from tbsched.campaigns.oracles import launches_of
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.program.sequence import (
     Event,
@@ -20,6 +19,7 @@ from tbsched.program.sequence import (
     Release,
     Sequence,
     WaitEvent,
+    with_launches,
 )
 
 Fails: TypeAlias = Callable[[Sequence], bool]
@@ -146,12 +146,8 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
 
 
 def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
-    seen = 0
-    for position, event in enumerate(sequence.events):
-        seen += launches_of(event)
-        if seen > number:
-            return Sequence([*sequence.events[:position], launch, *sequence.events[position + 1 :]])
-    raise ValueError(f"launch {number}: there are {seen}")
+    launches = sequence.launches
+    return with_launches(sequence, (*launches[:number], launch, *launches[number + 1 :]))
 
 
 def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:

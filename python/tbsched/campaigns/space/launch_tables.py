@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.trace import Int32Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 WARP = 32

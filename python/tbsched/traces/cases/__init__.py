@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib import resources
 
 from tbsched.traces.annotations import Shows
-from tbsched.traces.trace import Trace, load_traces
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
 
 
 @dataclass(frozen=True, eq=False, slots=True)

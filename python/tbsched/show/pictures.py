@@ -9,8 +9,9 @@ import numpy as np
 
 from tbsched.comparison.compare import Diff
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.show.text import launch_words
-from tbsched.traces.trace import Int64Array, StructuredArray, Trace
+from tbsched.program.arrays import Int64Array, StructuredArray
+from tbsched.show.words import launch_words
+from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,14 +151,12 @@ def _lanes(rows: StructuredArray, sms: int) -> tuple[Int64Array, Int64Array]:
     return lane, lanes
 
 
-def _blocks(trace: Trace) -> np.typing.NDArray[np.int64]:
+def _blocks(trace: Trace) -> Int64Array:
     sms = trace.device.sms
     return np.array([p.occupancy(sms) for p in trace], np.int64).reshape(len(trace), sms)
 
 
-def _panel(
-    axes: Axes, title: str, blocks: np.typing.NDArray[np.int64], colours: str, trace: Trace
-) -> None:
+def _panel(axes: Axes, title: str, blocks: Int64Array, colours: str, trace: Trace) -> None:
     most = max(1, int(np.abs(blocks).max(initial=0)))
     lowest = -most if colours == "coolwarm" else 0
     image = axes.imshow(

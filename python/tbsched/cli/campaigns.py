@@ -1,0 +1,84 @@
+"""``tbsched fuzz`` and ``tbsched record``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tbsched.campaigns.campaign import fuzz as campaign
+from tbsched.campaigns.campaign import record as record_traces
+from tbsched.campaigns.oracles import OracleLike, RecordedOracle
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show
+from tbsched.cli.options import Draw, DrawOption, Level, LevelOption, PolicyName
+from tbsched.prediction.predict import policies
+from tbsched.traces.files import is_trace_file, load_traces
+
+
+def fuzz(
+    oracle: Annotated[
+        str,
+        typer.Option(
+            help="'gpu', a trace file, or a model to play the GPU: rtx3090, rtx3090/algorithm1."
+        ),
+    ] = "gpu",
+    predictor: Annotated[str, typer.Option(help="The device that predicts.")] = "h200",
+    policy: PolicyName = None,
+    level: LevelOption = Level.occupancy,
+    max_examples: Annotated[int, typer.Option(help="How many sequences at most.")] = 10_000,
+    max_seconds: Annotated[float | None, typer.Option(help="For how long at most.")] = None,
+    max_counterexamples: Annotated[int, typer.Option(help="Stop after so many.")] = 1,
+    seed: Annotated[int | None, typer.Option(help="Repeat an earlier campaign.")] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Append counterexamples to this file (.jsonl); resume from it."),
+    ] = None,
+    draw: DrawOption = Draw.auto,
+) -> int:
+    """Search sequences on which prediction and oracle disagree, and shrink them.
+
+    On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
+    again with patience, and if it still does, Hypothesis shrinks it.
+    """
+    found = campaign(
+        oracle=_oracle(oracle),
+        predictor=predictor,
+        policy=policy,
+        level=level.value,
+        max_examples=max_examples,
+        max_seconds=max_seconds,
+        max_counterexamples=max_counterexamples,
+        seed=seed,
+        corpus=corpus,
+        draw=draw.value,
+    )
+    show(found)
+    return DISAGREEMENT if found.counterexamples else AGREEMENT
+
+
+def _oracle(name: str) -> OracleLike:
+    if is_trace_file(Path(name)):
+        return RecordedOracle(load_traces(name))
+    device, slash, policy = name.rpartition("/")
+    is_policy = policy in {row.name for row in policies()}
+    return (device, policy) if slash and is_policy else name
+
+
+def record(
+    output: Annotated[Path, typer.Argument(help="The trace file to write (.jsonl).")],
+    oracle: Annotated[str, typer.Option(help="'gpu', or a model to play it.")] = "gpu",
+    predictor: Annotated[
+        str, typer.Option(help="The device within whose limits sequences are drawn.")
+    ] = "h200",
+    count: Annotated[int, typer.Option("--count", "-n", help="How many sequences.")] = 2000,
+    seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
+    draw: DrawOption = Draw.auto,
+) -> int:
+    """Record random sequences as traces, and report how far the prediction agrees with them."""
+    show(
+        record_traces(
+            _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
+        )
+    )
+    return AGREEMENT

@@ -1,0 +1,95 @@
+"""``tbsched compare`` and ``tbsched verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched.cli.options import Level, LevelOption, TraceFile
+from tbsched.comparison.compare import compare as compare_traces
+from tbsched.comparison.verify import Score
+from tbsched.comparison.verify import verify as score_traces
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import device as find_device
+from tbsched.prediction.predict import policies
+from tbsched.show.tables import table_of
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
+
+
+def compare(a: TraceFile, b: TraceFile, level: LevelOption = Level.exact) -> int:
+    """Compare two trace files, sequence by sequence in their order."""
+    first, second = load_traces(a), load_traces(b)
+    if len(first) != len(second):
+        raise ValueError(f"{a} has {len(first)} sequences, {b} has {len(second)}")
+    diffs = [compare_traces(x, y) for x, y in zip(first, second, strict=True)]
+    differing = [diff for diff in diffs if not diff.agrees(level.value)]
+    for diff in differing:
+        show(f"{diff.b.id or 'sequence'}: {diff}\n")
+    show(f"{len(diffs) - len(differing)} of {len(diffs)} sequences agree ({level.value})")
+    return DISAGREEMENT if differing else AGREEMENT
+
+
+def verify(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(help="Trace files, or folders of them.", metavar="TRACES..."),
+    ],
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", "-d", help="A device or ablation; may be repeated."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option("--policy", "-p", help="A policy; may be repeated. 'all' is the ladder."),
+    ] = None,
+    misses: Annotated[
+        int, typer.Option("--misses", "-m", help="Explain so many of the differences.")
+    ] = 0,
+) -> int:
+    """Score predictors against recorded traces, as a table.
+
+    Exit status 1 if the predictor of the last row differs in the occupancy of any launch.
+    """
+    specs = [find_device(name) for name in device or ["h200"]]
+    wanted: list[str | None] = [None] if policy is None else [*policy]
+    if policy == ["all"]:
+        wanted = [row.name for row in policies()]
+    recorded = [trace for place in traces for trace in load_traces(place)]
+    scores = [_score(recorded, spec, name) for spec in specs for name in wanted]
+    headings = ("predictor", "sequences", "launches", "occupancy %", "exact %", "sequences %")
+    console.print(table_of(headings, map(_score_row, scores)))
+    last = scores[-1]
+    if last.skipped:
+        show(f"\nnot predicted: {len(last.skipped)} sequences, the first: {last.skipped[0][1]}")
+    for diff in last.misses[:misses]:
+        show(f"\n{diff.b.id}: {diff}")
+    if last.misses and not misses:
+        show(f"\n{len(last.misses)} sequences differ in occupancy; --misses 3 explains three")
+    return AGREEMENT if last.agrees else DISAGREEMENT
+
+
+def _score(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> Score:
+    name = f"{spec.name}/{policy or spec.policy}"
+    bar = track(traces, f"{name:<24}", console=Console(stderr=True), transient=True)
+    return score_traces(bar, spec, policy)
+
+
+def _score_row(score: Score) -> tuple[str, ...]:
+    def percent(part: int, whole: int) -> str:
+        # A miss must show: what rounds to 100 without being so is cut, not rounded.
+        return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f}"
+
+    return (
+        f"{score.device}/{score.policy}",
+        str(score.sequences),
+        str(score.launches),
+        percent(score.occupancy, score.launches),
+        percent(score.exact, score.launches),
+        percent(score.whole, score.sequences),
+    )

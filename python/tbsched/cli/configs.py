@@ -1,0 +1,43 @@
+"""``tbsched configs``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tbsched.advice.launch_configs import Kernel, launch_configs
+from tbsched.cli.console import show
+from tbsched.cli.options import DeviceName
+
+
+def configs(
+    threads: Annotated[int, typer.Argument(help="Threads in all.")],
+    registers: Annotated[int, typer.Option("--registers", "-r", help="Per thread.")] = 32,
+    shared_memory: Annotated[
+        int, typer.Option("--shared-memory", "-s", help="Bytes per block, whatever its size.")
+    ] = 0,
+    shared_memory_per_thread: Annotated[
+        int, typer.Option(help="Bytes per thread of a block, on top.")
+    ] = 0,
+    carveout: Annotated[
+        int | None, typer.Option(help="Shared memory, in per cent; the driver's choice by default.")
+    ] = None,
+    trust_policy: Annotated[
+        bool, typer.Option(help="Accept what is even by the device's policy only.")
+    ] = False,
+    device: DeviceName = "h200",
+) -> None:
+    """List block sizes for a kernel, and what speaks against each.
+
+    Accepted: on an idle GPU, certain to spread evenly over the SMs, in one wave, and with as many
+    warps on each processing block of an SM.
+    """
+    kernel = Kernel(
+        threads,
+        registers,
+        shared_memory=shared_memory,
+        shared_memory_per_thread=shared_memory_per_thread,
+        carveout=carveout,
+    )
+    show(launch_configs(device, kernel, trust_policy))

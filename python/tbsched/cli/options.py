@@ -1,0 +1,70 @@
+"""Arguments and options that several verbs take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SequenceFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A trace file (.jsonl, .xz, .gz), or JSON with a list of events such as "
+        '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads it from '
+        "standard input.",
+        metavar="SEQUENCES",
+    ),
+]
+OptionalSequenceFile = Annotated[
+    Path | None, typer.Argument(help="As for predict.", metavar="SEQUENCES")
+]
+TraceFile = Annotated[
+    Path, typer.Argument(help="A trace file, or a folder of them.", metavar="TRACES")
+]
+DeviceName = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        "-d",
+        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml.",
+    ),
+]
+PolicyName = Annotated[
+    str | None, typer.Option("--policy", "-p", help="A policy; the device's own by default.")
+]
+GpuIndex = Annotated[int, typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the traces to this file, too.")
+]
+
+
+class Level(StrEnum):
+    """How closely blocks are compared."""
+
+    occupancy = "occupancy"
+    exact = "exact"
+
+
+LevelOption = Annotated[
+    Level, typer.Option("--level", "-l", help="Blocks per SM, or the SM of each block.")
+]
+
+
+class Draw(StrEnum):
+    """Who draws a campaign's sequences."""
+
+    auto = "auto"
+    native = "native"
+    hypothesis = "hypothesis"
+
+
+DrawOption = Annotated[
+    Draw,
+    typer.Option(
+        help="native: NumPy draws, while the GPU runs what was drawn before. hypothesis: one by "
+        "one, slower, with variations of earlier draws. auto: native on a GPU. Both draw from the "
+        "same sequences, and Hypothesis shrinks what either finds."
+    ),
+]

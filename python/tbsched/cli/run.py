@@ -1,0 +1,119 @@
+"""``tbsched predict`` and ``tbsched observe``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched.cli.options import (
+    DeviceName,
+    GpuIndex,
+    OptionalSequenceFile,
+    Output,
+    PolicyName,
+    SequenceFile,
+)
+from tbsched.comparison.compare import compare
+from tbsched.comparison.verify import best_diff
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import device as find_device
+from tbsched.launcher.observe import Gpu
+from tbsched.prediction.predict import predict as predict_sequence
+from tbsched.program.sequence import Sequence
+from tbsched.show.tables import table_of
+from tbsched.traces.cases import Case
+from tbsched.traces.cases import cases as case_set
+from tbsched.traces.files import is_trace_file, load_traces, save_traces
+from tbsched.traces.trace import Trace
+
+
+def predict(
+    sequences: SequenceFile,
+    device: DeviceName = "h200",
+    policy: PolicyName = None,
+    output: Output = None,
+    launch_interval: Annotated[
+        float,
+        typer.Option(help="Seconds from one launch of the host to the next, where they end."),
+    ] = 0.0,
+) -> None:
+    """Predict where the blocks of sequences go, and when, if launches have durations."""
+    spec = find_device(device)
+
+    def run(seq: Sequence) -> Trace:
+        return predict_sequence(seq, spec, policy, launch_interval=launch_interval)
+
+    _run_all(sequences, output, run)
+
+
+def observe(
+    sequences: OptionalSequenceFile = None,
+    gpu: GpuIndex = 0,
+    output: Output = None,
+    cases: Annotated[
+        str | None,
+        typer.Option(help="Run this set of cases, one per mechanism, instead: hopper."),
+    ] = None,
+    device: DeviceName = "h200",
+) -> int:
+    """Run sequences on the GPU and record where their blocks go.
+
+    With --cases, compare each case with its recording and with --device's prediction.
+    """
+    if (sequences is None) == (cases is None):
+        raise ValueError("observe: SEQUENCES or --cases is needed, and not both")
+    if cases is not None:
+        known, spec = case_set(cases), find_device(device)
+        with Gpu(gpu) as open_gpu:
+            return _observe_cases(known, spec, open_gpu.observe, output)
+    assert sequences is not None
+    with Gpu(gpu) as open_gpu:
+        _run_all(sequences, output, open_gpu.observe)
+    return AGREEMENT
+
+
+def _observe_cases(
+    known: tuple[Case, ...],
+    spec: DeviceSpec,
+    run: Callable[[Sequence], Trace],
+    output: Path | None,
+) -> int:
+    rows, traces, differing = [], [], 0
+    for case in known:
+        trace = replace(run(case.trace.sequence), id=case.name, extra=case.trace.extra)
+        traces.append(trace)
+        same_gpu = trace.device.sms == case.trace.device.sms
+        recorded = compare(case.trace, trace).occupancy if same_gpu else None
+        predicted = best_diff(trace, spec) if trace.device.sms == spec.sms else None
+        differing += recorded is False or (predicted is not None and not predicted.occupancy)
+        words = {True: "yes", False: "NO", None: "other GPU"}
+        exact = None if predicted is None else predicted.exact
+        shares = (recorded, None if predicted is None else predicted.occupancy, exact)
+        rows.append((case.name, case.mechanism, *(words[share] for share in shares)))
+    headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
+    console.print(table_of(headings, rows))
+    if output is not None:
+        save_traces(output, traces)
+    return DISAGREEMENT if differing else AGREEMENT
+
+
+def _run_all(place: Path, output: Path | None, run: Callable[[Sequence], Trace]) -> None:
+    traces = [run(sequence) for sequence in _sequences(place)]
+    for trace in traces:
+        show(trace)
+        show("")
+    if output is not None:
+        save_traces(output, traces)
+
+
+def _sequences(place: Path) -> list[Sequence]:
+    if place.is_dir() or is_trace_file(place):
+        return [trace.sequence for trace in load_traces(place)]
+    text = sys.stdin.read() if str(place) == "-" else place.read_text("utf-8")
+    return [Sequence.from_json(text)]

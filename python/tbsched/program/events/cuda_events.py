@@ -1,0 +1,67 @@
+"""CUDA events: work that one stream waits for and another one records."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tbsched.program.checks import integer, known_fields
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import Stream, checked_stream
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """``cudaEventRecord``: the event happens when all work before it in the stream has ended."""
+
+    event: int
+    stream: Stream
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """None."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEvent:
+    """``cudaStreamWaitEvent``: later work of the stream waits for the event.
+
+    It waits for the most recent :class:`RecordEvent` before it in the sequence, whatever is
+    recorded later, and for nothing if there is none, as CUDA does.
+    """
+
+    event: int
+    stream: Stream
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """None."""
+        return ()
+
+
+def _check(item: RecordEvent | WaitEvent) -> None:
+    owner = type(item).__name__
+    object.__setattr__(item, "event", integer(owner, "event", item.event, 0, 2**31 - 1))
+    object.__setattr__(item, "stream", checked_stream(owner, item.stream))
+
+
+def cuda_event_to_data(item: RecordEvent | WaitEvent) -> dict[str, Any]:
+    return asdict(item)
+
+
+def record_event_from_data(where: str, given: object) -> RecordEvent:
+    return RecordEvent(**known_fields(where, given, _FIELDS, _FIELDS))
+
+
+def wait_event_from_data(where: str, given: object) -> WaitEvent:
+    return WaitEvent(**known_fields(where, given, _FIELDS, _FIELDS))
+
+
+_FIELDS = ("event", "stream")

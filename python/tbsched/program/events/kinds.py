@@ -1,0 +1,74 @@
+"""The table of the kinds of events. Whoever must decide by the kind finds all of them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from tbsched.program.events.cuda_events import (
+    RecordEvent,
+    WaitEvent,
+    cuda_event_to_data,
+    record_event_from_data,
+    wait_event_from_data,
+)
+from tbsched.program.events.launch import Launch, launch_from_data, launch_to_data
+from tbsched.program.events.release import Release, release_from_data, release_to_data
+
+# A kind that one `match` of the package forgets is an error of the type checker and, through
+# `assert_never`, of the running program.
+Event: TypeAlias = Launch | Release | RecordEvent | WaitEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of event.
+
+    Attributes:
+        key: what it is called in trace files.
+        event: its class.
+        to_data: its fields as plain values.
+        from_data: the inverse; its first argument says where, for messages of errors.
+    """
+
+    key: str
+    event: type[Event]
+    to_data: Callable[[Any], object]
+    from_data: Callable[[str, object], Event]
+
+
+KINDS = (
+    Kind("launch", Launch, launch_to_data, launch_from_data),
+    Kind("release", Release, release_to_data, release_from_data),
+    Kind("record_event", RecordEvent, cuda_event_to_data, record_event_from_data),
+    Kind("wait_event", WaitEvent, cuda_event_to_data, wait_event_from_data),
+)
+_BY_CLASS = {kind.event: kind for kind in KINDS}
+
+
+def event_to_data(event: Event) -> dict[str, object]:
+    """An event as trace files hold it: ``{"release": 0}``.
+
+    Raises:
+        TypeError: no kind of event.
+    """
+    kind = _BY_CLASS.get(type(event))
+    if kind is None:
+        raise TypeError(f"{type(event).__name__} is no kind of event")
+    return {kind.key: kind.to_data(event)}
+
+
+def event_from_data(where: str, given: object) -> Event:
+    """The inverse of :func:`event_to_data`; keys that it does not know are ignored.
+
+    Raises:
+        TypeError, ValueError: naming ``where`` and the field.
+    """
+    found = [kind for kind in KINDS if isinstance(given, dict) and kind.key in given]
+    if len(found) != 1:
+        needed = [f'{{"{kind.key}": …}}' for kind in KINDS]
+        raise ValueError(f"{where}: {', '.join(needed[:-1])} or {needed[-1]} is needed")
+    assert isinstance(given, dict)
+    (kind,) = found
+    return kind.from_data(f"{where}.{kind.key}", given[kind.key])

@@ -1,0 +1,162 @@
+"""Kernel launches."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.program.checks import integer, known_fields, seconds
+from tbsched.program.duration import Drawn
+from tbsched.program.events.streams import Stream, checked_stream
+
+MAX_BLOCKS = 2**31 - 1
+MAX_LAUNCHES = 1_000_000
+_HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
+_HELD.flags.writeable = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch.
+
+    Its blocks stay on their SMs until a :class:`Release`, or for its duration.
+
+    Attributes:
+        blocks: thread blocks in the grid.
+        threads: threads per block.
+        registers: registers per thread, as the driver reports them.
+        shared_memory: bytes per block, static + dynamic, without the runtime's reserve.
+        local_memory: bytes per thread.
+        carveout: preferred shared memory, percent of the largest configuration; None leaves the
+            choice to the driver.
+        cluster: blocks per thread block cluster.
+        stream: launches with equal numbers run one after the other; None is a stream of its own;
+            :data:`LEGACY_STREAM`, for launches with durations, is CUDA's default stream.
+        priority: as in CUDA, a lower number is more urgent.
+        duration: seconds that each block runs; a tuple has one number per block, and a
+            :class:`Drawn` draws them; None holds the blocks until released.
+        name: what plots and reports call the launch.
+
+    Raises:
+        TypeError, ValueError: naming the field, the value and the limit.
+    """
+
+    blocks: int
+    threads: int
+    registers: int
+    shared_memory: int = 0
+    local_memory: int = 0
+    carveout: int | None = None
+    cluster: int = 1
+    stream: Stream | None = None
+    priority: int = 0
+    duration: float | tuple[float, ...] | Drawn | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        def check(field: str, low: int, high: int) -> None:
+            number = integer("Launch", field, getattr(self, field), low, high)
+            object.__setattr__(self, field, number)
+
+        check("blocks", 1, MAX_BLOCKS)
+        check("threads", 1, 1024)
+        check("registers", 1, 255)
+        check("shared_memory", 0, 2**24)
+        check("local_memory", 0, 512 * 1024)
+        if self.carveout is not None:
+            check("carveout", 0, 100)
+        check("cluster", 1, 16)
+        if self.stream is not None:
+            object.__setattr__(self, "stream", checked_stream("Launch", self.stream))
+        check("priority", -(2**15), 2**15)
+        if self.blocks % self.cluster:
+            raise ValueError(
+                f"Launch.cluster: {self.cluster} does not divide Launch.blocks: {self.blocks}"
+            )
+        object.__setattr__(self, "duration", self._checked_duration())
+        if self.name is not None and not isinstance(self.name, str):
+            raise TypeError(f"Launch.name: a string or None is needed, got {self.name!r}")
+
+    def _checked_duration(self) -> float | tuple[float, ...] | Drawn | None:
+        if self.duration is None or isinstance(self.duration, Drawn):
+            return self.duration
+        if not isinstance(self.duration, tuple):
+            return seconds("Launch", "duration", self.duration)
+        if len(self.duration) != self.blocks:
+            raise ValueError(
+                f"Launch.duration: {len(self.duration)} numbers for {self.blocks} blocks"
+            )
+        return tuple(
+            seconds("Launch", f"duration[{block}]", value)
+            for block, value in enumerate(self.duration)
+        )
+
+    def block_durations(self) -> Float64Array | None:
+        """Seconds that each block runs, float64 (blocks,); None if held until released."""
+        if self.duration is None:
+            return None
+        if isinstance(self.duration, Drawn):
+            return self.duration.draw(self.blocks)
+        return np.broadcast_to(np.array(self.duration, np.float64), self.blocks).copy()
+
+    def duration_ns(self) -> Int64Array:
+        """Whole nanoseconds, int64: one per block, one for all, or none if held until released."""
+        if self.duration is None:
+            return _HELD
+        if isinstance(self.duration, float):
+            return np.rint(np.array([self.duration]) * 1e9).astype(np.int64)
+        durations = self.block_durations()
+        assert durations is not None
+        return np.rint(durations * 1e9).astype(np.int64)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Itself."""
+        return (self,)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.name in _ALWAYS_SHOWN or getattr(self, field.name) != field.default
+        ]
+        return f"Launch({', '.join(shown)})"
+
+
+_ALWAYS_SHOWN = ("blocks", "threads", "registers")
+_FIELDS = tuple(field.name for field in fields(Launch))
+# What every record of a trace file spells out, whether or not it is the default.
+_ALWAYS_WRITTEN = (*_ALWAYS_SHOWN, "shared_memory", "carveout", "cluster")
+
+
+def launch_to_data(launch: Launch) -> dict[str, Any]:
+    """Its fields; those at their default are left out, but for the usual ones."""
+    data = {
+        field.name: getattr(launch, field.name)
+        for field in fields(launch)
+        if field.name in _ALWAYS_WRITTEN or getattr(launch, field.name) != field.default
+    }
+    if isinstance(launch.duration, Drawn):
+        data["duration"] = asdict(launch.duration)
+    return data
+
+
+def launch_from_data(where: str, given: object) -> Launch:
+    values = known_fields(where, given, _FIELDS, _ALWAYS_SHOWN)
+    if "duration" in values:
+        values["duration"] = _duration(f"{where}.duration", values["duration"])
+    return Launch(**values)
+
+
+def _duration(where: str, given: object) -> Any:
+    if isinstance(given, list):
+        return tuple(given)
+    if isinstance(given, dict):
+        return Drawn(**known_fields(where, given, _DRAWN_FIELDS, ("distribution", "mean")))
+    return given
+
+
+_DRAWN_FIELDS = tuple(field.name for field in fields(Drawn))

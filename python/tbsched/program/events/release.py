@@ -1,0 +1,36 @@
+"""The end of a launch whose blocks are held on their SMs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.program.checks import integer
+from tbsched.program.events.launch import MAX_LAUNCHES, Launch
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Every block of the ``launch``-th :class:`Launch` of the sequence (from 0) exits."""
+
+    launch: int
+
+    def __post_init__(self) -> None:
+        number = integer("Release", "launch", self.launch, 0, MAX_LAUNCHES)
+        object.__setattr__(self, "launch", number)
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """None: it ends one."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"Release({self.launch})"
+
+
+def release_to_data(release: Release) -> int:
+    return release.launch
+
+
+def release_from_data(where: str, given: Any) -> Release:
+    return Release(given)

@@ -1,0 +1,22 @@
+"""The numbers of streams."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from tbsched.program.checks import integer
+
+# CUDA's default stream, which waits for earlier work of all streams and holds up their later work.
+LEGACY_STREAM: Literal["legacy"] = "legacy"
+Stream: TypeAlias = int | Literal["legacy"]
+
+
+def checked_stream(owner: str, value: object) -> Stream:
+    """The stream itself, its number as a plain int.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.stream``.
+    """
+    if isinstance(value, str) and value == LEGACY_STREAM:
+        return LEGACY_STREAM
+    return integer(owner, "stream", value, 0, 2**31 - 1)

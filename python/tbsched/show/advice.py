@@ -1,0 +1,59 @@
+"""Advice as text."""
+
+from __future__ import annotations
+
+from tbsched.advice.evenness import Evenness
+from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
+from tbsched.advice.orders import BestOrder, Change, WhatIf
+from tbsched.show.tables import render, table_of
+from tbsched.show.words import seconds_words
+
+
+def launch_configs_text(configs: LaunchConfigs) -> str:
+    """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
+    table = table_of(
+        ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
+        map(_launch_config_row, configs),
+    )
+    table.columns[-1].justify = "left"
+    count = len(configs.accepted)
+    head = f"{configs.device}: {count} of {len(configs)} block sizes are accepted"
+    return f"{head}\n{render(table, width=160)}"
+
+
+def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
+    found = row.evenness
+    room = ("-", "-", "-")
+    if found is not None:
+        least, most = found.share
+        share = str(most) if least == most else f"{least}-{most}"
+        room = (share, str(found.blocks_per_sm), found.limiter)
+    words = "; ".join(row.rejected) or "accepted"
+    return str(row.launch.threads), str(row.launch.blocks), *room, words
+
+
+def evenness_text(found: Evenness) -> str:
+    """Whether an even spread is certain, and why."""
+    return f"{'even' if found.forced else 'not guaranteed to be even'}: {found.reason}"
+
+
+def best_order_text(found: BestOrder) -> str:
+    """The order, and what it saves."""
+    how = "the best of all orders" if found.exact else "the best found"
+    return (
+        f"order {', '.join(map(str, found.order))}: {seconds_words(found.makespan)}, {how} in "
+        f"{found.predictions} predictions; as given {seconds_words(found.given_makespan)}"
+    )
+
+
+def what_if_text(found: WhatIf) -> str:
+    """A row per change, the program as it is before them."""
+    rows = [
+        (row.what, seconds_words(row.makespan), f"{_speedup(found.given, row):.3g}")
+        for row in (found.given, *found.changes)
+    ]
+    return render(table_of(("change", "makespan", "times as fast"), rows))
+
+
+def _speedup(given: Change, row: Change) -> float:
+    return given.makespan / row.makespan if row.makespan else 1.0

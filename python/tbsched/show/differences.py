@@ -1,0 +1,110 @@
+"""Comparisons as text: whether two traces agree, and where they first do not."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from tbsched.comparison.compare import Diff, Divergence
+from tbsched.comparison.times import TimeDiff
+from tbsched.program.arrays import Int32Array
+from tbsched.show.tables import render
+from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.traces.trace import Trace
+
+_ROWS_SHOWN = 12
+
+
+def diff_text(diff: Diff) -> str:
+    """Whether two traces agree, and where they first do not, explained."""
+    found = diff.first_divergence
+    total = len(diff.launches)
+    if found is None:
+        return f"{_who(diff.a)} and {_who(diff.b)} agree on every block of {total} launches."
+    same = {
+        level: sum(getattr(launch, level) for launch in diff.launches)
+        for level in ("occupancy", "exact")
+    }
+    head = (
+        f"{_who(diff.a)} (a) and {_who(diff.b)} (b) agree in {same['occupancy']} of {total} "
+        f"launches on the blocks of each SM, in {same['exact']} on every block."
+    )
+    launch = diff.a.sequence.launches[found.launch]
+    first = f"First difference: launch {found.launch} ({launch_words(launch)})."
+    body = (
+        _occupancy_words(diff, found) if found.level == "occupancy" else _order_words(diff, found)
+    )
+    return "\n".join([head, first, *body])
+
+
+def _who(trace: Trace) -> str:
+    model = trace.device.details.get("model")
+    return f"model {model}/{trace.device.details.get('policy')}" if model else trace.device.name
+
+
+def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
+    a, b = diff.a[found.launch], diff.b[found.launch]
+    lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
+    for letter, placement in (("a", a), ("b", b)):
+        if placement.limiter is not None:
+            lines.append(f"{letter}: blocks wait because {LIMITER_WORDS[placement.limiter]}")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("SM", "a", "b"):
+        table.add_column(heading, justify="right")
+    capacity = found.capacity
+    if capacity is not None:
+        table.add_column("room", justify="right")
+        table.add_column("bound by")
+    for sm in found.sms[:_ROWS_SHOWN]:
+        row = [str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])]
+        if capacity is not None:
+            row += [str(capacity.blocks[sm]), capacity.limiter[sm]]
+        table.add_row(*row)
+    lines.append(render(table))
+    if len(found.sms) > _ROWS_SHOWN:
+        lines.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
+    if capacity is not None:
+        lines.append("room: blocks of this launch that the model had room for when it came")
+        lines.append(_candidates(capacity.blocks, capacity.limiter))
+    return lines
+
+
+def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
+    kinds: dict[tuple[int, str], list[int]] = {}
+    for sm, (room, bound) in enumerate(zip(blocks.tolist(), limiter, strict=True)):
+        kinds.setdefault((room, bound), []).append(sm)
+    parts = [
+        f"{len(sms)} with room for {room} ({bound}; SM {_few(sms)})"
+        for (room, bound), sms in sorted(kinds.items(), reverse=True)
+    ]
+    return "SMs in all: " + "; ".join(parts[:_ROWS_SHOWN])
+
+
+def _few(sms: list[int]) -> str:
+    return ", ".join(map(str, sms[:4])) + (", ..." if len(sms) > 4 else "")
+
+
+def _order_words(diff: Diff, found: Divergence) -> list[str]:
+    a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
+    table = Table(box=None, pad_edge=False)
+    for heading in ("block", "SM in a", "SM in b"):
+        table.add_column(heading, justify="right")
+    for block in found.blocks[:_ROWS_SHOWN]:
+        table.add_row(str(block), str(a[block]), str(b[block]))
+    lines = ["each SM has the same number of blocks, in another order:", render(table)]
+    if len(found.blocks) > _ROWS_SHOWN:
+        lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
+    return lines
+
+
+def time_diff_text(diff: TimeDiff) -> str:
+    """Shares of pairs and blocks that agree, and the makespans."""
+    return (
+        f"{_share(diff.pairs_agreeing, diff.pairs)} of {diff.pairs} pairs of launches "
+        f"concurrent alike, {_share(diff.starts_agreeing, diff.blocks)} of {diff.blocks} "
+        f"blocks start within {100 * diff.tolerance:g} % of their launch's duration, makespan "
+        f"{100 * diff.makespan_error:+.2f} % of {seconds_words(diff.makespan)}"
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f} %" if whole else "all"

@@ -1,0 +1,84 @@
+"""Traces as text: a table of the launches, and where their blocks are, or when they ran."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from tbsched.program.arrays import Int64Array
+from tbsched.show.tables import render, table_of
+from tbsched.show.waits import explanation, waits_of
+from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.traces.timeline import shares_of, span_of, waited_ns
+from tbsched.traces.trace import Trace
+
+MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
+_DIGITS = ".123456789abcdefghijklmnopqrstuvwxyz"
+_MAP_COLUMNS = 66
+_LAUNCHES_SHOWN = 50
+
+
+def trace_text(trace: Trace) -> str:
+    """What ``print`` shows of a trace."""
+    return _timed_text(trace) if trace.sequence.timed else _held_text(trace)
+
+
+def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
+    """Lines of one character per SM (see :data:`MAP_LEGEND`)."""
+    text = "".join(_DIGITS[count] if count < len(_DIGITS) else "#" for count in blocks_per_sm)
+    return [text[begin : begin + _MAP_COLUMNS] for begin in range(0, len(text), _MAP_COLUMNS)]
+
+
+def _held_text(trace: Trace) -> str:
+    """A table of the launches, and a map of the blocks on each SM."""
+    sms = trace.device.sms
+    table = Table(box=None, pad_edge=False)
+    for heading in ("launch", "blocks x threads", "placed", "waits because"):
+        table.add_column(heading, justify="right" if heading in ("launch", "placed") else "left")
+    for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
+        waits = "" if placement.limiter is None else LIMITER_WORDS[placement.limiter]
+        table.add_row(str(number), launch_words(launch), str(placement.placed), waits)
+    lines = [
+        _head(trace),
+        render(table),
+        "",
+        f"Blocks on each SM, before the next event ({MAP_LEGEND}):",
+    ]
+    for number, placement in enumerate(trace):
+        rows = occupancy_map(placement.occupancy(sms))
+        lines += [
+            f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
+            for row, text in enumerate(rows)
+        ]
+    return "\n".join(lines)
+
+
+def _head(trace: Trace) -> str:
+    """What a trace is of."""
+    policy = trace.device.details.get("policy")
+    source = f"policy {policy}" if policy else "observed"
+    return f"{trace.device.name}, {trace.device.sms} SMs, {source}"
+
+
+def _timed_text(trace: Trace) -> str:
+    """A table of the launches over time, and why they waited."""
+    shown = range(min(len(trace), _LAUNCHES_SHOWN))
+    headings = ("launch", "blocks x threads", "start", "end", "waited", "mostly for")
+    rows = [_timed_row(trace, number) for number in shown]
+    lines = [_head(trace), render(table_of(headings, rows), width=160)]
+    if len(trace) > len(shown):
+        lines.append(f"and {len(trace) - len(shown)} launches more")
+    lines += ["", f"makespan {seconds_words(trace.makespan)}"]
+    if trace.waits is not None:
+        timeline = trace.timeline
+        lines += [explanation(trace, k, timeline) for k in shown if len(waits_of(trace, k))]
+    return "\n".join(lines)
+
+
+def _timed_row(trace: Trace, number: int) -> tuple[str, ...]:
+    begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
+    waited, mostly = "", ""
+    if trace.waits is not None and len(waits := waits_of(trace, number)):
+        waited = seconds_words(waited_ns(waits) / 1e9)
+        (mostly, _), _ = shares_of(waits)[0]
+    launch = trace.sequence.launches[number]
+    return str(number), launch_words(launch), begin, end, waited, mostly

@@ -1,0 +1,95 @@
+"""What launches waited for, in words."""
+
+from __future__ import annotations
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.show.words import seconds_words
+from tbsched.traces.timeline import beside, shares_of, span_of, waited_ns
+from tbsched.traces.trace import Trace
+
+_PARTS_SHOWN = 4
+_BESIDE_SHOWN = 3
+
+# What a launch waited for and, in brackets, what would have let it run.
+CAUSE_WORDS = {
+    "stream": "for {who}, before it in its stream (in another stream it would not have waited)",
+    "event": "for an event recorded after {who} (without the WaitEvent it would not have waited)",
+    "legacy_stream": (
+        "for {who}, as work in the legacy stream and all other work wait for each other "
+        "(without launches in the legacy stream it would not have waited)"
+    ),
+    "hardware_queue": (
+        "behind {who} in hardware queue {queue} (false dependency: another stream, same queue; "
+        "more queues, CUDA_DEVICE_MAX_CONNECTIONS, or fewer streams would separate them)"
+    ),
+    "grids": "for a resident grid to end (the GPU takes no more grids at once)",
+    "turn": "for the thread block scheduler to turn to it from {who}",
+    "queue": (
+        "held up behind {who}, which waits for room itself (issued before it, or with a more "
+        "urgent priority, it would have come first)"
+    ),
+    "priority": "held up behind {who}, which is more urgent and waits for room itself",
+    "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
+    "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
+    "registers": (
+        "for registers, beside {who} (fewer per thread, or smaller blocks, would have fitted "
+        "sooner)"
+    ),
+    "shared_memory": (
+        "for shared memory, beside {who} (less of it per block would have fitted sooner)"
+    ),
+    "configuration": (
+        "for SMs with another shared-memory configuration than {who} set (launches that ask for "
+        "the same can share an SM)"
+    ),
+    "local_memory": (
+        "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
+        "not have waited)"
+    ),
+}
+
+
+# Causes that name no launch: what runs holds the resource.
+_OF_AN_SM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
+
+
+def explanation(trace: Trace, launch: int, timeline: StructuredArray | None = None) -> str:
+    """Why a launch waited (see :meth:`tbsched.Trace.explain`); the timeline, if it is at hand."""
+    waits = waits_of(trace, launch)
+    begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
+    ran = f"Its blocks ran from {begin} to {end}."
+    if not len(waits):
+        return f"Launch {launch} did not wait. {ran}"
+    shares = shares_of(waits)
+    timeline = trace.timeline if timeline is None else timeline
+    parts = []
+    for (cause, behind), waited in shares[:_PARTS_SHOWN]:
+        who = f"launch {behind}" if behind >= 0 else "other work"
+        if cause in _OF_AN_SM:
+            who = _names(beside(timeline, waits[waits["cause"] == cause]), launch)
+        words = CAUSE_WORDS[cause].format(who=who, queue=trace[launch].hardware_queue)
+        parts.append(f"{seconds_words(waited / 1e9)} {words}")
+    if len(shares) > _PARTS_SHOWN:
+        parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
+    total = seconds_words(waited_ns(waits) / 1e9)
+    return f"Launch {launch} waited {total}: {'; '.join(parts)}. {ran}"
+
+
+def _names(launches: list[int], own: int) -> str:
+    names = ["its own blocks" if number == own else f"launch {number}" for number in launches]
+    more = [f"{len(names) - _BESIDE_SHOWN} launches more"] if len(names) > _BESIDE_SHOWN else []
+    return " and ".join(filter(None, (", ".join(names[:_BESIDE_SHOWN]), *more)))
+
+
+def waits_of(trace: Trace, launch: int) -> StructuredArray:
+    """The rows of ``trace.waits`` of one launch.
+
+    Raises:
+        ValueError: no such launch, or nobody recorded what launches waited for.
+    """
+    if trace.waits is None:
+        raise ValueError("explain: nobody recorded what the launches waited for")
+    if not 0 <= launch < len(trace):
+        raise ValueError(f"explain: launch {launch} is outside 0..{len(trace) - 1}")
+    first, last = trace.waits["launch"].searchsorted([launch, launch + 1])
+    return trace.waits[first:last]

@@ -1,0 +1,66 @@
+"""Launches, times, sizes and causes in words."""
+
+from __future__ import annotations
+
+from tbsched.program.duration import Drawn
+from tbsched.program.events.launch import Launch
+
+LIMITER_WORDS = {
+    "none": "nothing",
+    "slots": "no thread block slot is free",
+    "warps": "no warp slot is free in the processing block whose turn it is",
+    "registers": "too few registers in the processing block whose turn it is",
+    "shared_memory": "too little shared memory",
+    "configuration": "the TPC's shared-memory configuration does not suit the launch",
+    "local_memory": "the GPU must be idle to set up more local memory",
+    "queue": "an earlier launch that waits holds it up",
+    "stream": "the launch before it in its stream has not finished",
+    "priority": "a more urgent launch that waits holds it up",
+    "hardware_queue": "other streams' work is ahead of it in its hardware queue",
+    "event": "the event that it waits for has not happened",
+    "turn": "the thread block scheduler is still with another launch",
+    "legacy_stream": "work of the legacy stream and other work wait for each other",
+    "grids": "the GPU takes no more grids at once",
+}
+
+
+def launch_words(launch: Launch) -> str:
+    """A launch in a few words: blocks x threads, registers, and what is not the default."""
+    words = f"{launch.blocks} x {launch.threads}, {launch.registers} regs"
+    if launch.shared_memory:
+        words += f", {size_words(launch.shared_memory)} shared"
+    if launch.local_memory:
+        words += f", {size_words(launch.local_memory)} local"
+    if launch.carveout is not None:
+        words += f", carveout {launch.carveout}"
+    if launch.cluster != 1:
+        words += f", cluster {launch.cluster}"
+    if launch.stream is not None:
+        words += f", stream {launch.stream}"
+    if launch.priority:
+        words += f", priority {launch.priority}"
+    if launch.duration is not None:
+        words += f", {duration_words(launch.duration)}"
+    return words
+
+
+def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
+    """How long blocks run, in a few words."""
+    if isinstance(duration, Drawn):
+        return f"{duration.distribution} of mean {seconds_words(duration.mean)}"
+    if isinstance(duration, tuple):
+        return f"{seconds_words(min(duration))} to {seconds_words(max(duration))}"
+    return seconds_words(duration)
+
+
+def seconds_words(seconds: float) -> str:
+    """A time with the unit that suits it."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def size_words(size: int) -> str:
+    """A number of bytes, in KB where it is a whole number of them."""
+    return f"{size // 1024} KB" if size and size % 1024 == 0 else f"{size} B"

@@ -1,0 +1,76 @@
+"""What traces are made of: a device, and where the blocks of each launch went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tbsched.program.arrays import Int32Array, Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """The device that a trace is of: a trace file's header.
+
+    Attributes:
+        name: such as ``NVIDIA H200``, or the name of the model that predicted.
+        sms: number of SMs.
+        details: further keys (compute_capability, driver, cuda, uuid, …).
+    """
+
+    name: str
+    sms: int
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Placement:
+    """Where the blocks of one launch went.
+
+    Attributes:
+        smid: int32 (blocks,), the SM of each block placed before the next event; -1: not by then.
+        final_smid: int32 (blocks,), the same after all events; None where nobody recorded it.
+        limiter: what refused the blocks that are -1 (``slots``, ``warps``, ``registers``,
+            ``shared_memory``, ``configuration``, ``local_memory``, ``queue``, ``stream``); None
+            where nothing did or nobody knows. Of a timed sequence what the launch first waited
+            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``,
+            ``turn``.
+        start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
+            on; None for a prediction of blocks that are held until released.
+        warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
+            placed, None unless asked for.
+        hardware_queue: that the launch went through; None where nobody knows.
+    """
+
+    smid: Int32Array
+    final_smid: Int32Array | None = None
+    limiter: str | None = None
+    start_ns: Int64Array | None = None
+    end_ns: Int64Array | None = None
+    warp_slots: Int32Array | None = None
+    hardware_queue: int | None = None
+
+    @property
+    def placed(self) -> int:
+        """How many blocks were placed before the next event."""
+        return int(np.count_nonzero(self.smid >= 0))
+
+    def occupancy(self, sms: int) -> Int64Array:
+        """Blocks per SM before the next event, int64 (sms,)."""
+        return np.bincount(self.smid[self.smid >= 0], minlength=sms)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What each SM had room for when a launch was considered.
+
+    Attributes:
+        blocks: int32 (sms,), how many blocks of the launch would have fitted.
+        limiter: per SM, what bound that number.
+    """
+
+    blocks: Int32Array
+    limiter: tuple[str, ...]

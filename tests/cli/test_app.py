@@ -1,0 +1,91 @@
+"""The verbs, and the statuses with which the command line exits."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tbsched as tb
+from tbsched.cli import app as command_line
+
+ONE = tb.Sequence([tb.Launch(132, 256, 32)])
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    tb.save_traces(tmp_path / "one.jsonl", [tb.predict(ONE, "h200")])
+    return tmp_path / "one.jsonl"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    full = tb.predict(ONE, "h200", "first_fit")
+    tb.save_traces(tmp_path / "other.jsonl", [full])
+    return tmp_path / "other.jsonl"
+
+
+def status(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr(sys, "argv", ["tbsched", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_help_lists_the_verbs_in_their_order() -> None:
+    text = CliRunner().invoke(command_line.app, ["--help"]).stdout
+    rows = re.findall(r"^\W*(\w+) {2,}\w", text, re.MULTILINE)
+    assert rows[-len(command_line.VERBS) :] == [verb.__name__ for verb in command_line.VERBS]
+
+
+def test_agreement_is_0(monkeypatch: pytest.MonkeyPatch, one: Path) -> None:
+    assert status(monkeypatch, "compare", one, one) == 0
+    assert status(monkeypatch, "verify", one) == 0
+
+
+def test_disagreement_is_1(monkeypatch: pytest.MonkeyPatch, one: Path, other: Path) -> None:
+    assert status(monkeypatch, "compare", one, other) == 1
+    assert status(monkeypatch, "verify", other) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["predict", "no-such-file.json"], "no-such-file.json"),
+        (["devices", "no-such-gpu"], "no-such-gpu"),
+        (["observe"], "SEQUENCES or --cases is needed"),
+        (["configs", "x"], "Invalid value"),
+        (["no-such-verb"], "No such command"),
+    ],
+)
+def test_bad_input_is_2_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    assert status(monkeypatch, *arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_no_gpu_is_3(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], one: Path
+) -> None:
+    def refuse(index: int) -> None:
+        raise tb.NoGpuError(f"no GPU {index}")
+
+    monkeypatch.setattr("tbsched.cli.run.Gpu", refuse)
+    assert status(monkeypatch, "observe", one, "--gpu", "5") == 3
+    assert capsys.readouterr().err == "tbsched: no GPU 5\n"
+
+
+def test_interruption_is_130(monkeypatch: pytest.MonkeyPatch, one: Path) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tbsched.cli.compare.load_traces", interrupt)
+    assert status(monkeypatch, "compare", one, one) == 130

@@ -1,0 +1,84 @@
+"""Every kind of event is in the table, and one that is not is refused, not taken for another."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tbsched.program.events.kinds import KINDS, Event, Kind, event_from_data, event_to_data
+from tbsched.program.sequence import (
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+    with_launches,
+)
+
+ONE_OF_EACH = (Launch(4, 64, 32, duration=1e-3), Release(3), RecordEvent(1, 2), WaitEvent(1, 0))
+
+
+@dataclass(frozen=True)
+class Fence:
+    """An event that nobody knows."""
+
+    launches: tuple[Launch, ...] = ()
+
+
+def test_table_has_the_kinds_that_type_checkers_know() -> None:
+    assert {kind.event for kind in KINDS} == set(typing.get_args(Event))
+    assert len({kind.key for kind in KINDS}) == len(KINDS) == len(ONE_OF_EACH)
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=repr)
+def test_event_can_be_read_back_from_its_data(event: Event) -> None:
+    assert event_from_data("here", event_to_data(event)) == event
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=repr)
+def test_launches_of_an_event_are_the_launch_itself_or_none(event: Event) -> None:
+    assert event.launches == ((event,) if isinstance(event, Launch) else ())
+
+
+def test_unknown_event_is_refused_with_those_there_are() -> None:
+    unknown: Any = Fence()
+    with pytest.raises(TypeError, match="Launch, Release, RecordEvent or WaitEvent is needed, got"):
+        Sequence([unknown])
+    with pytest.raises(ValueError, match=r'here: .* or \{"wait_event": …\} is needed'):
+        event_from_data("here", {"fence": 1})
+
+
+def test_unknown_event_of_a_sequence_is_neither_written_nor_copied() -> None:
+    unknown: Any = Fence()
+    sequence = Sequence()
+    sequence._events = (unknown,)
+    with pytest.raises(TypeError, match="Fence is no kind of event"):
+        sequence.to_json()
+    with pytest.raises(AssertionError, match="unreachable, but got: Fence"):
+        with_launches(sequence, ())
+
+
+def test_kind_of_the_table_that_a_sequence_forgets_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unknown: Any = Fence
+    known = Kind("fence", unknown, lambda fence: 1, lambda where, given: unknown())
+    monkeypatch.setattr("tbsched.program.events.kinds.KINDS", (*KINDS, known))
+    with pytest.raises(TypeError, match=r"Sequence\.events\[0\]"):
+        Sequence.from_json('[{"fence": 1}]')
+
+
+def test_launches_are_replaced_in_their_order() -> None:
+    seq = Sequence([Launch(1, 32, 16), Release(0), Launch(2, 32, 16)])
+    others = [Launch(3, 32, 16), Launch(4, 32, 16)]
+    assert with_launches(seq, others) == Sequence([others[0], Release(0), others[1]])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_as_many_launches_are_needed(count: int) -> None:
+    seq = Sequence([Launch(1, 32, 16), Launch(2, 32, 16)])
+    with pytest.raises(ValueError, match=f"launches: {count} for 2"):
+        with_launches(seq, [Launch(1, 32, 16)] * count)
