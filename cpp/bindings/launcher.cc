@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "bindings/event_table.h"
+#include "bindings/events.h"
 #include "launcher/driver/error.h"
 #include "launcher/probe/cubin.h"
 #include "launcher/probe/probe_images.h"
@@ -23,49 +24,6 @@ namespace py = pybind11;
 
 namespace tbsched {
 namespace {
-
-std::optional<int32_t> to_stream(const py::handle stream) {
-  if (py::isinstance<py::str>(stream)) return kLegacyStream;
-  return stream.cast<std::optional<int32_t>>();
-}
-
-Launch to_launch(const py::handle launch) {
-  return {
-      .blocks = launch.attr("blocks").cast<int32_t>(),
-      .threads = launch.attr("threads").cast<int32_t>(),
-      .registers = launch.attr("registers").cast<int32_t>(),
-      .shared_memory = launch.attr("shared_memory").cast<int32_t>(),
-      .local_memory = launch.attr("local_memory").cast<int32_t>(),
-      .carveout = launch.attr("carveout").cast<std::optional<int32_t>>(),
-      .cluster = launch.attr("cluster").cast<int32_t>(),
-      .stream = to_stream(launch.attr("stream")),
-      .priority = launch.attr("priority").cast<int32_t>(),
-      .duration_ns = launch.attr("duration").is_none()
-                         ? std::vector<int64_t>()
-                         : launch.attr("duration_ns")().cast<std::vector<int64_t>>(),
-  };
-}
-
-Sequence to_sequence(const py::iterable& events) {
-  Sequence sequence;
-  for (const py::handle event : events) {
-    const auto kind = py::type::of(event).attr("__name__").cast<std::string>();
-    if (kind == "Launch") {
-      sequence.emplace_back(to_launch(event));
-    } else if (kind == "Release") {
-      sequence.emplace_back(Release{event.attr("launch").cast<int32_t>()});
-    } else {
-      const auto number = event.attr("event").cast<int32_t>();
-      const int32_t stream = to_stream(event.attr("stream")).value();
-      if (kind == "RecordEvent") {
-        sequence.emplace_back(RecordEvent{number, stream});
-      } else {
-        sequence.emplace_back(WaitEvent{number, stream});
-      }
-    }
-  }
-  return sequence;
-}
 
 std::chrono::nanoseconds to_duration(const char* const name, const double value,
                                      const double limit) {

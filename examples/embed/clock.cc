@@ -40,36 +40,41 @@ int64_t cycles_of(const Kernel& kernel, const int32_t block) {
   return kernel.cycles + 7 * block % 13;
 }
 
-void simulate(const tbsched::DeviceSpec& spec, const std::vector<Kernel>& kernels) {
-  const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
-  BlockScheduler scheduler(model, {});
-  std::priority_queue<RunningBlock> running;
-  int64_t now = 0;
-  const BlockScheduler::Hooks hooks{
-      .placed =
-          [&](const BlockScheduler::Placed& placed) {
-            for (size_t k = 0; k < placed.sms.size(); ++k) {
-              const int32_t block = placed.first_block + static_cast<int32_t>(k);
-              const int64_t ends = now + cycles_of(kernels[placed.launch], block);
-              running.push({ends, placed.launch, placed.footprints[k]});
-              std::cout << "at " << now << " launch " << placed.launch << " block " << block
-                        << " on SM " << placed.sms[k] << '\n';
-            }
-          },
-  };
-  auto next = kernels.begin();
-  while (next != kernels.end() || !running.empty()) {
-    const int64_t comes = next == kernels.end() ? running.top().ends : next->comes;
-    now = running.empty() ? comes : std::min(comes, running.top().ends);
-    for (; !running.empty() && running.top().ends == now; running.pop()) {
-      scheduler.leave(running.top().launch, running.top().footprint);
+class Simulator final : public tbsched::Observer {
+ public:
+  explicit Simulator(const std::vector<Kernel>& kernels) : kernels_(kernels) {}
+
+  void run(const tbsched::Model& model) {
+    BlockScheduler scheduler(model, {});
+    auto next = kernels_.begin();
+    while (next != kernels_.end() || !running_.empty()) {
+      const int64_t comes = next == kernels_.end() ? running_.top().ends : next->comes;
+      now_ = running_.empty() ? comes : std::min(comes, running_.top().ends);
+      for (; !running_.empty() && running_.top().ends == now_; running_.pop()) {
+        scheduler.leave(running_.top().launch, running_.top().footprint);
+      }
+      for (; next != kernels_.end() && next->comes == now_; ++next) {
+        scheduler.enqueue(scheduler.add(next->launch, BlockScheduler::Leaving::one_by_one));
+      }
+      scheduler.place(*this);
     }
-    for (; next != kernels.end() && next->comes == now; ++next) {
-      scheduler.enqueue(scheduler.add(next->launch, BlockScheduler::Leaving::one_by_one));
-    }
-    scheduler.place(hooks);
   }
-}
+
+ private:
+  void on_place(const tbsched::PlacedBlocks& placed) override {
+    for (size_t k = 0; k < placed.sms.size(); ++k) {
+      const int32_t block = placed.first_block + static_cast<int32_t>(k);
+      const int64_t ends = now_ + cycles_of(kernels_[placed.launch], block);
+      running_.push({ends, placed.launch, placed.footprints[k]});
+      std::cout << "at " << now_ << " launch " << placed.launch << " block " << block << " on SM "
+                << placed.sms[k] << '\n';
+    }
+  }
+
+  const std::vector<Kernel>& kernels_;
+  std::priority_queue<RunningBlock> running_;
+  int64_t now_ = 0;
+};
 
 std::vector<Kernel> read(std::istream& input) {
   std::vector<Kernel> kernels;
@@ -93,7 +98,9 @@ std::vector<Kernel> read(std::istream& input) {
 
 int main() {
   try {
-    simulate(rtx3090(), read(std::cin));
+    const tbsched::DeviceSpec spec = rtx3090();
+    const std::vector<Kernel> kernels = read(std::cin);
+    Simulator(kernels).run({spec, *tbsched::find_policy(spec.policy)});
   } catch (const std::invalid_argument& error) {
     std::cerr << error.what() << '\n';
     return 2;

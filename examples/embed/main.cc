@@ -15,14 +15,14 @@
 
 namespace {
 
-class Printer final : public tbsched::Listener {
+class Printer final : public tbsched::Observer {
  public:
-  void on_place(const tbsched::BlockScheduler::Placed& placed) override {
+  void on_place(const tbsched::PlacedBlocks& placed) override {
     std::cout << "launch " << placed.launch << ", blocks from " << placed.first_block << ", on SMs";
     for (const int32_t sm : placed.sms) std::cout << ' ' << sm;
     std::cout << '\n';
   }
-  void on_refuse(const int32_t launch, const tbsched::Refusal refusal) override {
+  void on_refuse(const int32_t launch, const tbsched::Refusal refusal, int32_t) override {
     std::cout << "launch " << launch << " waits: " << tbsched::name(refusal) << '\n';
   }
 };
@@ -49,7 +49,7 @@ int main() {
   const tbsched::DeviceSpec spec = rtx3090();
   const tbsched::Model model(spec, *tbsched::find_policy(spec.policy));
   Printer printer;
-  tbsched::Engine engine(model, {}, {&printer});
+  tbsched::HeldEngine engine(model, {}, {&printer});
   try {
     for (std::string line; std::getline(std::cin, line);) {
       if (!line.empty()) engine.step(parse(line));

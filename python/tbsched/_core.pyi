@@ -1,15 +1,17 @@
 # Written by tests/repo/test_stubs.py.
+from collections.abc import Iterable as _Iterable
 from collections.abc import Sequence as _Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.program.sequence import Event as _Event
+
 _Ints = npt.NDArray[np.int32]
 _Longs = npt.NDArray[np.int64]
 
 CAUSES: tuple[str, ...]
-LEGACY_STREAM: int
 
 class DeviceSpec:
     def __init__(
@@ -66,31 +68,16 @@ class Model:
     def __init__(self, spec: DeviceSpec, policy: str) -> None: ...
 
 class Sequence:
-    def __init__(self) -> None: ...
-    def launch(
-        self,
-        blocks: int,
-        threads: int,
-        registers: int,
-        shared_memory: int,
-        local_memory: int,
-        carveout: int | None,
-        cluster: int,
-        stream: int | None,
-        priority: int,
-        duration_ns: npt.NDArray[np.int64] | None,
-    ) -> None: ...
-    def release(self, launch: int) -> None: ...
-    def record_event(self, event: int, stream: int) -> None: ...
-    def wait_event(self, event: int, stream: int) -> None: ...
+    def __init__(self, events: _Iterable[_Event]) -> None: ...
 
 def capacities(
     model: Model, sequence: Sequence, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
-def explaining_state(
+def launch_orders() -> list[tuple[str, str, str]]: ...
+def matching_state(
     model: Model, sequence: Sequence, states: _Sequence[InitialState], smid: npt.NDArray[np.int32]
 ) -> int | None: ...
-def explaining_states(
+def matching_states(
     model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
@@ -98,7 +85,6 @@ def explaining_states(
     smid: _Sequence[npt.NDArray[np.int32]],
     threads: int,
 ) -> list[int]: ...
-def launch_orders() -> list[tuple[str, str, str]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(
     model: Model, sequence: Sequence, state: InitialState, warp_slots: bool

@@ -20,7 +20,6 @@ from bench.plain_python import waves
 from tbsched import _core
 from tbsched.hardware.export import cpp_header
 from tbsched.hardware.spec import DeviceSpec, device
-from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -42,7 +41,7 @@ def core(*events: Event, spec: DeviceSpec = H200, policy: str | None = None) -> 
     """The core's prediction of a sequence, without what Python adds to it."""
     model, state = prepared(spec, policy or spec.policy)
     sequence = Sequence(events)
-    ready = core_sequence(sequence)
+    ready = _core.Sequence(events)
     if sequence.timed:
         return lambda: _core.predict_timeline(model, ready, state, [0] * len(sequence.launches))
     return lambda: _core.predict(model, ready, state, False)
@@ -58,7 +57,7 @@ def against_literal() -> Iterator[Figure]:
         pair = core(*events, policy="algorithm1"), core(*events)
         yield Figure(name, ratios(*pair, rounds=5), ">= 50", LITERAL)
 
-    recorded = [core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")]
+    recorded = [_core.Sequence(t.sequence.events) for t in load_traces(TRACES / "rall.jsonl.xz")]
 
     def mixed(policy: str) -> Work:
         model, state = prepared(H200, policy)
@@ -230,7 +229,7 @@ def of_python() -> Iterator[Figure]:
     yield Figure("predict of 3 launches, beyond the core", values, "<= 1", "20 microseconds")
 
     model, state = prepared(H200, "hopper")
-    recorded = [core_sequence(t.sequence) for t in load_traces(TRACES / "rall.jsonl.xz")] * 4
+    recorded = [_core.Sequence(t.sequence.events) for t in load_traces(TRACES / "rall.jsonl.xz")] * 4
 
     def many(threads: int) -> Work:
         return lambda: _core.predict_many(model, recorded, state, 0, False, threads)

@@ -10,7 +10,7 @@ from tbsched.campaigns import ModelGpu, SequenceOptions
 from tbsched.campaigns.judge import Judge
 from tbsched.campaigns.space.draws import DrawnTable, Draws
 from tbsched.hardware.spec import DeviceSpec, device
-from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable
 
@@ -98,7 +98,7 @@ def test_states_that_explain_are_found_for_each() -> None:
         sequence = Sequence(events(short, number))
         seen.append(flat(predict(sequence, H200, initial_state=state), len(sequence.launches)))
     seen[5] = np.zeros_like(seen[5])
-    found = explaining_states(short, seen, H200, "hopper", states, 2)
+    found = matching_states(short, seen, H200, "hopper", states, 2)
     assert found[5] is None
     for number, state in enumerate(found):
         if number == 5:
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     wrong[0, 2] = 4096
     refused(wrong, table.bounds, "sequence 0: launch 0: threads")
     with pytest.raises(ValueError, match="an array for each sequence"):
-        explaining_states(table, [], H200, "hopper", [state], 1)
+        matching_states(table, [], H200, "hopper", [state], 1)
     clusters = drawn(SequenceOptions(clusters=(2,))).event_table()
     with pytest.raises(ValueError, match=r"sequence 0: .*places single blocks only"):
         predict_until_refused(clusters, H200, "most_room", state, 1)

@@ -33,14 +33,17 @@ RETURNS = {
         "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
     ),
 }
-CONSTANTS = {"CAUSES": "tuple[str, ...]", "LEGACY_STREAM": "int"}
+CONSTANTS = {"CAUSES": "tuple[str, ...]"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
+from collections.abc import Iterable as _Iterable
 from collections.abc import Sequence as _Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tbsched.program.sequence import Event as _Event
 
 _Ints = npt.NDArray[np.int32]
 _Longs = npt.NDArray[np.int64]
@@ -63,6 +66,7 @@ def plain(annotation: str) -> str:
         text,
     )
     text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
+    text = re.sub(r"\bIterable\b", "_Iterable[_Event]", text)
     return re.sub(r"\bSequence\[", "_Sequence[", text)
 
 

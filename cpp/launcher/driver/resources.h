@@ -100,16 +100,16 @@ class DeviceMemory {
   size_t count_ = 0;
 };
 
-class Stream {
+class CudaStream {
  public:
   // `flags`: CU_STREAM_DEFAULT and the legacy stream wait for each other's work.
-  Stream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
+  CudaStream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
       : driver_(driver) {
     driver_.stream_create(&handle_, flags, priority);
   }
-  ~Stream() { driver_.stream_destroy.code(handle_); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  ~CudaStream() { driver_.stream_destroy.code(handle_); }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
 
   CUstream handle() const { return handle_; }
 
@@ -138,16 +138,16 @@ class StreamEvent {
 // Streams of one priority, made when first needed and kept.
 class StreamPool {
  public:
-  const Stream& at(const Driver& driver, const int32_t priority, const size_t index) {
+  const CudaStream& at(const Driver& driver, const int32_t priority, const size_t index) {
     auto& streams = streams_[priority];
     while (streams.size() <= index) {
-      streams.push_back(std::make_unique<Stream>(driver, CU_STREAM_NON_BLOCKING, priority));
+      streams.push_back(std::make_unique<CudaStream>(driver, CU_STREAM_NON_BLOCKING, priority));
     }
     return *streams[index];
   }
 
  private:
-  std::map<int32_t, std::vector<std::unique_ptr<Stream>>> streams_;
+  std::map<int32_t, std::vector<std::unique_ptr<CudaStream>>> streams_;
 };
 
 }  // namespace tbsched::cuda

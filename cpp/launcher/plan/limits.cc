@@ -1,11 +1,12 @@
 #include "launcher/plan/limits.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include "tbsched/hardware/device_spec.h"
 
@@ -73,64 +74,71 @@ class LaunchCheck {
   const Context& context_;
 };
 
+// Checks one event after the other: visits them in order.
+class SequenceCheck {
+ public:
+  explicit SequenceCheck(const Context& context) : context_(context) {}
+
+  void operator()(const Launch& launch) {
+    LaunchCheck(launches_, launch, context_).check();
+    blocks_ += launch.blocks;
+    if (launch.stream) {
+      check_priority(launch);
+    } else {
+      ++own_streams_;
+    }
+    ++launches_;
+  }
+  void operator()(const Release& release) {
+    if (release.launch >= 0 && std::cmp_less(release.launch, launches_) &&
+        released_.insert(release.launch).second) {
+      return;
+    }
+    throw std::invalid_argument("Release.launch: " + std::to_string(release.launch) +
+                                " is no earlier launch that is still held");
+  }
+  void operator()(const RecordEvent& record) { streams_of_events_.insert(record.stream); }
+  void operator()(const WaitEvent& wait) { streams_of_events_.insert(wait.stream); }
+
+  void check_totals(const bool timed) {
+    for (const auto& [stream, priority] : priority_of_stream_) streams_of_events_.erase(stream);
+    const size_t streams = own_streams_ + priority_of_stream_.size() + streams_of_events_.size();
+    if (timed && streams > kMostTimedStreams) {
+      throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
+                                  " streams in the whole sequence, at most " +
+                                  std::to_string(kMostTimedStreams));
+    }
+    if (blocks_ > kMostBlocks) {
+      throw std::invalid_argument("Launch.blocks: " + std::to_string(blocks_) +
+                                  " in the whole sequence, at most " + std::to_string(kMostBlocks));
+    }
+  }
+
+ private:
+  void check_priority(const Launch& launch) {
+    const auto [known, is_new] = priority_of_stream_.try_emplace(*launch.stream, launch.priority);
+    if (known->second == launch.priority) return;
+    throw std::invalid_argument("launch " + std::to_string(launches_) +
+                                ": Launch.priority: " + std::to_string(launch.priority) +
+                                " differs from that of an earlier launch in stream " +
+                                std::to_string(*launch.stream));
+  }
+
+  const Context& context_;
+  size_t launches_ = 0;
+  int64_t blocks_ = 0;
+  std::set<int32_t> released_;
+  std::map<int32_t, int32_t> priority_of_stream_;
+  std::set<int32_t> streams_of_events_;
+  size_t own_streams_ = 0;
+};
+
 }  // namespace
 
-bool is_timed(const Sequence& sequence) {
-  return std::ranges::any_of(sequence, [](const Event& event) {
-    const auto* const launch = std::get_if<Launch>(&event);
-    return launch != nullptr ? !launch->duration_ns.empty()
-                             : !std::holds_alternative<Release>(event);
-  });
-}
-
 void check_limits(const Sequence& sequence, const Context& context) {
-  size_t number = 0;
-  int64_t blocks = 0;
-  std::set<int32_t> released;
-  std::map<int32_t, int32_t> priority_of_stream;
-  std::set<int32_t> streams_of_events;
-  size_t own_streams = 0;
-  for (const Event& event : sequence) {
-    if (const auto* const launch = std::get_if<Launch>(&event)) {
-      LaunchCheck(number, *launch, context).check();
-      blocks += launch->blocks;
-      if (launch->stream &&
-          priority_of_stream.try_emplace(*launch->stream, launch->priority).first->second !=
-              launch->priority) {
-        throw std::invalid_argument("launch " + std::to_string(number) +
-                                    ": Launch.priority: " + std::to_string(launch->priority) +
-                                    " differs from that of an earlier launch in stream " +
-                                    std::to_string(*launch->stream));
-      }
-      if (!launch->stream) ++own_streams;
-      ++number;
-      continue;
-    }
-    if (const auto* const record = std::get_if<RecordEvent>(&event)) {
-      streams_of_events.insert(record->stream);
-      continue;
-    }
-    if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
-      streams_of_events.insert(wait->stream);
-      continue;
-    }
-    const int32_t target = std::get<Release>(event).launch;
-    if (target < 0 || static_cast<size_t>(target) >= number || !released.insert(target).second) {
-      throw std::invalid_argument("Release.launch: " + std::to_string(target) +
-                                  " is no earlier launch that is still held");
-    }
-  }
-  for (const auto& [stream, priority] : priority_of_stream) streams_of_events.erase(stream);
-  const size_t streams = own_streams + priority_of_stream.size() + streams_of_events.size();
-  if (is_timed(sequence) && streams > kMostTimedStreams) {
-    throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
-                                " streams in the whole sequence, at most " +
-                                std::to_string(kMostTimedStreams));
-  }
-  if (blocks > kMostBlocks) {
-    throw std::invalid_argument("Launch.blocks: " + std::to_string(blocks) +
-                                " in the whole sequence, at most " + std::to_string(kMostBlocks));
-  }
+  SequenceCheck check(context);
+  for (const Event& event : sequence) std::visit(check, event);
+  check.check_totals(is_timed(sequence));
 }
 
 void check_resident(const size_t number, const Launch& launch, const int32_t resident) {

@@ -12,9 +12,6 @@ namespace tbsched::cuda {
 // What the device's attributes say. Throws std::invalid_argument naming field, value and limit.
 void check_limits(const Sequence& sequence, const Context& context);
 
-// Whether launches end by themselves, after their durations.
-bool is_timed(const Sequence& sequence);
-
 // What only the driver knows, asked of the loaded kernel: `resident` is how many blocks or clusters
 // of the launch it lets the GPU hold.
 void check_resident(size_t number, const Launch& launch, int32_t resident);

@@ -68,8 +68,9 @@ class TimedStreams {
   TimedStreams(const Sequence& sequence, const Driver& driver, Plan& plan)
       : driver_(driver), plan_(plan) {
     for (const Event& event : sequence) {
-      const auto* const launch = std::get_if<Launch>(&event);
-      if (launch != nullptr && launch->stream) priorities_[*launch->stream] = launch->priority;
+      for_each_launch(event, [&](const Launch& launch) {
+        if (launch.stream) priorities_[*launch.stream] = launch.priority;
+      });
     }
   }
 
@@ -95,7 +96,7 @@ class TimedStreams {
 
   CUstream make(const int32_t priority) {
     return plan_.streams
-        .emplace_back(std::make_unique<Stream>(driver_, CU_STREAM_DEFAULT, priority))
+        .emplace_back(std::make_unique<CudaStream>(driver_, CU_STREAM_DEFAULT, priority))
         ->handle();
   }
 
@@ -153,32 +154,32 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& prob
   Plan plan{.timed = is_timed(sequence)};
   StreamChoice choice;
   TimedStreams timed(sequence, context.driver(), plan);
+  const auto add = [&](const Launch& launch) {
+    const size_t number = plan.launches.size();
+    ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
+    check_resident(number, launch, resident(context, function, launch));
+    PlannedLaunch& next = plan.launches.emplace_back();
+    next.launch = launch;
+    next.function = &function;
+    next.stream =
+        plan.timed ? timed.of(launch)
+                   : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
+                         .handle();
+  };
   for (const Event& event : sequence) {
-    if (const auto* const release = std::get_if<Release>(&event)) {
-      choice.release(static_cast<size_t>(release->launch));
-    } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
-      plan.marks.push_back(timed.mark(*record));
-    } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
-      plan.marks.push_back(timed.mark(*wait));
-    } else {
-      const auto& launch = std::get<Launch>(event);
-      const size_t number = plan.launches.size();
-      ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
-      check_resident(number, launch, resident(context, function, launch));
-      PlannedLaunch& next = plan.launches.emplace_back();
-      next.launch = launch;
-      next.function = &function;
-      next.stream =
-          plan.timed
-              ? timed.of(launch)
-              : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
-                    .handle();
-    }
+    std::visit(
+        Overloaded{
+            [&](const Launch& launch) { add(launch); },
+            [&](const Release& release) { choice.release(static_cast<size_t>(release.launch)); },
+            [&](const RecordEvent& record) { plan.marks.push_back(timed.mark(record)); },
+            [&](const WaitEvent& wait) { plan.marks.push_back(timed.mark(wait)); },
+        },
+        event);
   }
   return plan;
 }
 
-void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
+void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
   const Waiting& waiting = plan.timed ? kTimed : kHeld;
   const Asking held = asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
@@ -204,7 +205,7 @@ void Arena::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanose
   lay_out_ticks(plan.launches);
 }
 
-void Arena::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {
+void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {
   size_t size = launches.size() * kLineBytes;
   for (const PlannedLaunch& planned : launches) {
     size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
@@ -233,14 +234,14 @@ void Arena::lay_out_memory(const std::span<PlannedLaunch> launches, const bool w
 }
 
 // What a relay holds of earlier runs means nothing in this one.
-void Arena::lay_out_relays(const std::span<PlannedLaunch> launches) {
+void RunMemory::lay_out_relays(const std::span<PlannedLaunch> launches) {
   if (relays_.reserve(launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
   for (size_t number = 0; number < launches.size(); ++number) {
     launches[number].arguments.relay = &relays_.at(number)->released;
   }
 }
 
-void Arena::lay_out_ticks(const std::span<PlannedLaunch> launches) {
+void RunMemory::lay_out_ticks(const std::span<PlannedLaunch> launches) {
   std::vector<uint32_t> all;
   for (const PlannedLaunch& planned : launches) {
     if (planned.ticks.size() > 1) all.insert(all.end(), planned.ticks.begin(), planned.ticks.end());

@@ -40,14 +40,14 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
-  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
 // Kept from run to run; nothing in it shrinks.
-class Arena {
+class RunMemory {
  public:
-  explicit Arena(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
+  explicit RunMemory(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
 
   // Points the launches at memory of their own, as it is before a launch. No block stays longer
   // than `hold`.

@@ -5,7 +5,6 @@
 
 #include "launcher/driver/error.h"
 #include "launcher/driver/resources.h"
-#include "launcher/plan/limits.h"
 #include "launcher/plan/plan.h"
 #include "launcher/probe/probe.h"
 #include "launcher/run/launch_worker.h"
@@ -40,12 +39,12 @@ std::timed_mutex& turn_on(const int32_t index) {
 
 struct Gpu::Resources {
   Resources(const Context& context, const bool from_ptx)
-      : probe(context, from_ptx), arena(context.driver()) {}
+      : probe(context, from_ptx), memory(context.driver()) {}
 
   Probe probe;
   StreamPool streams;
   Plan plan;  // the last one: what it holds may be given back when the GPU is idle
-  Arena arena;
+  RunMemory memory;
   LaunchWorker worker;
 };
 
@@ -95,7 +94,7 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
     ++spent_.runs;
     {
       const Stopwatch stopwatch(spent_.plan);
-      resources_->arena.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
+      resources_->memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
       context_.shrink_local_memory();
     }
     drained_in_order_ = false;

@@ -89,17 +89,19 @@ void Run::perform(const Sequence& sequence) {
 void Run::play(const Sequence& sequence) {
   size_t number = 0;
   size_t mark = 0;
+  const auto start = [&](const size_t launch_number) {
+    if (!timed_) return launch(launch_number);
+    progress_[launch_number].released = true;
+    submit(launch_number);
+  };
   for (const Event& event : sequence) {
-    if (const auto* const target = std::get_if<Release>(&event)) {
-      release(static_cast<size_t>(target->launch));
-    } else if (!std::holds_alternative<Launch>(event)) {
-      submit(event, marks_[mark++]);
-    } else if (timed_) {
-      progress_[number].released = true;
-      submit(number++);
-    } else {
-      launch(number++);
-    }
+    std::visit(Overloaded{
+                   [&](const Launch&) { start(number++); },
+                   [&](const Release& target) { release(static_cast<size_t>(target.launch)); },
+                   [&](const RecordEvent&) { record(marks_[mark++]); },
+                   [&](const WaitEvent&) { wait_for(marks_[mark++]); },
+               },
+               event);
   }
   if (timed_) wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
 }
@@ -116,15 +118,22 @@ void Run::submit(const size_t number) {
   worker_.submit([&context = context_, &planned] { launch_probe(context, planned); });
 }
 
-void Run::submit(const Event& event, const PlannedMark& mark) {
+void Run::record(const PlannedMark& mark) {
+  by_worker([mark](const Driver& driver) { driver.event_record(mark.event, mark.stream); });
+}
+
+void Run::wait_for(const PlannedMark& mark) {
+  by_worker([mark](const Driver& driver) {
+    driver.stream_wait_event(mark.stream, mark.event, CU_EVENT_WAIT_DEFAULT);
+  });
+}
+
+template <typename Call>
+void Run::by_worker(const Call& call) {
   idle_ = false;
-  worker_.submit([&context = context_, mark, record = std::holds_alternative<RecordEvent>(event)] {
+  worker_.submit([&context = context_, call] {
     const CurrentContext current(context);
-    if (record) {
-      context.driver().event_record(mark.event, mark.stream);
-    } else {
-      context.driver().stream_wait_event(mark.stream, mark.event, CU_EVENT_WAIT_DEFAULT);
-    }
+    call(context.driver());
   });
 }
 

@@ -77,7 +77,10 @@ class Run {
 
   void play(const Sequence& sequence);
   void submit(size_t number);
-  void submit(const Event& event, const PlannedMark& mark);
+  void record(const PlannedMark& mark);
+  void wait_for(const PlannedMark& mark);
+  template <typename Call>
+  void by_worker(const Call& call);
   void launch(size_t number);
   void release(size_t number);
   void clean_up();

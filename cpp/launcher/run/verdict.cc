@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <variant>
 
 namespace tbsched::cuda {
@@ -24,13 +25,24 @@ struct RoomMade {
   uint64_t after_all = kNever;
 };
 
+// The launch whose blocks an event lets go: what makes room.
+std::optional<size_t> released_by(const Event& event) {
+  using Number = std::optional<size_t>;
+  return std::visit(
+      Overloaded{
+          [](const Launch&) { return Number(); },
+          [](const Release& release) { return Number(static_cast<size_t>(release.launch)); },
+          [](const RecordEvent&) { return Number(); },
+          [](const WaitEvent&) { return Number(); },
+      },
+      event);
+}
+
 RoomMade room_made(const Sequence& sequence, const std::span<const Evidence> evidence) {
   RoomMade made{std::vector<uint64_t>(evidence.size(), kNever), kNever};
   std::vector<bool> released(evidence.size(), false);
   for (const Event& event : sequence) {
-    if (const auto* const release = std::get_if<Release>(&event)) {
-      released[static_cast<size_t>(release->launch)] = true;
-    }
+    if (const std::optional<size_t> launch = released_by(event)) released[*launch] = true;
   }
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     if (!released[launch]) made.after_all = std::min(made.after_all, first_end(evidence[launch]));
@@ -38,11 +50,10 @@ RoomMade room_made(const Sequence& sequence, const std::span<const Evidence> evi
   uint64_t limit = made.after_all;
   size_t launch = evidence.size();
   for (auto event = sequence.rbegin(); event != sequence.rend(); ++event) {
-    if (const auto* const release = std::get_if<Release>(&*event)) {
-      limit = std::min(limit, first_end(evidence[static_cast<size_t>(release->launch)]));
-    } else {
-      made.after_launch[--launch] = limit;
+    if (const std::optional<size_t> left = released_by(*event)) {
+      limit = std::min(limit, first_end(evidence[*left]));
     }
+    for_each_launch(*event, [&](const Launch&) { made.after_launch[--launch] = limit; });
   }
   return made;
 }
@@ -58,13 +69,13 @@ Order compare(const uint64_t start, const uint64_t limit) {
   return start - limit >= kSurelyAfterNs ? Order::after : Order::doubtful;
 }
 
-class Judge {
+class Examiner {
  public:
-  Judge(const size_t number, const Evidence& evidence, const int32_t sms)
+  Examiner(const size_t number, const Evidence& evidence, const int32_t sms)
       : number_(number), evidence_(evidence), sms_(sms) {}
 
-  MeasuredLaunch judge(const uint64_t room_after_launch, const uint64_t room_after_all,
-                       std::string& doubt) const {
+  MeasuredLaunch examine(const uint64_t room_after_launch, const uint64_t room_after_all,
+                         std::string& doubt) const {
     const size_t blocks = evidence_.records.size();
     MeasuredLaunch measured;
     measured.issued_ns = evidence_.issued.count();
@@ -96,7 +107,7 @@ class Judge {
     return measured;
   }
 
-  MeasuredLaunch judge_timed(const uint64_t first_start, std::string& doubt) const {
+  MeasuredLaunch examine_timed(const uint64_t first_start, std::string& doubt) const {
     MeasuredLaunch measured;
     measured.issued_ns = evidence_.issued.count();
     measured.placement.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
@@ -162,8 +173,8 @@ Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence
   verdict.launches.reserve(evidence.size());
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
-        Judge(launch, evidence[launch], sms)
-            .judge(made.after_launch[launch], made.after_all, verdict.doubt));
+        Examiner(launch, evidence[launch], sms)
+            .examine(made.after_launch[launch], made.after_all, verdict.doubt));
   }
   return verdict;
 }
@@ -178,7 +189,7 @@ Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms)
   Verdict verdict;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
-        Judge(launch, evidence[launch], sms).judge_timed(first_start, verdict.doubt));
+        Examiner(launch, evidence[launch], sms).examine_timed(first_start, verdict.doubt));
   }
   return verdict;
 }

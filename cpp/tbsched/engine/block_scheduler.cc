@@ -10,6 +10,9 @@ namespace tbsched {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+[[noreturn]] void refuse(const int32_t launch, const std::string& what) {
+  refuse("launch " + std::to_string(launch) + ": " + what);
+}
 
 }  // namespace
 
@@ -22,23 +25,14 @@ BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
 
 int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   const auto index = static_cast<int32_t>(launches_.size());
+  check(launch, index);
   const DeviceSpec& spec = gpu_.spec();
-  const std::string who = "launch " + std::to_string(index) + ": ";
-  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
-    refuse(who + "blocks, threads and registers must be positive, shared_memory not negative");
-  }
-  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
-      launch.shared_memory > spec.shared_memory_configurations.back()) {
-    refuse(who + "threads, registers or shared_memory are more than " + spec.name +
-           " allows a block");
-  }
-  check_cluster(launch, who);
   const Demand demand = demand_of(launch, model_.device());
   if (demand.blocks_per_sm == 0) {
     const Room room =
         model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
-    refuse(who + "one block is more than an empty SM of " + spec.name +
-           " holds: " + std::string(name(room.limiter)));
+    refuse(index, "one block is more than an empty SM of " + spec.name +
+                      " holds: " + std::string(name(room.limiter)));
   }
   launches_.push_back({
       .demand = demand,
@@ -51,25 +45,51 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   return index;
 }
 
-void BlockScheduler::check_cluster(const Launch& launch, const std::string& who) const {
+void BlockScheduler::check(const Launch& launch, const int32_t index) const {
+  const DeviceSpec& spec = gpu_.spec();
+  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
+    refuse(index, "blocks, threads and registers must be positive, shared_memory not negative");
+  }
+  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
+      launch.shared_memory > spec.shared_memory_configurations.back()) {
+    refuse(index,
+           "threads, registers or shared_memory are more than " + spec.name + " allows a block");
+  }
+  if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
+    refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");
+  }
+  if (launch.local_memory < 0) {
+    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is negative");
+  }
   if (launch.cluster == 1) return;
   const std::string got = "; got " + std::to_string(launch.cluster);
   if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
-    refuse(who + "cluster: must be positive and divide blocks" + got);
+    refuse(index, "cluster: must be positive and divide blocks" + got);
   }
   if (!model_.policy().places_clusters) {
-    refuse(who + "cluster: policy '" + std::string(model_.policy().name) +
-           "' places single blocks only" + got);
+    refuse(index, "cluster: policy '" + std::string(model_.policy().name) +
+                      "' places single blocks only" + got);
   }
   if (const int32_t largest = largest_cluster(model_.device().cluster_domains);
       launch.cluster > largest) {
-    refuse(who + "cluster: an idle " + gpu_.spec().name + " takes up to " +
-           std::to_string(largest) + " blocks" + got);
+    refuse(index, "cluster: an idle " + spec.name + " takes up to " + std::to_string(largest) +
+                      " blocks" + got);
   }
 }
 
+void BlockScheduler::refuse_unknown(const int32_t launch) const {
+  refuse(launch, "there is none; " + std::to_string(launches_.size()) + " have been added");
+}
+
+void BlockScheduler::refuse_footprint(const int32_t launch) const {
+  refuse(checked(launch), "it does not hold this footprint: that has left, or is another launch's");
+}
+
 void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
-  launches_[launch].place = place;
+  LaunchState& state = launches_[checked(launch)];
+  if (state.enqueued) refuse(launch, "it is enqueued already");
+  state.enqueued = true;
+  state.place = place;
   if (spare_.empty()) {
     waiting_.insert(place_of(launch));
   } else {
@@ -81,50 +101,57 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
 }
 
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
-  const Kernel& kernel = launches_[launch];
-  return {order_.by_priority ? kernel.priority : 0, kernel.place, launch};
+  const LaunchState& state = launches_[launch];
+  return {order_.by_priority ? state.priority : 0, state.place, launch};
 }
 
-void BlockScheduler::place(const Hooks& hooks) {
+void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
+  if (placing_) refuse("place: it is under way; an observer must not begin another");
+  const struct UnderWay {
+    explicit UnderWay(bool& flag) : placing(flag) { placing = true; }
+    ~UnderWay() { placing = false; }
+    bool& placing;
+  } under_way(placing_);
+  const Pass pass{observer, options};
   ++pass_;
-  if (hooks.every_refusal) waiting_.merge(asleep_);
+  if (options.every_refusal) waiting_.merge(asleep_);
   wake_if_any_sm_changed();
-  const Cause cause = go_through_line(hooks);
+  const Cause cause = go_through_line(pass);
   gpu_.hold_gpcs(false);
-  tell_the_rest(cause, hooks);
+  tell_the_rest(cause, pass);
 }
 
 // A launch that does not fit holds up those behind it: until it moves, nobody looks at them.
-BlockScheduler::Cause BlockScheduler::go_through_line(const Hooks& hooks) {
+BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
   Obstacles obstacles;
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const Place place = *next;
-    if (place.launch != current_ && hooks.may_turn && !hooks.may_turn()) {
+    if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
       if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
           launches_[current_].looked_at != pass_) {
-        look_at(place_of(current_), hooks, obstacles);
+        look_at(place_of(current_), pass, obstacles);
       }
       return {Refusal::turn, current_};
     }
     if (obstacles.to_all >= 0) return {Refusal::queue, obstacles.to_all};
-    look_at(place, hooks, obstacles);
+    look_at(place, pass, obstacles);
     next = waiting_.upper_bound(place);
   }
   return {};
 }
 
-void BlockScheduler::look_at(const Place& place, const Hooks& hooks, Obstacles& obstacles) {
+void BlockScheduler::look_at(const Place& place, const Pass& pass, Obstacles& obstacles) {
   const int32_t launch = place.launch;
   const int32_t placed_before = launches_[launch].placed;
   launches_[launch].looked_at = pass_;
-  const Refusal refusal = try_to_place(launch, hooks);
-  const Kernel& kernel = launches_[launch];
-  if (kernel.placed > placed_before) current_ = launch;
+  const Refusal refusal = try_to_place(launch, pass);
+  const LaunchState& state = launches_[launch];
+  if (state.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
     spare_.push_back(waiting_.extract(place));
-    if (kernel.in_gpcs_only) wake_next_for_gpcs();
-  } else if (const bool stuck = kernel.in_gpcs_only && obstacles.to_gpcs >= 0;
-             !hooks.every_refusal && (stuck || !order_.head_of_line)) {
+    if (state.in_gpcs_only) wake_next_for_gpcs();
+  } else if (const bool stuck = state.in_gpcs_only && obstacles.to_gpcs >= 0;
+             !pass.options.every_refusal && (stuck || !order_.head_of_line)) {
     asleep_.insert(waiting_.extract(place));
   }
   wake_if_any_sm_changed();
@@ -132,10 +159,10 @@ void BlockScheduler::look_at(const Place& place, const Hooks& hooks, Obstacles& 
 
   const int32_t behind = refusal == Refusal::queue ? obstacles.to_gpcs : -1;
   if (order_.head_of_line) {
-    (kernel.in_gpcs_only ? obstacles.to_gpcs : obstacles.to_all) = launch;
+    (state.in_gpcs_only ? obstacles.to_gpcs : obstacles.to_all) = launch;
     gpu_.hold_gpcs(obstacles.to_gpcs >= 0);
   }
-  hooks.refused(launch, refusal, behind);
+  pass.observer.on_refuse(launch, refusal, behind);
 }
 
 // Where launches may pass each other, one that was refused is so until an SM changes.
@@ -152,47 +179,50 @@ void BlockScheduler::wake_next_for_gpcs() {
   }
 }
 
-void BlockScheduler::tell_the_rest(const Cause& cause, const Hooks& hooks) {
+void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
   const auto tell = [&](const int32_t launch) {
-    if (launches_[launch].looked_at != pass_) hooks.refused(launch, cause.refusal, cause.behind);
+    if (launches_[launch].looked_at == pass_) return;
+    pass.observer.on_refuse(launch, cause.refusal, cause.behind);
   };
   // The same cause is new to a launch that was looked at before the scheduler turned to another.
   const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
-  if (cause.refusal != Refusal::none && hooks.every_refusal && may_be_new) {
+  if (cause.refusal != Refusal::none && pass.options.every_refusal && may_be_new) {
     for (const Place& place : waiting_) tell(place.launch);
   } else if (cause.refusal != Refusal::none) {
-    for (const int32_t launch : news_) tell(launch);
+    for (size_t k = 0; k < news_.size(); ++k) tell(news_[k]);  // there may be more by then
   }
   news_.clear();
   cause_ = cause;
 }
 
-Refusal BlockScheduler::try_to_place(const int32_t launch, const Hooks& hooks) {
-  Kernel& kernel = launches_[launch];
-  if (!gpu_.admits(kernel.demand)) return Refusal::local_memory;
+Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
+  LaunchState& state = launches_[launch];
+  if (!gpu_.admits(state.demand)) return Refusal::local_memory;
   footprints_.clear();
-  footprints_.reserve(std::min<size_t>(kernel.waiting(), gpu_.spec().topology.sms()));
-  const Commit commit(gpu_, kernel.demand, kernel.leaving == Leaving::one_by_one, footprints_);
-  const std::span<int32_t> sms = memory(launch, hooks);
-  const size_t count = policy_->place(kernel.demand, gpu_, rooms_, commit, sms);
-  const Placed placed{launch, kernel.placed, sms.first(count), footprints_};
-  kernel.placed += static_cast<int32_t>(count);
-  if (kernel.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().topology.sms()));
+  const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
+  const std::span<int32_t> sms = memory(launch, pass);
+  const size_t count = policy_->place(state.demand, gpu_, rooms_, commit, sms);
+  const PlacedBlocks placed{launch, state.placed, sms.first(count), footprints_};
+  state.placed += static_cast<int32_t>(count);
+  if (state.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  for (const Footprint& footprint : footprints_) residents_.add(footprint.owner, launch);
   Refusal refusal = Refusal::none;
-  if (kernel.waiting() > 0) {
-    rooms_.ask(gpu_, kernel.demand);
+  if (state.waiting() > 0) {
+    rooms_.ask(gpu_, state.demand);
     refusal = rooms_.commonest_limiter();
   }
-  if (count > 0) hooks.placed(placed);
+  if (count > 0) pass.observer.on_place(placed);
   return refusal;
 }
 
 // As many as wait, or as the GPU holds at most.
-std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Hooks& hooks) {
-  const Kernel& kernel = launches_[launch];
-  const auto waiting = static_cast<size_t>(kernel.waiting());
-  if (hooks.memory) {
-    const std::span<int32_t> given = hooks.memory(launch, kernel.placed);
+std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass) {
+  const LaunchState& state = launches_[launch];
+  const auto waiting = static_cast<size_t>(state.waiting());
+  if (pass.options.memory) {
+    const std::span<int32_t> given = pass.options.memory(launch, state.placed);
+    if (!given.empty() && given.size() < waiting) refuse("memory: less than for all that wait");
     if (!given.empty()) return given.first(waiting);
   }
   const DeviceSpec& spec = gpu_.spec();
@@ -215,6 +245,7 @@ void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
 }
 
 void BlockScheduler::leave(const int32_t launch, const Footprint& footprint) {
+  if (!residents_.remove(footprint.owner, launch)) refuse_footprint(launch);
   gpu_.release(launches_[launch].demand, footprint);
 }
 

@@ -9,9 +9,10 @@
 #include <memory>
 #include <set>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "tbsched/engine/observer.h"
+#include "tbsched/engine/residents.h"
 #include "tbsched/hardware/gpu/gpu_state.h"
 #include "tbsched/hardware/gpu/rooms.h"
 #include "tbsched/hardware/sm/footprint.h"
@@ -23,67 +24,61 @@
 
 namespace tbsched {
 
+// Where the SMs of a launch's blocks from this one on are to be written: room for all that wait, or
+// nothing.
+using SmMemory = std::function<std::span<int32_t>(int32_t launch, int32_t first_block)>;
+
+// What an engine is asked while launches are looked at, and how much it is told. None of it is
+// needed.
+struct PlaceOptions {
+  // Without it, or where it names nothing, SMs are written into a buffer of the scheduler.
+  SmMemory memory = {};
+  // Whether blocks of another launch than the current one may be placed now; without it, always.
+  std::function<bool()> may_turn = {};
+  // Whether on_refuse is also told of launches that go on waiting, but for something else than
+  // before. That takes a look at all of them.
+  bool every_refusal = false;
+};
+
+// Throws std::invalid_argument for a launch that is not there, or is not as a call needs it;
+// nothing has changed then.
 class BlockScheduler {
  public:
   // How blocks of a launch leave that were placed at once: all together, or one by one.
   enum class Leaving : uint8_t { together, one_by_one };
 
-  // Blocks of a launch that were placed at once. Valid until the next are.
-  struct Placed {
-    int32_t launch;
-    int32_t first_block;
-    std::span<const int32_t> sms;  // in the order of the blocks
-    // Of those that leave one by one: each block's, in order. Whoever wants to keep them may swap
-    // them for other memory.
-    std::vector<Footprint>& footprints;
-  };
-
-  // What an engine is asked and told while launches are looked at. None of it is needed.
-  struct Hooks {
-    std::function<void(const Placed& placed)> placed = [](const Placed&) {};
-    // Blocks of the launch are left: it comes to wait behind others, or was looked at in vain.
-    // `behind` is the launch that holds it up, or -1.
-    std::function<void(int32_t launch, Refusal refusal, int32_t behind)> refused =
-        [](int32_t, Refusal, int32_t) {};
-    // Where the SMs of the launch's blocks from this one on are to be written; without it, or where
-    // it names nothing, into a buffer of the scheduler.
-    std::function<std::span<int32_t>(int32_t launch, int32_t first_block)> memory = {};
-    // Whether blocks of another launch than the current one may be placed now; without it, always.
-    std::function<bool()> may_turn = {};
-    // Whether `refused` is also told of launches that go on waiting, but for something else than
-    // before. That takes a look at all of them.
-    bool every_refusal = false;
-  };
-
   // On an idle GPU. The model outlives it.
   BlockScheduler(const Model& model, InitialState state);
 
   const GpuState& gpu() const { return gpu_; }
-  const Demand& demand(const int32_t launch) const { return launches_[launch].demand; }
-  bool placed_whole(const int32_t launch) const { return launches_[launch].waiting() == 0; }
+  const Demand& demand(const int32_t launch) const { return launches_[checked(launch)].demand; }
+  bool placed_whole(const int32_t launch) const {
+    return launches_[checked(launch)].waiting() == 0;
+  }
   // The launch of the blocks placed last, or -1; told of blocks that are placed: those before them.
   int32_t current() const { return current_; }
 
-  // Launches are numbered as they are added. Throws std::invalid_argument for one that can never
-  // fit; nothing has changed then.
+  // Launches are numbered as they are added. One that can never fit is refused.
   int32_t add(const Launch& launch, Leaving leaving);
   // Its blocks wait for room from now on. Of launches equally urgent that of the lower number goes
-  // first, or, where a place is given, that of the lower place.
+  // first, or, where a place is given, that of the lower place. A launch is enqueued once.
   void enqueue(int32_t launch) { enqueue(launch, launch); }
   void enqueue(int32_t launch, int64_t place);
   // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
-  void place(const Hooks& hooks);
-  // The blocks of a footprint exit.
+  // Observers may let blocks leave, add and enqueue launches, and no more.
+  void place(Observer& observer, const PlaceOptions& options = {});
+  // The blocks of a footprint exit, which the launch was given and which has not left.
   void leave(int32_t launch, const Footprint& footprint);
 
  private:
-  struct Kernel {
+  struct LaunchState {
     Demand demand;
     int32_t blocks;
     int32_t priority;
     Leaving leaving;
     bool in_gpcs_only;  // clusters that no singleton TPC takes
     int32_t placed = 0;
+    bool enqueued = false;
     int64_t place = 0;      // among those equally urgent
     int64_t looked_at = 0;  // in which pass, the last time
 
@@ -112,22 +107,34 @@ class BlockScheduler {
     int32_t to_gpcs = -1;
   };
 
-  void check_cluster(const Launch& launch, const std::string& who) const;
+  // What the engine of a pass is asked and told.
+  struct Pass {
+    Observer& observer;
+    const PlaceOptions& options;
+  };
+
+  int32_t checked(const int32_t launch) const {
+    if (launch < 0 || launch >= static_cast<int32_t>(launches_.size())) refuse_unknown(launch);
+    return launch;
+  }
+  [[noreturn]] void refuse_unknown(int32_t launch) const;
+  [[noreturn]] void refuse_footprint(int32_t launch) const;
+  void check(const Launch& launch, int32_t index) const;
   Place place_of(int32_t launch) const;
-  Cause go_through_line(const Hooks& hooks);
-  void look_at(const Place& place, const Hooks& hooks, Obstacles& obstacles);
+  Cause go_through_line(const Pass& pass);
+  void look_at(const Place& place, const Pass& pass, Obstacles& obstacles);
   void wake_if_any_sm_changed();
   void wake_next_for_gpcs();
-  void tell_the_rest(const Cause& cause, const Hooks& hooks);
-  Refusal try_to_place(int32_t launch, const Hooks& hooks);
-  std::span<int32_t> memory(int32_t launch, const Hooks& hooks);
+  void tell_the_rest(const Cause& cause, const Pass& pass);
+  Refusal try_to_place(int32_t launch, const Pass& pass);
+  std::span<int32_t> memory(int32_t launch, const Pass& pass);
   void sort_by_block(std::span<const int32_t> sms);
 
   const Model& model_;
   GpuState gpu_;
   LaunchOrder order_;
   std::unique_ptr<Policy> policy_;
-  std::vector<Kernel> launches_;
+  std::vector<LaunchState> launches_;
   int32_t current_ = -1;
 
   Line waiting_;
@@ -137,6 +144,9 @@ class BlockScheduler {
   int64_t pass_ = 0;
   Cause cause_;                // of the last pass
   std::vector<int32_t> news_;  // launches that came since
+  bool placing_ = false;
+
+  Residents residents_;
 
   // Of the blocks that are placed at once.
   Rooms rooms_;

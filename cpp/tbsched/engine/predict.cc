@@ -14,7 +14,7 @@
 namespace tbsched {
 namespace {
 
-class TraceRecorder final : public Listener {
+class TraceRecorder final : public Observer {
  public:
   explicit TraceRecorder(const bool warp_slots) : warp_slots_(warp_slots) {}
 
@@ -26,25 +26,27 @@ class TraceRecorder final : public Listener {
     trace.warp_slots.assign(static_cast<size_t>(blocks) * demand.warps, kNotPlaced);
     processing_blocks_ = gpu.spec().processing_blocks;
   }
-  std::span<int32_t> memory(const int32_t launch, const int32_t first_block) override {
+  void on_place(const PlacedBlocks& placed) override {
+    if (warp_slots_ && !settled(placed.launch)) list_slots(placed, traces[placed.launch]);
+  }
+  void on_refuse(const int32_t launch, const Refusal refusal, int32_t) override {
+    if (!settled(launch)) traces[launch].limiter = refusal;
+  }
+  void on_settled(const int32_t launch) override { settled_ = launch + 1; }
+
+  // Where the SMs of the launch's blocks from this one on belong.
+  std::span<int32_t> memory(const int32_t launch, const int32_t first_block) {
     LaunchTrace& trace = traces[launch];
     if (settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
     return std::span(settled(launch) ? trace.final_smid : trace.smid).subspan(first_block);
   }
-  void on_place(const BlockScheduler::Placed& placed) override {
-    if (warp_slots_ && !settled(placed.launch)) list_slots(placed, traces[placed.launch]);
-  }
-  void on_refuse(const int32_t launch, const Refusal refusal) override {
-    if (!settled(launch)) traces[launch].limiter = refusal;
-  }
-  void on_settled(const int32_t launch) override { settled_ = launch + 1; }
 
   std::vector<LaunchTrace> traces;
 
  private:
   bool settled(const int32_t launch) const { return launch < settled_; }
 
-  void list_slots(const BlockScheduler::Placed& placed, LaunchTrace& trace) const {
+  void list_slots(const PlacedBlocks& placed, LaunchTrace& trace) const {
     const size_t warps = trace.warp_slots.size() / trace.smid.size();
     size_t row = placed.first_block * warps;
     for (const Footprint& footprint : placed.footprints) {
@@ -59,7 +61,7 @@ class TraceRecorder final : public Listener {
   int32_t processing_blocks_ = 0;
 };
 
-class CapacityRecorder final : public Listener {
+class CapacityRecorder final : public Observer {
  public:
   void on_launch(int32_t, int32_t, const Demand& demand, const GpuState& gpu) override {
     auto& rooms = launches.emplace_back();
@@ -71,18 +73,10 @@ class CapacityRecorder final : public Listener {
   std::vector<std::vector<Room>> launches;
 };
 
-void run(const Model& model, const Sequence& sequence, const InitialState state, Listener& listener,
-         const BlockScheduler::Leaving leaving) {
-  Engine engine(model, state, {&listener}, leaving);
+void run(const Model& model, const Sequence& sequence, const InitialState state, Observer& observer,
+         HeldOptions options = {}) {
+  HeldEngine engine(model, state, {&observer}, std::move(options));
   for (const Event& event : sequence) engine.step(event);
-}
-
-bool timed(const Sequence& sequence) {
-  return std::ranges::any_of(sequence, [](const Event& event) {
-    const auto* const launch = std::get_if<Launch>(&event);
-    return launch == nullptr ? !std::holds_alternative<Release>(event)
-                             : !launch->duration_ns.empty();
-  });
 }
 
 }  // namespace
@@ -96,7 +90,11 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
   }
   TraceRecorder recorder(warp_slots);
   using Leaving = BlockScheduler::Leaving;
-  run(model, sequence, state, recorder, warp_slots ? Leaving::one_by_one : Leaving::together);
+  run(model, sequence, state, recorder,
+      {.leaving = warp_slots ? Leaving::one_by_one : Leaving::together,
+       .memory = [&](const int32_t launch, const int32_t first_block) {
+         return recorder.memory(launch, first_block);
+       }});
   return std::move(recorder.traces);
 }
 
@@ -109,8 +107,9 @@ std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch
   std::vector<int64_t> issue_ns;
   int64_t next = 0;
   for (const Event& event : sequence) {
-    if (!std::holds_alternative<Launch>(event)) continue;
-    issue_ns.push_back(next);
+    const size_t launches = count_launches(event);
+    if (launches == 0) continue;
+    issue_ns.insert(issue_ns.end(), launches, next);  // one call issues them all
     next = next > kLatestNs - launch_interval_ns ? kNever : next + launch_interval_ns;
   }
   return issue_ns;
@@ -123,7 +122,7 @@ std::vector<Prediction> predict_many(const Model& model,
   std::vector<Prediction> predictions(sequences.size());
   for_each_sequence(sequences.size(), threads, [&](const size_t k) {
     const Sequence& sequence = *sequences[k];
-    if (timed(sequence)) {
+    if (is_timed(sequence)) {
       predictions[k] =
           predict_timeline(model, sequence, state, at_intervals(sequence, launch_interval_ns));
     } else {
@@ -136,7 +135,7 @@ std::vector<Prediction> predict_many(const Model& model,
 std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
                                           const InitialState state) {
   CapacityRecorder recorder;
-  run(model, sequence, state, recorder, BlockScheduler::Leaving::together);
+  run(model, sequence, state, recorder);
   return std::move(recorder.launches);
 }
 

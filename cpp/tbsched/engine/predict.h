@@ -21,7 +21,7 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 // Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
                           std::vector<int64_t> issue_ns);
-// Of a host that issues a launch every `launch_interval_ns`; past kLatestNs it is kNever.
+// Of a host that makes a launch call every `launch_interval_ns`; past kLatestNs it is kNever.
 std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;

@@ -1,6 +1,12 @@
-// What a user asks of the GPU, in the order in which the host issues it. Values only, no behaviour.
+// What a user asks of the GPU, in the order in which the host issues it: the one definition of
+// every kind of event.
+//
+// Whoever treats events visits them with one function per kind and none for all the others, so that
+// a new kind does not compile until every such place has decided about it.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,11 +24,11 @@ struct Launch {
   int32_t registers = 16;     // per thread, as the driver reports them
   int32_t shared_memory = 0;  // bytes per block, static + dynamic, without the runtime's reserve
   int32_t local_memory = 0;   // bytes per thread
-  std::optional<int32_t>
-      carveout;                   // percent of the largest configuration; none: the driver chooses
-  int32_t cluster = 1;            // blocks per cluster
-  std::optional<int32_t> stream;  // none: a stream of its own
-  int32_t priority = 0;           // lower is more urgent, as in CUDA
+  // Percent of the largest configuration; none: the driver chooses.
+  std::optional<int32_t> carveout = {};
+  int32_t cluster = 1;                 // blocks per cluster
+  std::optional<int32_t> stream = {};  // none: a stream of its own
+  int32_t priority = 0;                // lower is more urgent, as in CUDA
   // How long each block runs: one value per block, or one for all; none: until released.
   std::vector<int64_t> duration_ns = {};
 };
@@ -45,5 +51,45 @@ struct WaitEvent {
 
 using Event = std::variant<Launch, Release, RecordEvent, WaitEvent>;
 using Sequence = std::vector<Event>;
+
+// Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// Calls visit(launch) for every launch of an event. An event may hold several; the launches of a
+// sequence are numbered in this order.
+template <typename Visit>
+void for_each_launch(const Event& event, const Visit& visit) {
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { visit(launch); },
+                 [](const Release&) {},
+                 [](const RecordEvent&) {},
+                 [](const WaitEvent&) {},
+             },
+             event);
+}
+
+inline size_t count_launches(const Event& event) {
+  size_t count = 0;
+  for_each_launch(event, [&](const Launch&) { ++count; });
+  return count;
+}
+
+// Whether launches end by themselves, after their durations.
+inline bool is_timed(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    return std::visit(Overloaded{
+                          [](const Launch& launch) { return !launch.duration_ns.empty(); },
+                          [](const Release&) { return false; },
+                          [](const RecordEvent&) { return true; },
+                          [](const WaitEvent&) { return true; },
+                      },
+                      event);
+  });
+}
 
 }  // namespace tbsched

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 
 #include "tbsched/program/event.h"
 
@@ -21,10 +22,15 @@ struct EventTable {
   std::span<const int32_t> cells;   // row-major
   std::span<const int64_t> bounds;  // rows of sequence k: from bounds[k] up to bounds[k + 1]
 
-  size_t sequences() const { return bounds.size() - 1; }
+  size_t sequences() const { return bounds.empty() ? 0 : bounds.size() - 1; }
 
-  // Throws std::invalid_argument for bounds or kinds of rows that make no sense.
+  // Throws std::invalid_argument for a sequence that is not there, and for bounds or kinds of rows
+  // that make no sense.
   Sequence sequence(const size_t k) const {
+    if (k >= sequences()) {
+      throw std::invalid_argument("sequence " + std::to_string(k) + ": the table has " +
+                                  std::to_string(sequences()));
+    }
     const auto rows = static_cast<int64_t>(cells.size() / kEventColumns);
     if (bounds[k] < 0 || bounds[k] > bounds[k + 1] || bounds[k + 1] > rows) {
       throw std::invalid_argument("bounds: they are not ascending within the table");

@@ -10,7 +10,7 @@ from tbsched.campaigns.oracles import ManyOracle, TableOracle, prefix
 from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.hardware.spec import DeviceSpec, InitialState
 from tbsched.launcher.observe import SETTLE
-from tbsched.prediction.predict import explaining_state, predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
@@ -139,7 +139,7 @@ class Judge:
         if diff.agrees(self.level) or not diff.occupancy:
             return Comparison(diff, diff.agrees(self.level))
         others = self.states
-        found = explaining_state(observation, self.spec, self.policy, others)
+        found = matching_state(observation, self.spec, self.policy, others)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)

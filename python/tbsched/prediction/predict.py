@@ -12,7 +12,6 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec, InitialState, device
-from tbsched.prediction.core_sequence import core_sequence
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
@@ -140,7 +139,7 @@ def predict_many(
     )
 
 
-def explaining_state(
+def matching_state(
     observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
 ) -> InitialState | None:
     """The first of ``states`` from which every block is predicted to be where it was observed.
@@ -148,9 +147,9 @@ def explaining_state(
     Before the next event, of a sequence without durations that :func:`predict` takes.
     """
     model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
-    index = _core.explaining_state(
+    index = _core.matching_state(
         model,
-        core_sequence(observation.sequence),
+        _core.Sequence(observation.sequence.events),
         [core_states[state] for state in states],
         np.concatenate([np.empty(0, np.int32), *(placement.smid for placement in observation)]),
     )
@@ -240,7 +239,7 @@ class _Run:
                 f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
                 "beyond the range of time, 1e9 seconds"
             )
-        return core_sequence(seq)
+        return _core.Sequence(seq.events)
 
     def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
         """When each launch of a timed sequence is issued."""

@@ -36,7 +36,7 @@ def predict_until_refused(
     return table.first_events(events), [smid for smid, _ in found]
 
 
-def explaining_states(
+def matching_states(
     table: EventTable,
     smids: SequenceOf[Int32Array],
     spec: DeviceSpec,
@@ -46,7 +46,7 @@ def explaining_states(
 ) -> list[InitialState | None]:
     """For each sequence the first of ``states`` that puts every block where it was seen."""
     model, _, core_states = prepared(spec, policy)
-    found = _core.explaining_states(
+    found = _core.matching_states(
         model, table.cells, table.bounds, [core_states[state] for state in states],
         smids, threads,
     )  # fmt: skip

@@ -17,25 +17,26 @@ using tbsched::BlockScheduler;
 constexpr int32_t kRounds = 5;
 constexpr int32_t kBlocks = 20'000;
 
+struct Resident final : tbsched::Observer {
+  void on_place(const tbsched::PlacedBlocks& placed) override {
+    footprints.insert(footprints.end(), placed.footprints.begin(), placed.footprints.end());
+  }
+  std::deque<tbsched::Footprint> footprints;
+};
+
 double seconds(const tbsched::DeviceSpec& spec, const std::string_view policy) {
   const tbsched::Model model(spec, *tbsched::find_policy(policy));
   BlockScheduler scheduler(model, {});
-  std::deque<tbsched::Footprint> resident;
-  const BlockScheduler::Hooks hooks{
-      .placed =
-          [&](const BlockScheduler::Placed& placed) {
-            resident.insert(resident.end(), placed.footprints.begin(), placed.footprints.end());
-          },
-  };
+  Resident resident;
   const tbsched::Launch grid{.blocks = 100'000, .threads = 64, .registers = 16, .carveout = 100};
   const int32_t launch = scheduler.add(grid, BlockScheduler::Leaving::one_by_one);
   scheduler.enqueue(launch);
-  scheduler.place(hooks);
+  scheduler.place(resident);
   const auto begin = std::chrono::steady_clock::now();
   for (int32_t block = 0; block < kBlocks; ++block) {
-    scheduler.leave(launch, resident.front());
-    resident.pop_front();
-    scheduler.place(hooks);
+    scheduler.leave(launch, resident.footprints.front());
+    resident.footprints.pop_front();
+    scheduler.place(resident);
   }
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

@@ -32,7 +32,7 @@ std::vector<Launch> launches(const int32_t cluster) {
   };
 }
 
-class Run {
+class Run final : private tbsched::Observer {
  public:
   Run(const tbsched::Model& model, const int32_t cluster, const BlockScheduler::Leaving leaving)
       : scheduler_(model, {}), launches_(launches(cluster)) {
@@ -51,7 +51,7 @@ class Run {
     const int32_t first = round * count;
     for (int32_t k = first; k < first + count; ++k) {
       scheduler_.enqueue(k);
-      scheduler_.place(hooks_);
+      scheduler_.place(*this);
     }
     while (!resident_.empty()) {
       const int32_t oldest = resident_.front().first;
@@ -59,7 +59,7 @@ class Run {
         if (held.first == oldest) scheduler_.leave(oldest, held.second);
         return held.first == oldest;
       });
-      scheduler_.place(hooks_);
+      scheduler_.place(*this);
     }
     for (int32_t k = first; k < first + count; ++k) {
       if (!scheduler_.placed_whole(k)) throw std::logic_error("blocks are left");
@@ -69,17 +69,15 @@ class Run {
   static constexpr int32_t kRounds = 2;
 
  private:
+  void on_place(const tbsched::PlacedBlocks& placed) override {
+    for (const Footprint& footprint : placed.footprints) {
+      resident_.emplace_back(placed.launch, footprint);
+    }
+  }
+
   BlockScheduler scheduler_;
   std::vector<Launch> launches_;
   std::vector<std::pair<int32_t, Footprint>> resident_;  // with their launches
-  BlockScheduler::Hooks hooks_{
-      .placed =
-          [this](const BlockScheduler::Placed& placed) {
-            for (const Footprint& footprint : placed.footprints) {
-              resident_.emplace_back(placed.launch, footprint);
-            }
-          },
-  };
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tbsched/engine/bulk/bulk.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "tbsched/engine/bulk/matching_state.h"
@@ -15,7 +16,7 @@ UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
                                    const InitialState state) {
   UntilRefused found;
   Places places;
-  Engine engine(model, state, {&places});
+  HeldEngine engine(model, state, {&places});
   for (const Event& event : sequence) {
     if (!places.smid().empty() && places.smid().back() == kNotPlaced) break;
     engine.step(event);
@@ -36,13 +37,16 @@ std::vector<UntilRefused> predict_until_refused(const Model& model, const EventT
   return found;
 }
 
-std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
-                                       const std::span<const InitialState> states,
-                                       const std::span<const std::span<const int32_t>> seen,
-                                       const int32_t threads) {
+std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
+                                     const std::span<const InitialState> states,
+                                     const std::span<const std::span<const int32_t>> seen,
+                                     const int32_t threads) {
+  if (seen.size() != table.sequences()) {
+    throw std::invalid_argument("smid: an array for each sequence is needed");
+  }
   std::vector<int32_t> found(table.sequences(), -1);
   for_each_sequence(found.size(), threads, [&](const size_t k) {
-    const auto index = explaining_state(model, table.sequence(k), states, seen[k]);
+    const auto index = matching_state(model, table.sequence(k), states, seen[k]);
     if (index) found[k] = static_cast<int32_t>(*index);
   });
   return found;

@@ -21,10 +21,11 @@ struct UntilRefused {
 std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
                                                 InitialState state, int32_t threads);
 
-// For each sequence the first of `states` that puts every block where it was seen, or -1.
-std::vector<int32_t> explaining_states(const Model& model, const EventTable& table,
-                                       std::span<const InitialState> states,
-                                       std::span<const std::span<const int32_t>> seen,
-                                       int32_t threads);
+// For each sequence the first of `states` that puts every block where it was seen, or -1. `seen` is
+// of each sequence; throws std::invalid_argument else, and as above.
+std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
+                                     std::span<const InitialState> states,
+                                     std::span<const std::span<const int32_t>> seen,
+                                     int32_t threads);
 
 }  // namespace tbsched

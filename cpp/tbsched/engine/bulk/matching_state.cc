@@ -1,7 +1,6 @@
 #include "tbsched/engine/bulk/matching_state.h"
 
 #include <algorithm>
-#include <variant>
 
 #include "tbsched/engine/bulk/places.h"
 #include "tbsched/engine/held/held_engine.h"
@@ -9,14 +8,14 @@
 namespace tbsched {
 namespace {
 
-bool explains(const Model& model, const Sequence& sequence, const InitialState state,
-              std::span<const int32_t> seen) {
+bool matches(const Model& model, const Sequence& sequence, const InitialState state,
+             std::span<const int32_t> seen) {
   Places places;
-  Engine engine(model, state, {&places});
+  HeldEngine engine(model, state, {&places});
   for (const Event& event : sequence) {
+    const size_t before = places.smid().size();
     engine.step(event);
-    if (!std::holds_alternative<Launch>(event)) continue;
-    const std::span<const int32_t> placed = places.newest();
+    const std::span<const int32_t> placed = std::span(places.smid()).subspan(before);
     if (seen.size() < placed.size() || !std::ranges::equal(placed, seen.first(placed.size()))) {
       return false;
     }
@@ -27,11 +26,11 @@ bool explains(const Model& model, const Sequence& sequence, const InitialState s
 
 }  // namespace
 
-std::optional<size_t> explaining_state(const Model& model, const Sequence& sequence,
-                                       const std::span<const InitialState> states,
-                                       const std::span<const int32_t> seen) {
+std::optional<size_t> matching_state(const Model& model, const Sequence& sequence,
+                                     const std::span<const InitialState> states,
+                                     const std::span<const int32_t> seen) {
   const auto found = std::ranges::find_if(
-      states, [&](const InitialState& state) { return explains(model, sequence, state, seen); });
+      states, [&](const InitialState& state) { return matches(model, sequence, state, seen); });
   if (found == states.end()) return std::nullopt;
   return static_cast<size_t>(found - states.begin());
 }

@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "tbsched/engine/listener.h"
+#include "tbsched/engine/observer.h"
 #include "tbsched/program/trace.h"
 
 namespace tbsched {
 
-class Places final : public Listener {
+class Places final : public Observer {
  public:
   void on_launch(const int32_t launch, const int32_t blocks, const Demand&,
                  const GpuState&) override {
@@ -20,7 +19,7 @@ class Places final : public Listener {
     begin_ = smid_.size();
     smid_.resize(begin_ + static_cast<size_t>(blocks), kNotPlaced);
   }
-  void on_place(const BlockScheduler::Placed& placed) override {
+  void on_place(const PlacedBlocks& placed) override {
     if (placed.launch != newest_) return;
     std::ranges::copy(placed.sms,
                       smid_.begin() + static_cast<ptrdiff_t>(begin_) + placed.first_block);
@@ -29,8 +28,6 @@ class Places final : public Listener {
 
   // Of all blocks so far.
   std::vector<int32_t>& smid() { return smid_; }
-  // Of the newest launch.
-  std::span<const int32_t> newest() const { return std::span(smid_).subspan(begin_); }
 
  private:
   std::vector<int32_t> smid_;

@@ -8,112 +8,122 @@
 
 namespace tbsched {
 
-Engine::Engine(const Model& model, const InitialState state, std::vector<Listener*> listeners,
-               const BlockScheduler::Leaving leaving)
-    : scheduler_(model, state), leaving_(leaving), listeners_(std::move(listeners)) {}
-
-void Engine::step(const Event& event) {
-  if (const auto* const started = std::get_if<Launch>(&event)) {
-    launch(*started);
-  } else if (const auto* const released = std::get_if<Release>(&event)) {
-    release(released->launch);
-  } else {
-    throw std::invalid_argument("CUDA events need launches with durations");
+HeldEngine::HeldEngine(const Model& model, const InitialState state,
+                       std::vector<Observer*> observers, HeldOptions options)
+    : scheduler_(model, state),
+      leaving_(options.leaving),
+      options_{.memory = std::move(options.memory)},
+      observers_(std::move(observers)) {
+  if (std::ranges::find(observers_, nullptr) != observers_.end()) {
+    throw std::invalid_argument("observers: one of them is null");
   }
 }
 
-void Engine::launch(const Launch& launch) {
+void HeldEngine::step(const Event& event) {
+  const auto refuse = [] {
+    throw std::invalid_argument("CUDA events need launches with durations");
+  };
+  std::visit(Overloaded{
+                 [&](const Launch& started) { launch(started); },
+                 [&](const Release& released) { release(released.launch); },
+                 [&](const RecordEvent&) { refuse(); },
+                 [&](const WaitEvent&) { refuse(); },
+             },
+             event);
+}
+
+void HeldEngine::check(const Launch& launch) const {
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument("launch " + std::to_string(launches_.size()) + ": " + what);
+  };
   if (!launch.duration_ns.empty()) {
-    throw std::invalid_argument("launch " + std::to_string(kernels_.size()) +
-                                ": duration: here blocks stay until they are released");
+    refuse("duration: here blocks stay until they are released");
+  } else if (launch.stream == kLegacyStream) {
+    refuse("stream: the legacy stream needs launches with durations");
+  } else if (launch.stream && *launch.stream < 0) {
+    refuse("stream: " + std::to_string(*launch.stream) + " must not be negative");
   }
+}
+
+void HeldEngine::launch(const Launch& launch) {
+  check(launch);
   const int32_t index = scheduler_.add(launch, leaving_);
   int32_t predecessor = -1;
   if (launch.stream) {
     int32_t& last = last_in_stream_.try_emplace(*launch.stream, -1).first->second;
     predecessor = std::exchange(last, index);
   }
-  kernels_.push_back({.resident = {}});
-  tell([&](Listener& listener) {
-    listener.on_launch(index, launch.blocks, scheduler_.demand(index), scheduler_.gpu());
+  launches_.push_back({.resident = {}});
+  tell([&](Observer& observer) {
+    observer.on_launch(index, launch.blocks, scheduler_.demand(index), scheduler_.gpu());
   });
 
   const bool waits_for_stream = predecessor >= 0 && !finished(predecessor);
   if (waits_for_stream) {
-    kernels_[predecessor].successor = index;
+    launches_[predecessor].successor = index;
   } else {
     scheduler_.enqueue(index);
   }
   place_waiting();
   if (waits_for_stream && !finished(predecessor)) {
-    tell([&](Listener& listener) { listener.on_refuse(index, Refusal::stream); });
+    tell([&](Observer& observer) { observer.on_refuse(index, Refusal::stream, predecessor); });
   }
-  tell([&](Listener& listener) { listener.on_settled(index); });
+  tell([&](Observer& observer) { observer.on_settled(index); });
 }
 
-void Engine::release(const int32_t index) {
-  if (index < 0 || index >= static_cast<int32_t>(kernels_.size()) || kernels_[index].released) {
+void HeldEngine::release(const int32_t index) {
+  if (index < 0 || index >= static_cast<int32_t>(launches_.size()) || launches_[index].released) {
     throw std::invalid_argument("release of launch " + std::to_string(index) +
                                 ": not there or released already");
   }
-  kernels_[index].released = true;
+  launches_[index].released = true;
   leave(index);
-  tell([&](Listener& listener) { listener.on_release(index); });
+  tell([&](Observer& observer) { observer.on_release(index); });
   let_successor(index);
   place_waiting();
 }
 
-void Engine::let_successor(const int32_t index) {
-  const int32_t successor = kernels_[index].successor;
+void HeldEngine::let_successor(const int32_t index) {
+  const int32_t successor = launches_[index].successor;
   if (successor >= 0 && finished(index)) scheduler_.enqueue(successor);
 }
 
 // A released launch's blocks exit as soon as they are placed, which makes room for more, so it goes
 // on until nothing moves.
-void Engine::place_waiting() {
-  bool moved = true;
-  const BlockScheduler::Hooks hooks{
-      .placed =
-          [&](const BlockScheduler::Placed& placed) {
-            tell([&](Listener& listener) { listener.on_place(placed); });
-            Kernel& kernel = kernels_[placed.launch];
-            if (kernel.resident.empty()) kernel.resident.swap(placed.footprints);
-            kernel.resident.insert(kernel.resident.end(), placed.footprints.begin(),
-                                   placed.footprints.end());
-            if (!kernel.released) return;
-            leave(placed.launch);
-            let_successor(placed.launch);
-            moved = true;
-          },
-      .refused =
-          [&](const int32_t index, const Refusal refusal, int32_t) {
-            tell([&](Listener& listener) { listener.on_refuse(index, refusal); });
-          },
-      .memory = [&](const int32_t index, const int32_t block) { return memory(index, block); },
-  };
-  while (std::exchange(moved, false)) scheduler_.place(hooks);
+void HeldEngine::place_waiting() {
+  do {
+    moved_ = false;
+    scheduler_.place(*this, options_);
+  } while (moved_);
 }
 
-std::span<int32_t> Engine::memory(const int32_t launch, const int32_t first_block) const {
-  for (Listener* const listener : listeners_) {
-    const std::span<int32_t> memory = listener->memory(launch, first_block);
-    if (!memory.empty()) return memory;
-  }
-  return {};
+void HeldEngine::on_place(const PlacedBlocks& placed) {
+  tell([&](Observer& observer) { observer.on_place(placed); });
+  LaunchState& state = launches_[placed.launch];
+  if (state.resident.empty()) state.resident.swap(placed.footprints);
+  state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
+  if (!state.released) return;
+  leave(placed.launch);
+  let_successor(placed.launch);
+  moved_ = true;
 }
 
-bool Engine::finished(const int32_t index) const {
-  return kernels_[index].released && scheduler_.placed_whole(index);
+void HeldEngine::on_refuse(const int32_t launch, const Refusal refusal, const int32_t behind) {
+  tell([&](Observer& observer) { observer.on_refuse(launch, refusal, behind); });
 }
 
-void Engine::leave(const int32_t index) {
-  const std::vector<Footprint> leaving = std::exchange(kernels_[index].resident, {});
+bool HeldEngine::finished(const int32_t index) const {
+  return launches_[index].released && scheduler_.placed_whole(index);
+}
+
+void HeldEngine::leave(const int32_t index) {
+  const std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
   for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
 }
 
 template <typename Call>
-void Engine::tell(Call call) const {
-  for (Listener* const listener : listeners_) call(*listener);
+void HeldEngine::tell(Call call) const {
+  for (Observer* const observer : observers_) call(*observer);
 }
 
 }  // namespace tbsched

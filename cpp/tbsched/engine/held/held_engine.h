@@ -6,36 +6,45 @@
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
-#include "tbsched/engine/listener.h"
+#include "tbsched/engine/observer.h"
 #include "tbsched/hardware/sm/footprint.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched {
 
-class Engine {
- public:
-  // The model outlives it. `leaving`: one_by_one gives each block a footprint of its own.
-  Engine(const Model& model, InitialState state, std::vector<Listener*> listeners,
-         BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together);
+struct HeldOptions {
+  // one_by_one: each block has a footprint of its own.
+  BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together;
+  SmMemory memory = {};
+};
 
-  // Throws std::invalid_argument for a launch that can never fit or has a duration, for a release
-  // of a launch that is not there or is released already, and for CUDA events; the state is then as
-  // before.
+class HeldEngine : private Observer {
+ public:
+  // The model and the observers outlive it. Throws std::invalid_argument for one that is null.
+  HeldEngine(const Model& model, InitialState state, std::vector<Observer*> observers,
+             HeldOptions options = {});
+
+  // Throws std::invalid_argument for a launch that can never fit, has a duration or is in the
+  // legacy stream or a stream of a negative number, for a release of a launch that is not there or
+  // is released already, and for CUDA events; the state is then as before.
   void step(const Event& event);
 
  private:
-  struct Kernel {
+  struct LaunchState {
     int32_t successor = -1;  // the launch after it in its stream, or -1
     bool released = false;
     std::vector<Footprint> resident;
   };
 
+  void on_place(const PlacedBlocks& placed) override;
+  void on_refuse(int32_t launch, Refusal refusal, int32_t behind) override;
+
   void launch(const Launch& launch);
+  void check(const Launch& launch) const;
   void release(int32_t index);
   void place_waiting();
   void let_successor(int32_t index);
-  std::span<int32_t> memory(int32_t launch, int32_t first_block) const;
   bool finished(int32_t index) const;
   void leave(int32_t index);
   template <typename Call>
@@ -43,9 +52,11 @@ class Engine {
 
   BlockScheduler scheduler_;
   BlockScheduler::Leaving leaving_;
-  std::vector<Listener*> listeners_;
-  std::vector<Kernel> kernels_;
+  PlaceOptions options_;
+  std::vector<Observer*> observers_;
+  std::vector<LaunchState> launches_;
   std::unordered_map<int32_t, int32_t> last_in_stream_;
+  bool moved_ = false;
 };
 
 }  // namespace tbsched

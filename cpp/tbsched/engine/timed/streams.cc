@@ -17,40 +17,58 @@ Streams::Streams(const DeviceSpec& spec)
 
 void Streams::issue(const Event& event, const int64_t now) {
   settle(now);
-  std::optional<int32_t> name;
-  std::visit(
-      [&](const auto& value) {
-        if constexpr (requires { value.stream; }) name = value.stream;
-      },
-      event);
-  auto number = static_cast<int32_t>(streams_.size());
-  if (name) number = number_of_stream_.try_emplace(*name, number).first->second;
-  if (std::cmp_equal(number, streams_.size())) streams_.emplace_back();
-  Stream& stream = streams_[number];
-  Item item{.kind = Kind::launch, .legacy = name == kLegacyStream};
-
-  if (const auto* const launch = std::get_if<Launch>(&event)) {
-    item.launch = static_cast<int32_t>(item_of_launch_.size());
-    item.priority = launch->priority;
-    stream.last_launch = add(item, stream, now);
-    stream.last_wait = -1;
-    item_of_launch_.push_back(stream.last_launch);
-    enqueue(stream.last_launch, stream, number);
-  } else if (const auto* const record = std::get_if<RecordEvent>(&event)) {
-    item.kind = Kind::record;
-    item.launch = stream.last_launch < 0 ? -1 : items_[stream.last_launch].launch;
-    last_record_[record->event] = add(item, stream, now);
-  } else if (const auto* const wait = std::get_if<WaitEvent>(&event)) {
-    item.kind = Kind::wait;
-    const auto known = last_record_.find(wait->event);
-    item.record = known == last_record_.end() ? -1 : known->second;
-    item.launch = item.record < 0 ? -1 : items_[item.record].launch;
-    stream.last_wait = add(item, stream, now);
-  }
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { issue(launch, now); },
+                 [](const Release&) {},  // of held launches, which are not issued here
+                 [&](const RecordEvent& record) { issue(record, now); },
+                 [&](const WaitEvent& wait) { issue(wait, now); },
+             },
+             event);
   settle(now);
 }
 
-int32_t Streams::add(Item item, Stream& stream, const int64_t now) {
+void Streams::issue(const Launch& launch, const int64_t now) {
+  const int32_t number = stream_named(launch.stream);
+  StreamState& stream = streams_[number];
+  stream.last_launch = add({.kind = Kind::launch,
+                            .launch = static_cast<int32_t>(item_of_launch_.size()),
+                            .priority = launch.priority,
+                            .legacy = launch.stream == kLegacyStream},
+                           stream, now);
+  stream.last_wait = -1;
+  item_of_launch_.push_back(stream.last_launch);
+  enqueue(stream.last_launch, stream, number);
+}
+
+void Streams::issue(const RecordEvent& record, const int64_t now) {
+  StreamState& stream = streams_[stream_named(record.stream)];
+  last_record_[record.event] =
+      add({.kind = Kind::record,
+           .launch = stream.last_launch < 0 ? -1 : items_[stream.last_launch].launch,
+           .legacy = record.stream == kLegacyStream},
+          stream, now);
+}
+
+void Streams::issue(const WaitEvent& wait, const int64_t now) {
+  StreamState& stream = streams_[stream_named(wait.stream)];
+  const auto known = last_record_.find(wait.event);
+  const int32_t awaited = known == last_record_.end() ? -1 : known->second;
+  stream.last_wait = add({.kind = Kind::wait,
+                          .launch = awaited < 0 ? -1 : items_[awaited].launch,
+                          .legacy = wait.stream == kLegacyStream,
+                          .record = awaited},
+                         stream, now);
+}
+
+// A launch without a name has a stream of its own.
+int32_t Streams::stream_named(const std::optional<int32_t> name) {
+  auto number = static_cast<int32_t>(streams_.size());
+  if (name) number = number_of_stream_.try_emplace(*name, number).first->second;
+  if (std::cmp_equal(number, streams_.size())) streams_.emplace_back();
+  return number;
+}
+
+int32_t Streams::add(Item item, StreamState& stream, const int64_t now) {
   const auto index = static_cast<int32_t>(items_.size());
   item.last_launch = stream.last_launch;
   item.last_wait = stream.last_wait;
@@ -80,7 +98,7 @@ void Streams::depend(const int32_t item, const int32_t on) {
   items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-void Streams::enqueue(const int32_t index, Stream& stream, const int32_t stream_number) {
+void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t stream_number) {
   stream.queue = choose_queue(stream, stream_number);
   Queue& queue = queues_[stream.queue];
   items_[index].queue = stream.queue;
@@ -90,7 +108,7 @@ void Streams::enqueue(const int32_t index, Stream& stream, const int32_t stream_
   queue.last_stream = stream_number;
 }
 
-int32_t Streams::choose_queue(const Stream& stream, const int32_t stream_number) const {
+int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
   if (stream.queue >= 0 && queues_[stream.queue].last_stream == stream_number) return stream.queue;
   const auto preferred = std::ranges::min_element(
       queues_, {}, [](const Queue& queue) { return std::pair(!queue.empty(), queue.last_use); });

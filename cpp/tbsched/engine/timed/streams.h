@@ -71,7 +71,7 @@ class Streams {
     int32_t item;
     int32_t next;
   };
-  struct Stream {
+  struct StreamState {
     int32_t queue = -1;
     int32_t last = -1;
     int32_t last_launch = -1;
@@ -97,10 +97,14 @@ class Streams {
     }
   };
 
-  int32_t add(Item item, Stream& stream, int64_t now);  // returns its index
+  void issue(const Launch& launch, int64_t now);
+  void issue(const RecordEvent& record, int64_t now);
+  void issue(const WaitEvent& wait, int64_t now);
+  int32_t stream_named(std::optional<int32_t> name);         // into streams_
+  int32_t add(Item item, StreamState& stream, int64_t now);  // returns its index
   void depend(int32_t item, int32_t on);
-  void enqueue(int32_t item, Stream& stream, int32_t stream_number);
-  int32_t choose_queue(const Stream& stream, int32_t stream_number) const;
+  void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
+  int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
@@ -119,7 +123,7 @@ class Streams {
   std::vector<Dependent> dependents_;
   std::vector<int32_t> item_of_launch_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
-  std::vector<Stream> streams_;
+  std::vector<StreamState> streams_;
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
   std::priority_queue<Ending> endings_;

@@ -22,18 +22,21 @@
 
 namespace tbsched {
 
-class TimedEngine {
+class TimedEngine : private Observer {
  public:
   // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
   // is between two launches is issued together with the first.
   TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns);
+  TimedEngine(const TimedEngine&) = delete;
+  TimedEngine& operator=(const TimedEngine&) = delete;
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
-  // issue, for a release, and where time overflows.
+  // issue, for a stream of a negative number other than the legacy stream, for a release, and where
+  // time overflows.
   Timeline run(const Sequence& sequence) &&;
 
  private:
-  struct Kernel {
+  struct LaunchState {
     const Launch* launch;
     size_t first_row;               // of its blocks in the timeline
     int32_t unfinished;             // blocks that have not left
@@ -61,17 +64,23 @@ class TimedEngine {
     int32_t next;
   };
 
+  void on_place(const PlacedBlocks& placed) override;
+  void on_refuse(int32_t launch, Refusal cause, int32_t behind) override {
+    wait_for(launch, cause, behind);
+  }
+
   void add(const Sequence& sequence);
-  int64_t next_instant(const Sequence& sequence, int64_t now) const;
+  void add(const Launch& launch);
+  int64_t next_instant(const Sequence& sequence) const;
   int64_t due_ns() const;
-  void leave(int64_t now);
-  void issue(const Sequence& sequence, int64_t now);
-  void admit(int64_t now);
-  void place(int64_t now);
-  void placed(const BlockScheduler::Placed& placed, int64_t now);
-  int64_t end_ns(int32_t launch, size_t block, int64_t now) const;
+  void leave();
+  void issue(const Sequence& sequence);
+  void admit();
+  void place();
+  bool may_turn();
+  int64_t end_ns(int32_t launch, size_t block) const;
   int32_t hold(const Footprint& footprint, int32_t next);
-  void waits(int32_t launch, Refusal cause, int32_t behind, int64_t now);
+  void wait_for(int32_t launch, Refusal cause, int32_t behind);
 
   BlockScheduler scheduler_;
   Streams streams_;
@@ -79,13 +88,16 @@ class TimedEngine {
   int64_t exit_latency_ns_;
   int64_t launch_switch_ns_;
   std::vector<int64_t> issue_ns_;
+  PlaceOptions options_;
+  int64_t now_ = 0;
   size_t next_event_ = 0;
   size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;
   int64_t serial_ = 0;
-  std::vector<Kernel> kernels_;
+  std::vector<LaunchState> launches_;
+  size_t rows_ = 0;  // of the timeline: blocks of all launches
   std::priority_queue<Resident> resident_;
   std::vector<Held> held_;
   int32_t free_held_ = -1;  // the first of those not in use

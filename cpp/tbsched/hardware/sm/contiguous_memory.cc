@@ -7,7 +7,7 @@ namespace tbsched {
 // Calls visit(index of the piece behind the gap, begin, size) from low to high until it returns
 // false.
 template <typename Visit>
-void Arena::for_each_gap(Visit visit) const {
+void ContiguousMemory::for_each_gap(Visit visit) const {
   int32_t begin = 0;
   for (size_t i = 0; i < pieces_.size(); ++i) {
     const int32_t size = pieces_[i].begin - begin;
@@ -17,7 +17,7 @@ void Arena::for_each_gap(Visit visit) const {
   if (begin < capacity_) visit(pieces_.size(), begin, capacity_ - begin);
 }
 
-int32_t Arena::largest_gap() const {
+int32_t ContiguousMemory::largest_gap() const {
   int32_t largest = 0;
   for_each_gap([&](size_t, int32_t, const int32_t size) {
     largest = std::max(largest, size);
@@ -26,7 +26,7 @@ int32_t Arena::largest_gap() const {
   return largest;
 }
 
-int32_t Arena::pieces(const int32_t size) const {
+int32_t ContiguousMemory::pieces(const int32_t size) const {
   int32_t count = 0;
   for_each_gap([&](size_t, int32_t, const int32_t gap) {
     count += gap / size;
@@ -35,12 +35,12 @@ int32_t Arena::pieces(const int32_t size) const {
   return count;
 }
 
-void Arena::reset(const int32_t capacity) {
+void ContiguousMemory::reset(const int32_t capacity) {
   capacity_ = capacity;
   pieces_.clear();
 }
 
-void Arena::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
+void ContiguousMemory::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
   for (int32_t left = count; left > 0;) {
     for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
       const int32_t here = std::min(left, gap / size);
@@ -53,7 +53,7 @@ void Arena::allocate(const uint32_t owner, const int32_t size, const int32_t cou
   }
 }
 
-void Arena::release(const uint32_t owner) {
+void ContiguousMemory::release(const uint32_t owner) {
   std::erase_if(pieces_, [owner](const Piece& piece) { return piece.owner == owner; });
   if (!circular_ || pieces_.empty() || pieces_.front().begin == 0) return;
   const int32_t before_origin = capacity_ - pieces_.back().end;

@@ -9,9 +9,9 @@
 
 namespace tbsched {
 
-class Arena {
+class ContiguousMemory {
  public:
-  Arena(int32_t capacity, bool circular) : capacity_(capacity), circular_(circular) {}
+  ContiguousMemory(int32_t capacity, bool circular) : capacity_(capacity), circular_(circular) {}
 
   // Empties it. It keeps its memory, so that no allocation of the host's is made anew.
   void reset(int32_t capacity);

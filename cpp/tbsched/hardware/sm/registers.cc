@@ -9,7 +9,8 @@ RegisterFiles::RegisterFiles(const DeviceSpec& spec) {
   std::fill_n(free_.begin(), spec.processing_blocks, registers);
   const Layout layout = spec.mechanisms.registers;
   if (layout == Layout::pooled) return;
-  contiguous_.emplace(spec.processing_blocks, Arena(registers, layout == Layout::circular));
+  contiguous_.emplace(spec.processing_blocks,
+                      ContiguousMemory(registers, layout == Layout::circular));
 }
 
 int32_t RegisterFiles::pieces(const int32_t processing_block, const int32_t registers_per_warp,
@@ -25,7 +26,7 @@ void RegisterFiles::allocate(const uint32_t owner, const int32_t registers_per_w
 }
 
 void RegisterFiles::give_back(const uint32_t owner) {
-  for (Arena& arena : *contiguous_) arena.release(owner);
+  for (ContiguousMemory& memory : *contiguous_) memory.release(owner);
 }
 
 }  // namespace tbsched

@@ -42,7 +42,8 @@ class RegisterFiles {
   void give_back(uint32_t owner);
 
   std::array<int32_t, kMaxProcessingBlocks> free_{};
-  Rare<std::vector<Arena>> contiguous_;  // one per processing block; none where they are pooled
+  Rare<std::vector<ContiguousMemory>>
+      contiguous_;  // one per processing block; none where they are pooled
 };
 
 }  // namespace tbsched

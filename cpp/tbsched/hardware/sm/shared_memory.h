@@ -27,7 +27,7 @@ class SharedMemory {
   int32_t used_ = 0;
   uint32_t first_owner_ = 0;
   // Where it is not pooled, from the second owner on: the first one's pieces begin at the origin.
-  Rare<Arena> contiguous_;
+  Rare<ContiguousMemory> contiguous_;
 };
 
 }  // namespace tbsched

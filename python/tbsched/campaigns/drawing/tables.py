@@ -17,7 +17,7 @@ from tbsched.campaigns.space.draws import Draw, DrawnTable
 from tbsched.campaigns.tally import Agreed
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Smids
-from tbsched.prediction.tables import explaining_states, predict_until_refused
+from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 
@@ -147,7 +147,7 @@ class Tables:
         if not numbers.size or not others:
             return numbers[:0]
         judge = self._judge
-        found = explaining_states(
+        found = matching_states(
             table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
             judge.policy_name, others, THREADS,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The state that explains an observation, found at once, against predicting from each."""
+"""The state that matches an observation, found at once, against predicting from each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.comparison.compare import compare
 from tbsched.hardware.spec import device
-from tbsched.prediction.predict import explaining_state, predict
+from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
 from tbsched.strategies import sequences
 from tbsched.traces.trace import Trace
@@ -27,14 +27,14 @@ def test_it_is_the_first_from_which_the_prediction_is_exact(seq: Sequence, state
     seen = predict(seq, H200, initial_state=state)  # type: ignore[arg-type]
     exact = [s for s in STATES if compare(predict(seq, H200, initial_state=s), seen).exact]
     assert state in exact
-    assert explaining_state(seen, H200, None, STATES) == exact[0]
+    assert matching_state(seen, H200, None, STATES) == exact[0]
     others = [s for s in STATES if s not in exact]
-    assert explaining_state(seen, H200, None, others) is None
+    assert matching_state(seen, H200, None, others) is None
 
 
 @settings(max_examples=60, deadline=None)
 @given(seq=SEQUENCES, data=st.data())
-def test_no_state_explains_a_block_on_another_sm(seq: Sequence, data: st.DataObject) -> None:
+def test_no_state_matches_a_block_on_another_sm(seq: Sequence, data: st.DataObject) -> None:
     seen = predict(seq, H200)
     number = data.draw(st.integers(0, len(seen) - 1))
     smid = seen[number].smid.copy()
@@ -44,6 +44,6 @@ def test_no_state_explains_a_block_on_another_sm(seq: Sequence, data: st.DataObj
     placements[number] = dataclasses.replace(placements[number], smid=smid)
     moved = Trace(seq, seen.device, tuple(placements))
     exact = [s for s in STATES if compare(predict(seq, H200, initial_state=s), moved).exact]
-    found = explaining_state(moved, H200, None, STATES)
+    found = matching_state(moved, H200, None, STATES)
     assert found == (exact[0] if exact else None)
     assert not np.array_equal(seen[number].smid, smid)

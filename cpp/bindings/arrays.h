@@ -1,0 +1,31 @@
+// Vectors as arrays of NumPy.
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace tbsched {
+
+// The vector's memory becomes the array's, without a copy.
+template <typename Value>
+pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
+  auto owned = std::make_unique<std::vector<Value>>(std::move(values));
+  const pybind11::capsule keeper(owned.get(),
+                                 [](void* data) { delete static_cast<std::vector<Value>*>(data); });
+  const std::vector<Value>& kept = *owned.release();
+  return pybind11::array_t<Value>(static_cast<pybind11::ssize_t>(kept.size()), kept.data(), keeper);
+}
+
+// One member of each row as an array.
+template <typename Row, typename Value>
+pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
+  std::vector<Value> values(rows.size());
+  std::ranges::transform(rows, values.begin(), member);
+  return to_array(std::move(values));
+}
+
+}  // namespace tbsched

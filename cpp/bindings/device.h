@@ -1,0 +1,10 @@
+// Devices, policies and latent states for Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tbsched {
+
+void bind_device(pybind11::module_& module);
+
+}  // namespace tbsched

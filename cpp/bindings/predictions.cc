@@ -1,0 +1,188 @@
+#include "bindings/predictions.h"
+
+#include <pybind11/numpy.h>
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/event_table.h"
+#include "bindings/events.h"
+#include "tbsched/engine/bulk/bulk.h"
+#include "tbsched/engine/bulk/matching_state.h"
+#include "tbsched/engine/predict.h"
+
+namespace py = pybind11;
+
+namespace tbsched {
+namespace {
+
+// What limits the blocks that are not placed, in Python's words.
+py::object words(const Refusal refusal) {
+  return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
+}
+
+// Of each launch; blocks that were placed before the next event share one array with those after
+// all events if nothing was placed later.
+py::list in_python(std::vector<LaunchTrace>&& traces, const bool warp_slots) {
+  py::list result;
+  for (LaunchTrace& trace : traces) {
+    const auto blocks = static_cast<py::ssize_t>(trace.smid.size());
+    const py::object slots =
+        warp_slots ? to_array(std::move(trace.warp_slots)).reshape({blocks, py::ssize_t{-1}})
+                   : py::object(py::none());
+    const py::object smid = to_array(std::move(trace.smid));
+    const py::object final_smid =
+        trace.final_smid.empty() ? smid : to_array(std::move(trace.final_smid));
+    result.append(py::make_tuple(smid, final_smid, words(trace.limiter), slots));
+  }
+  return result;
+}
+
+py::tuple in_python(Timeline&& timeline) {
+  const std::vector<BlockTime>& blocks = timeline.blocks;
+  const std::vector<Wait>& waits = timeline.waits;
+  std::vector<int32_t> causes;
+  for (const Wait& wait : waits) causes.push_back(static_cast<int32_t>(wait.cause));
+  return py::make_tuple(
+      py::make_tuple(column(blocks, &BlockTime::sm), column(blocks, &BlockTime::start_ns),
+                     column(blocks, &BlockTime::end_ns)),
+      py::make_tuple(column(waits, &Wait::launch), column(waits, &Wait::behind),
+                     column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
+                     to_array(std::move(causes))),
+      to_array(std::move(timeline.hardware_queue)));
+}
+
+py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
+                           const bool warp_slots) {
+  std::vector<LaunchTrace> traces;
+  {
+    const py::gil_scoped_release unlocked;
+    traces = predict(model, sequence, state, warp_slots);
+  }
+  return in_python(std::move(traces), warp_slots);
+}
+
+py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
+                             std::vector<int64_t> issue_ns) {
+  Timeline timeline;
+  {
+    const py::gil_scoped_release unlocked;
+    timeline = predict_timeline(model, sequence, state, std::move(issue_ns));
+  }
+  return in_python(std::move(timeline));
+}
+
+py::list predict_many_in_python(const Model& model, const std::vector<const Sequence*>& sequences,
+                                const InitialState state, const int64_t launch_interval_ns,
+                                const bool warp_slots, const int32_t threads) {
+  std::vector<Prediction> predictions;
+  {
+    const py::gil_scoped_release unlocked;
+    predictions = predict_many(model, sequences, state, launch_interval_ns, warp_slots, threads);
+  }
+  py::list result;
+  for (Prediction& prediction : predictions) {
+    if (auto* const traces = std::get_if<std::vector<LaunchTrace>>(&prediction)) {
+      result.append(in_python(std::move(*traces), warp_slots));
+    } else {
+      result.append(in_python(std::move(std::get<Timeline>(prediction))));
+    }
+  }
+  return result;
+}
+
+std::optional<size_t> matching_state_in_python(const Model& model, const Sequence& sequence,
+                                               const std::vector<InitialState>& states,
+                                               const Numbers& smid) {
+  const std::span seen(smid.data(), static_cast<size_t>(smid.size()));
+  const py::gil_scoped_release unlocked;
+  return matching_state(model, sequence, states, seen);
+}
+
+py::list until_refused_in_python(const Model& model, const Numbers& cells, const Bounds& bounds,
+                                 const InitialState state, const int32_t threads) {
+  const EventTable table = event_table(cells, bounds);
+  std::vector<UntilRefused> found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = predict_until_refused(model, table, state, threads);
+  }
+  py::list result;
+  for (UntilRefused& one : found) {
+    result.append(py::make_tuple(to_array(std::move(one.smid)), one.events));
+  }
+  return result;
+}
+
+std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers& cells,
+                                               const Bounds& bounds,
+                                               const std::vector<InitialState>& states,
+                                               const std::vector<Numbers>& smid,
+                                               const int32_t threads) {
+  const EventTable table = event_table(cells, bounds);
+  std::vector<std::span<const int32_t>> seen;
+  for (const Numbers& blocks : smid) {
+    seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
+  }
+  const py::gil_scoped_release unlocked;
+  return matching_states(model, table, states, seen, threads);
+}
+
+py::list capacities_in_python(const Model& model, const Sequence& sequence,
+                              const InitialState state) {
+  py::list result;
+  for (const auto& rooms : capacities(model, sequence, state)) {
+    std::vector<int32_t> blocks;
+    py::tuple limiters(rooms.size());
+    for (size_t sm = 0; sm < rooms.size(); ++sm) {
+      blocks.push_back(rooms[sm].blocks);
+      limiters[sm] = name(rooms[sm].limiter);
+    }
+    result.append(py::make_tuple(to_array(std::move(blocks)), limiters));
+  }
+  return result;
+}
+
+}  // namespace
+
+void bind_predictions(py::module_& module) {
+  py::class_<Sequence>(module, "Sequence").def(py::init(&to_sequence), py::arg("events"));
+
+  module.def("predict", &predict_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
+             py::arg("warp_slots"),
+             "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
+             "(blocks,), the last (blocks, warps) or None.");
+  module.def("predict_many", &predict_many_in_python, py::arg("model"), py::arg("sequences"),
+             py::arg("state"), py::arg("launch_interval_ns"), py::arg("warp_slots"),
+             py::arg("threads"),
+             "For each sequence what predict() or, where launches have durations, "
+             "predict_timeline() returns.");
+  module.def("matching_state", &matching_state_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("states"), py::arg("smid"),
+             "The index of the first state that puts every block where `smid` has it, or None.");
+  module.def(
+      "predict_until_refused", &until_refused_in_python, py::arg("model"), py::arg("cells"),
+      py::arg("bounds"), py::arg("state"), py::arg("threads"),
+      "For each sequence of a table of events the SMs of all blocks, and how many events: up "
+      "to and with the first launch that is not placed whole.");
+  module.def("matching_states", &matching_states_in_python, py::arg("model"), py::arg("cells"),
+             py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
+             "For each sequence of a table of events the index of the first state that puts every "
+             "block where `smid` has it, or -1.");
+  module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
+  module.def(
+      "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
+      py::arg("state"), py::arg("issue_ns"),
+      "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "behind, begin, end and cause; and the hardware queue of each launch.");
+  py::list causes;
+  for (const std::string_view cause : kRefusalNames) causes.append(cause);
+  module.attr("CAUSES") = py::tuple(causes);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,10 @@
+// Predictions for Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tbsched {
+
+void bind_predictions(pybind11::module_& module);
+
+}  // namespace tbsched

@@ -1,0 +1,93 @@
+"""The C++ interface used wrongly: each way throws std::invalid_argument, says so and goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import device
+
+FOLDER = Path(__file__).parent / "misuse"
+CXX = os.environ.get("CXX", "c++")
+NOT_HELD = "does not hold this footprint: that has left, or is another launch's"
+
+# Each way to go wrong, and what the exception says.
+MESSAGES = {
+    "leave twice": f"launch 0: it {NOT_HELD}",
+    "leave twice, the room taken": f"launch 0: it {NOT_HELD}",
+    "leave of another launch": f"launch 1: it {NOT_HELD}",
+    "leave of no block": f"launch 0: it {NOT_HELD}",
+    "leave before any block came": f"launch 0: it {NOT_HELD}",
+    "leave of an unknown launch": "launch 7: there is none; 0 have been added",
+    "leave of a negative launch": "launch -1: there is none; 0 have been added",
+    "enqueue an unknown launch": "launch 0: there is none; 0 have been added",
+    "enqueue twice": "launch 0: it is enqueued already",
+    "enqueue what has run": "launch 0: it is enqueued already",
+    "demand of an unknown launch": "launch 1: there is none; 0 have been added",
+    "placed_whole of an unknown launch": "launch -2: there is none; 0 have been added",
+    "add 128 warps": "launch 0: threads, registers or shared_memory are more than h200 allows",
+    "add no blocks": "launch 0: blocks, threads and registers must be positive",
+    "add negative local memory": "launch 0: local_memory: -1 is negative",
+    "add a carveout beyond 100 percent": "launch 0: carveout: 101 is outside 0..100 percent",
+    "add a cluster that does not divide": "launch 0: cluster: must be positive and divide blocks",
+    "place while it places": "place: it is under way; an observer must not begin another",
+    "memory for too few blocks": "memory: less than for all that wait",
+    "held: no observer": "observers: one of them is null",
+    "held: release an unknown launch": "release of launch 1: not there or released already",
+    "held: release a negative launch": "release of launch -1: not there or released already",
+    "held: release twice": "release of launch 0: not there or released already",
+    "held: a duration": "launch 0: duration: here blocks stay until they are released",
+    "held: the legacy stream": "launch 0: stream: the legacy stream needs launches with durations",
+    "held: a negative stream": "launch 0: stream: -5 must not be negative",
+    "held: record an event": "CUDA events need launches with durations",
+    "held: wait for an event": "CUDA events need launches with durations",
+    "timed: a release": "release: launches with durations end by themselves",
+    "timed: no duration": "launch 0: duration: one, or one per block, is needed",
+    "timed: a duration too few": "launch 0: duration: one, or one per block, is needed",
+    "timed: a negative duration": "launch 0: duration: -1 ns",
+    "timed: no time of issue": "issue times: one per launch is needed",
+    "timed: times of issue descend": "issue times: one per launch is needed, ascending",
+    "timed: a negative time of issue": "issue times: one per launch is needed",
+    "timed: a negative stream": "launch: stream: -2 is negative and not the legacy stream",
+    "timed: record in a negative stream": "record: stream: -2 is negative",
+    "timed: wait in a negative stream": "wait: stream: -2 is negative",
+    "table: an unknown sequence": "sequence 0: the table has 0",
+    "table: bounds beyond it": "bounds: they are not ascending within the table",
+    "table: an unknown kind": "cells: no such kind of event",
+    "matching states: an array too many": "smid: an array for each sequence is needed",
+}
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the program printed: for each way to go wrong, what it was told."""
+    for tool in (CXX, "cmake"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    folder = tmp_path_factory.mktemp("misuse")
+    (folder / "h200.h").write_text(cpp_header(device("h200")), "utf-8")
+    configure = ("cmake", "-S", FOLDER, "-B", folder, f"-DH200_HEADER_FOLDER={folder}")
+    for command in (configure, ("cmake", "--build", folder, "--parallel", "2")):
+        subprocess.run(command, check=True)
+    done = subprocess.run([folder / "misuse"], capture_output=True, text=True)
+    assert done.returncode == 0, f"it ended with {done.returncode} after\n{done.stdout}"
+    return dict(line.split(" -> ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_misuse_is_refused_in_words(said: dict[str, str], case: str) -> None:
+    assert re.match(re.escape(MESSAGES[case]), said[case])
+
+
+def test_every_case_of_the_program_is_looked_at(said: dict[str, str]) -> None:
+    assert set(said) == {*MESSAGES, "a refusal changes nothing"}
+
+
+def test_refusal_changes_nothing(said: dict[str, str]) -> None:
+    assert said["a refusal changes nothing"] == "1"
