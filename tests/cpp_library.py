@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from helpers import ROOT
-from tbsched.hardware.export import cpp_header
+from once import made_once
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.export import cpp_header
 
 CXX = os.environ.get("CXX", "c++")
 CMAKE = shutil.which("cmake") or shutil.which("cmake", path=Path(sys.executable).parent) or "cmake"
@@ -29,21 +28,6 @@ def skip_without_tools() -> None:
     for tool in (CXX, CMAKE):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-
-
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """The folder that ``make`` filled for whichever worker asked first; others wait for it."""
-    base = factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder, done = shared / name, shared / f"{name}.done"
-    with open(shared / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            make(folder)
-            done.touch()
-    return folder
 
 
 def run(*command: str | Path) -> str:

@@ -35,10 +35,11 @@ _NAMES_OF = {
     "traces.trace": "Trace",
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-_MODULES = ("show",)  # public by their own names
+_MODULES = ("show", "strategies")  # public by their own names
 
 if TYPE_CHECKING:
     from tbsched import show as show
+    from tbsched import strategies as strategies
     from tbsched.advice.evenness import Evenness as Evenness
     from tbsched.advice.evenness import forced_even as forced_even
     from tbsched.advice.launch_configs import Kernel as Kernel
@@ -65,10 +66,6 @@ if TYPE_CHECKING:
     from tbsched.hardware.catalogue import devices as devices
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
-    from tbsched.hardware.initial_state import InitialState as InitialState
-    from tbsched.hardware.catalogue import ablations as ablations
-    from tbsched.hardware.catalogue import device as device
-    from tbsched.hardware.catalogue import devices as devices
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.predict import launch_orders as launch_orders

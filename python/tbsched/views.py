@@ -12,9 +12,11 @@ from typing import Any
 
 _TEXT = {
     "BestOrder": "tbsched.show.advice:best_order_text",
+    "Counterexample": "tbsched.show.campaigns:counterexample_text",
     "Diff": "tbsched.show.differences:diff_text",
     "Evenness": "tbsched.show.advice:evenness_text",
     "LaunchConfigs": "tbsched.show.advice:launch_configs_text",
+    "Report": "tbsched.show.campaigns:report_text",
     "TimeDiff": "tbsched.show.differences:time_diff_text",
     "Trace": "tbsched.show.traces:trace_text",
     "WhatIf": "tbsched.show.advice:what_if_text",

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.campaigns import SequenceOptions
-from tbsched.campaigns.strategies import launches
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.strategies import launches
 from tbsched.traces.placement import Placement
 
 REPEATABLE = settings(deadline=None, derandomize=True)

@@ -20,7 +20,6 @@ from bench.plain_python import waves
 from tbsched import _core
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
+from tbsched.campaigns.results import code_of
 from tbsched.comparison.compare import compare
 from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.strategies import programs
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -140,6 +143,23 @@ def test_a_sequence_ends_where_it_is_predicted_that_the_gpu_is_full(tmp_path: Pa
 
     assert not refused_early(short)
     assert refused_early(long)
+
+
+def test_timed_programs_are_compared_and_shrink() -> None:
+    report = campaign(strategy=programs(RIGHT), max_examples=50)
+    (found,) = report.counterexamples
+    assert found.shrunk
+    (launch,) = found.sequence
+    assert isinstance(launch, Launch)
+    assert (launch.stream, launch.duration) == (None, 1e-6)
+    check_code(found.code)
+
+
+def test_the_code_imports_what_the_sequence_is_made_of() -> None:
+    drawn = Launch(133, 32, 32, stream=1, duration=Drawn("uniform", 1e-5))
+    seq = Sequence([RecordEvent(0, 1), WaitEvent(0, 2), drawn])
+    diff = compare(predict(seq, *WRONG), predict(seq, RIGHT))
+    check_code(code_of(diff, "occupancy", *WRONG, observed='predict(seq, "rtx3090")'))
 
 
 # -- seeds and limits -----------------------------------------------------------------------------

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 from helpers import Fake
 from helpers import gpu as few_sms
 from tbsched.campaigns import RecordedOracle, Report, SequenceOptions, fuzz, record
-from tbsched.campaigns.draws import Draws
-from tbsched.campaigns.interrupts import Interrupts
 from tbsched.campaigns.judge import Judge
-from tbsched.campaigns.search import search
-from tbsched.campaigns.strategies import sequences
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.search import search
+from tbsched.campaigns.terminal.interrupts import Interrupts
 from tbsched.comparison.compare import compare
 from tbsched.errors import UnstableMeasurement
 from tbsched.hardware.catalogue import device
@@ -33,6 +32,7 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.strategies import sequences
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -320,7 +320,9 @@ def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
         return iter(())
 
     # By this path: the name tbsched.fuzz is a function, too.
-    monkeypatch.setattr(importlib.import_module("tbsched.campaigns.draws").Draws, "__iter__", none)
+    monkeypatch.setattr(
+        importlib.import_module("tbsched.campaigns.space.draws").Draws, "__iter__", none
+    )
     campaign(Busy(), RIGHT, draw="auto")
     assert native == [1]
     campaign(Busy(), RIGHT, draw="hypothesis", max_examples=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tbsched.errors import NoGpuError
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
+from tbsched.strategies import prefixes
 from tbsched.traces.trace import Trace
 
 # By this path: the name tbsched.observe is a function, too.
@@ -96,6 +98,11 @@ def test_a_recorded_oracle_knows_every_prefix_that_ends_with_a_launch() -> None:
             assert p.final_smid is None  # later events decide it
 
 
+def test_a_prefix_of_an_unknown_event_is_refused() -> None:
+    with pytest.raises(AttributeError, match="launches"):
+        prefix(SimpleNamespace(events=("a copy",)), 1)  # type: ignore[arg-type]
+
+
 def test_a_recorded_oracle_refuses_what_nobody_recorded() -> None:
     with pytest.raises(ValueError, match="recorded"):
         RecordedOracle([LARGE]).observe(Sequence([launch(5)]))
@@ -104,7 +111,7 @@ def test_a_recorded_oracle_refuses_what_nobody_recorded() -> None:
 def test_recorded_sequences_shrink_to_the_shortest_prefix_of_the_smallest_trace() -> None:
     oracle = RecordedOracle([LARGE, SMALL])
     repeatable = settings(database=None, derandomize=True, deadline=None)
-    strategy = oracle.sequences(device("rtx3090"))
+    strategy = prefixes(oracle.predictable(device("rtx3090")))
     assert find(strategy, lambda _: True, settings=repeatable) == SMALL.sequence
     two = find(strategy, lambda sequence: len(sequence.launches) >= 2, settings=repeatable)
     assert two == prefix(LARGE.sequence, 2)
@@ -119,7 +126,7 @@ def test_recorded_traces_that_are_unstable_or_cannot_be_predicted_are_left_out()
         clusters, sequence=Sequence([dataclasses.replace(launch(2), cluster=2)])
     )
     with pytest.raises(ValueError, match="none of the sequences"):
-        RecordedOracle([clusters]).sequences(device("a100"))
+        RecordedOracle([clusters]).predictable(device("a100"))
 
 
 # -- repeats --------------------------------------------------------------------------------------

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from helpers import launch
-from tbsched.campaigns.shrink import Floors, minimise, size, without_launch
-from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.campaigns.shrinking.minimise import SHORTEST, Floors, minimise, size, without_launch
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
 
 FLOORS = Floors(registers=32, carveout=100, local_memory=0, priority=0)
 LARGE = Sequence(
@@ -20,10 +23,55 @@ LARGE = Sequence(
     ]
 )
 
+TIMED = Sequence(
+    [
+        Launch(3, 64, 32, stream=0, duration=(1e-6, 2e-6, 3e-6)),
+        RecordEvent(0, stream=0),
+        WaitEvent(0, stream="legacy"),
+        Launch(9, 256, 40, stream="legacy", duration=5e-6),
+        Launch(4, 32, 32, priority=-1, duration=Drawn("normal", 1e-5, 1e-6)),
+    ]
+)
+
 
 def test_without_a_launch_its_release_goes_and_later_ones_are_renumbered() -> None:
     assert without_launch(LARGE, 0) == Sequence([LARGE[1], LARGE[3], Release(0), LARGE[5]])
     assert without_launch(LARGE, 3) == LARGE[:5]
+
+
+def test_without_a_launch_cuda_events_stay() -> None:
+    assert without_launch(TIMED, 0) == Sequence(TIMED.events[1:])
+    assert without_launch(TIMED, 1) == Sequence([*TIMED.events[:3], TIMED[4]])
+
+
+def test_what_decides_by_kind_of_event_refuses_an_unknown_one() -> None:
+    strange = SimpleNamespace(events=("a copy",), launches=())
+    with pytest.raises(AssertionError, match="a copy"):
+        without_launch(strange, 0)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="a copy"):
+        minimise(strange, lambda _: False, FLOORS)  # type: ignore[arg-type]
+
+
+def test_timed_sequences_shrink_to_one_short_launch_in_a_stream_of_its_own() -> None:
+    only = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
+    assert minimise(TIMED, lambda _: True, FLOORS) == Sequence([only])
+
+
+def test_blocks_with_durations_of_their_own_become_fewer_and_more() -> None:
+    def fails(candidate: Sequence) -> bool:
+        blocks = sum(each.blocks for each in candidate.launches)
+        return blocks >= 5 and isinstance(candidate.launches[0].duration, tuple)
+
+    (only,) = minimise(TIMED, fails, FLOORS).launches
+    assert only.duration == (1e-6, 2e-6, 3e-6, 1e-6, 2e-6)
+
+
+def test_a_cuda_event_that_matters_stays() -> None:
+    def fails(candidate: Sequence) -> bool:
+        return any(isinstance(event, WaitEvent) for event in candidate)
+
+    found = minimise(TIMED, fails, FLOORS)
+    assert [type(event) for event in found] == [Launch, WaitEvent]
 
 
 def test_anything_shrinks_to_the_floors() -> None:

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 
 import tbsched as tb
 from tbsched.campaigns import ModelGpu, SequenceOptions, fuzz, record
-from tbsched.campaigns.strategies import sequences
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.strategies import sequences
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
 

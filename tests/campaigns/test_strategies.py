@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import collections
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import get_args
+
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from helpers import gpu
-from tbsched.campaigns import SequenceOptions
-from tbsched.campaigns.strategies import launches, sequences
 from tbsched.hardware.catalogue import device, devices
-from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.prediction.predict import predict
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
+from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
 REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
 EVERYTHING = SequenceOptions(
@@ -142,3 +160,142 @@ def test_clusters_divide_the_blocks_and_fit_the_device(data: st.DataObject) -> N
     launch = data.draw(launches(name, EVERYTHING))
     assert launch.blocks % launch.cluster == 0
     assert launch.cluster <= device(name).max_cluster
+
+
+# -- timed programs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_drawn_program_can_run(name: str) -> None:
+    spec = SPECS[name]
+
+    @settings(REPEATABLE, max_examples=40)
+    @given(programs(spec, EVERYTHING))
+    def holds(program: Sequence) -> None:
+        spec.check(program)
+        assert program.timed
+        assert 1 <= len(program.launches) <= EVERYTHING.max_launches
+
+    holds()
+
+
+def test_programs_are_predicted() -> None:
+    @settings(REPEATABLE, max_examples=40)
+    @given(programs("rtx3090"))
+    def holds(program: Sequence) -> None:
+        timeline = predict(program, "rtx3090").timeline
+        assert (timeline["sm"] >= 0).all()
+
+    holds()
+
+
+def test_a_stream_of_a_program_has_one_priority_and_the_legacy_stream_the_usual_one() -> None:
+    @REPEATABLE
+    @given(programs("h200", EVERYTHING))
+    def holds(program: Sequence) -> None:
+        of_stream: dict[object, set[int]] = collections.defaultdict(set)
+        for launch in program.launches:
+            if launch.stream is not None:
+                of_stream[launch.stream].add(launch.priority)
+        assert of_stream.pop(LEGACY_STREAM, {0}) == {0}
+        assert all(len(priorities) == 1 for priorities in of_stream.values())
+
+    holds()
+
+
+WANTED: dict[str, Callable[[Event], bool]] = {
+    **{
+        kind.__name__: lambda event, kind=kind: isinstance(event, kind)  # type: ignore[misc]
+        for kind in get_args(Event)
+        if kind is not Release  # launches with durations end by themselves
+    },
+    "legacy launch": lambda e: isinstance(e, Launch) and e.stream == LEGACY_STREAM,
+    "legacy record": lambda e: isinstance(e, RecordEvent) and e.stream == LEGACY_STREAM,
+    "legacy wait": lambda e: isinstance(e, WaitEvent) and e.stream == LEGACY_STREAM,
+    "numbered": lambda e: isinstance(e, Launch) and isinstance(e.stream, int),
+    "own stream": lambda e: isinstance(e, Launch) and e.stream is None,
+    "urgent": lambda e: isinstance(e, Launch) and e.priority < 0,
+    "urgent, numbered": lambda e: (
+        isinstance(e, Launch) and e.priority < 0 and isinstance(e.stream, int)
+    ),
+    "alike": lambda e: isinstance(e, Launch) and isinstance(e.duration, float),
+    "each": lambda e: isinstance(e, Launch) and isinstance(e.duration, tuple),
+    "drawn": lambda e: isinstance(e, Launch) and isinstance(e.duration, Drawn),
+}
+
+
+def test_programs_have_every_kind_of_event_and_of_launch() -> None:
+    seen: collections.Counter[str] = collections.Counter()
+
+    @REPEATABLE
+    @given(programs("h200"))
+    def look(program: Sequence) -> None:
+        for event in program:
+            seen.update(name for name, holds in WANTED.items() if holds(event))
+
+    look()
+    assert all(seen[name] >= 10 for name in WANTED), seen
+
+
+def test_a_program_shrinks_to_one_launch_and_the_event_that_matters() -> None:
+    def smallest_program(holds: Callable[[Sequence], bool]) -> Sequence:
+        once = settings(deadline=None, database=None, derandomize=True, max_examples=2000)
+        return find(programs("h200"), holds, settings=once)
+
+    only = Launch(1, 32, 32, carveout=100, duration=1e-6)
+    assert smallest_program(lambda program: True) == Sequence([only])
+    assert smallest_program(
+        lambda program: any(isinstance(event, WaitEvent) for event in program)
+    ) == Sequence([WaitEvent(0, 0), only])
+
+
+# -- the rest of the public surface ---------------------------------------------------------------
+
+
+def test_prefixes_shrink_towards_the_first_launch_of_the_first_sequence() -> None:
+    one, two = Sequence([SMALLEST]), Sequence([SMALLEST, Release(0), Launch(2, 64, 32)])
+    once = settings(deadline=None, database=None, derandomize=True)
+    assert find(prefixes([two, one]), lambda _: True, settings=once) == one
+    assert find(prefixes([one, two]), lambda found: len(found) == 3, settings=once) == two
+
+
+@pytest.mark.parametrize("strategy", [launches, sequences, programs])
+def test_options_of_another_type_are_refused(strategy: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match="options: a SequenceOptions is needed, got 3"):
+        strategy("h200", 3)
+    with pytest.raises(ValueError, match="h2000"):
+        strategy("h2000")
+
+
+@pytest.mark.parametrize("name", ["tbsched.strategies", "tbsched.campaigns.space.strategies"])
+def test_the_examples_run(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted >= 4
+    assert not found.failed
+
+
+def test_without_hypothesis_the_words_say_what_to_install() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; import tbsched.strategies"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "ImportError: tbsched.strategies needs Hypothesis: pip install tbsched[fuzz]" in (
+        found.stderr
+    )
+
+
+def test_the_rest_of_campaigns_does_not_need_hypothesis() -> None:
+    code = (
+        "import sys; sys.modules['hypothesis'] = None;"
+        "from tbsched.campaigns import *;"
+        "import tbsched.campaigns.judge, tbsched.campaigns.space.draws"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+    )

@@ -14,7 +14,6 @@ from embedding.kernels import Kernel, predicted, random_kernels, random_sequence
 from helpers import ROOT, final
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.export import cpp_header
-
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
 

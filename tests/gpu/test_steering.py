@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import tbsched as tb
 from tbsched.campaigns import SequenceOptions
-from tbsched.campaigns.strategies import sequences
 from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Sequence
+from tbsched.strategies import sequences
 
 pytestmark = pytest.mark.gpu
 

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tbsched.campaigns.options import SequenceOptions
-from tbsched.campaigns.strategies import sequences
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
+from tbsched.strategies import sequences
 from tbsched.traces.trace import Trace
 
 H200 = device("h200")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tbsched.campaigns import SequenceOptions
 from tbsched.campaigns.oracles import prefix
-from tbsched.campaigns.strategies import launches, sequences
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.strategies import launches, sequences
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.trace import Trace
 

@@ -7,8 +7,8 @@ import pytest
 
 from tbsched import Launch, Release, Sequence, Trace, predict
 from tbsched.campaigns import ModelGpu, SequenceOptions
-from tbsched.campaigns.draws import DrawnTable, Draws
 from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.space.draws import DrawnTable, Draws
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.tables import matching_states, predict_until_refused

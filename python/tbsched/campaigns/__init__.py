@@ -4,9 +4,9 @@ Hypothesis is imported when a campaign begins, not before.
 """
 
 from tbsched.campaigns.campaign import fuzz, record
-from tbsched.campaigns.options import SequenceOptions
 from tbsched.campaigns.oracles import ModelGpu, RecordedOracle
 from tbsched.campaigns.results import Counterexample, Report, Unstable
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.traces.oracle import Oracle
 
 __all__ = [

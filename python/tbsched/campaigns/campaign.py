@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import os
 import secrets
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tbsched.campaigns.judge import Judge
-from tbsched.campaigns.loop import Campaign
-from tbsched.campaigns.options import SequenceOptions
-from tbsched.campaigns.oracles import (
-    Device,
-    ManyOracle,
-    ModelGpu,
-    OracleLike,
-    RecordedOracle,
-    Repeated,
-    open_oracle,
-)
-from tbsched.campaigns.progress import shown
-from tbsched.campaigns.results import Report, model_code
-from tbsched.campaigns.shrink import Floors
-from tbsched.campaigns.steer import Steered
-from tbsched.hardware.catalogue import device as find_device
+from tbsched.campaigns.options import CampaignOptions, Path_
+from tbsched.campaigns.oracles import Device, OracleLike
+from tbsched.campaigns.results import Report
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.initial_state import InitialState
-from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
-from tbsched.traces.growing_file import TraceFile
-from tbsched.traces.oracle import Oracle
 
 if TYPE_CHECKING:
     from hypothesis import strategies as st
 
-__all__ = ["Report", "fuzz", "record"]
-
-Path_ = str | os.PathLike[str]
-DRAWS = ("auto", "native", "hypothesis")
+__all__ = ["fuzz", "record"]
 
 
 def fuzz(
@@ -108,26 +85,28 @@ def fuzz(
         NoGpuError, CudaError: as the GPU.
     """
     return _run(
-        oracle,
-        predictor,
-        policy,
-        limits=limits,
-        examples=max_examples,
-        max_seconds=max_seconds,
-        max_counterexamples=max_counterexamples,
-        level=level,
-        seed=seed,
-        corpus=corpus,
-        record=record,
-        options=options,
-        strategy=strategy,
-        initial_state=initial_state,
-        steer=steer,
-        past_refusal=past_refusal,
-        target_fullness=target_fullness,
-        shrink_seconds=shrink_seconds,
-        draw=draw,
-        progress=progress,
+        CampaignOptions(
+            oracle=oracle,
+            predictor=predictor,
+            policy=policy,
+            limits=limits,
+            max_examples=max_examples,
+            max_seconds=max_seconds,
+            max_counterexamples=max_counterexamples,
+            level=level,
+            seed=_drawn(seed),
+            corpus=corpus,
+            record=record,
+            options=SequenceOptions() if options is None else options,
+            strategy=strategy,
+            initial_state=initial_state,
+            steer=steer,
+            past_refusal=past_refusal,
+            target_fullness=target_fullness,
+            shrink_seconds=shrink_seconds,
+            draw=draw,
+            progress=progress,
+        )
     )
 
 
@@ -169,183 +148,40 @@ def record(
         as :func:`fuzz`.
     """
     return _run(
-        oracle,
-        predictor,
-        policy,
-        limits=limits,
-        examples=count,
-        max_counterexamples=0,
-        level=level,
-        seed=seed,
-        record=path,
-        options=options,
-        strategy=strategy,
-        initial_state=initial_state,
-        steer=steer,
-        past_refusal=past_refusal,
-        repeats=repeats,
-        draw=draw,
-        progress=progress,
+        CampaignOptions(
+            oracle=oracle,
+            predictor=predictor,
+            policy=policy,
+            limits=limits,
+            max_examples=count,
+            max_counterexamples=0,
+            level=level,
+            seed=_drawn(seed),
+            record=path,
+            options=SequenceOptions() if options is None else options,
+            strategy=strategy,
+            initial_state=initial_state,
+            steer=steer,
+            past_refusal=past_refusal,
+            repeats=repeats,
+            draw=draw,
+            progress=progress,
+        )
     )
 
 
-def _run(
-    oracle: OracleLike,
-    predictor: Device,
-    policy: str | None,
-    *,
-    limits: Device | None,
-    examples: int,
-    level: str,
-    seed: int | None,
-    record: Path_ | None,
-    options: SequenceOptions | None,
-    strategy: st.SearchStrategy[Sequence] | None,
-    initial_state: InitialState | None,
-    steer: bool,
-    past_refusal: bool,
-    draw: str,
-    progress: bool,
-    max_counterexamples: int | None,
-    max_seconds: float | None = None,
-    corpus: Path_ | None = None,
-    target_fullness: bool = False,
-    shrink_seconds: float = 0.0,
-    repeats: int = 1,
-) -> Report:
-    _require_hypothesis()
-    _check_count("max_examples", examples, 1)
-    if max_counterexamples is not None:
-        _check_count("max_counterexamples", max_counterexamples, 0)
-    seed = secrets.randbits(32) if seed is None else seed
-    _check_count("seed", seed, 0)
-    if max_seconds is not None:
-        _check_seconds("max_seconds", max_seconds)
-    _check_seconds("shrink_seconds", shrink_seconds)
-    if options is None:
-        options = SequenceOptions()
-    elif not isinstance(options, SequenceOptions):
-        raise TypeError(f"options: a SequenceOptions is needed, got {options!r}")
-    spec = find_device(predictor)
-    with contextlib.ExitStack() as opened:
-        source = opened.enter_context(open_oracle(oracle))
-        strategy_of = None
-        drawn = None
-        native = _native(draw, source, strategy, target_fullness)
-        if strategy is None and isinstance(source, RecordedOracle):
-            strategy = source.sequences(spec)
-        elif strategy is None:
-            from tbsched.campaigns.draws import Draws
-            from tbsched.campaigns.strategies import sequences
-
-            fitting = _limits(source, spec, limits)
-            strategy = sequences(fitting, options)
-            strategy_of = functools.partial(_of_length, fitting, options)
-            drawn = Draws(fitting, options, seed) if native else None
-        if steer:
-            source = Steered(source, spec, initial_state)
-            initial_state = source.initial_state
-        if repeats != 1:
-            source = Repeated(source, repeats)
-        files = [
-            None if path is None else opened.enter_context(TraceFile(path, sync_every=every))
-            for path, every in ((corpus, 1), (record, 100))
-        ]
-        campaign = Campaign(
-            # What is recorded was looked at with patience.
-            judge=Judge(source, spec, policy, initial_state, level, past_refusal, record is None),
-            strategy=strategy,
-            draws=drawn,
-            strategy_of=strategy_of,
-            seed=seed,
-            corpus=files[0],
-            recording=files[1],
-            floors=_floors(options),
-            observed=_observing_code(oracle),
-            max_examples=examples,
-            max_seconds=max_seconds,
-            max_counterexamples=max_counterexamples,
-            shrink_seconds=shrink_seconds,
-            target_fullness=target_fullness,
-            progress=opened.enter_context(shown(progress, examples)),
-        )
-        return campaign.run()
+def _drawn(seed: int | None) -> int:
+    return secrets.randbits(32) if seed is None else seed
 
 
-def _require_hypothesis() -> None:
+def _run(asked: CampaignOptions) -> Report:
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:
         raise ImportError(
             "campaigns need Hypothesis: pip install tbsched[fuzz]", name="hypothesis"
         ) from error
+    # Here, not above: Hypothesis is optional, and this is what needs it.
+    from tbsched.campaigns.loop import run
 
-
-def _check_count(name: str, value: object, low: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: an integer is needed, got {value!r}")
-    if value < low:
-        raise ValueError(f"{name}: {value} is less than {low}")
-
-
-def _check_seconds(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name}: seconds are needed, got {value!r}")
-    if not value >= 0:
-        raise ValueError(f"{name}: {value} is less than 0")
-
-
-def _limits(oracle: Oracle, spec: DeviceSpec, limits: Device | None) -> DeviceSpec:
-    if limits is not None:
-        return find_device(limits)
-    return oracle.spec if isinstance(oracle, ModelGpu) else spec
-
-
-def _of_length(
-    limits: DeviceSpec, options: SequenceOptions, launches: int
-) -> st.SearchStrategy[Sequence]:
-    from tbsched.campaigns.strategies import sequences
-
-    return sequences(limits, replace(options, min_launches=launches, max_launches=launches))
-
-
-def _native(
-    draw: str,
-    oracle: Oracle,
-    strategy: st.SearchStrategy[Sequence] | None,
-    target_fullness: bool,
-) -> bool:
-    if draw not in DRAWS:
-        raise ValueError(f"draw: {draw!r} is not one of {', '.join(DRAWS)}")
-    own = {
-        "a strategy": strategy is not None,
-        "recorded traces": isinstance(oracle, RecordedOracle),
-        "target_fullness": target_fullness,
-    }
-    for what, given in own.items():
-        if draw == "native" and given:
-            raise ValueError(f"draw: 'native' does not go with {what}; take 'hypothesis'")
-    if draw == "auto":
-        return isinstance(oracle, ManyOracle) and not any(own.values())
-    return draw == "native"
-
-
-def _floors(options: SequenceOptions) -> Floors:
-    return Floors(
-        registers=options.min_registers,
-        carveout=options.carveouts[0],
-        local_memory=min(options.local_memory),
-        priority=options.priorities[0],
-    )
-
-
-def _observing_code(oracle: OracleLike) -> str | None:
-    """The expression with which a pasted test observes ``seq``; None: it must hold the result."""
-    if oracle == "gpu" or type(oracle).__name__ == "Gpu":
-        return "observe(seq)"
-    if isinstance(oracle, ModelGpu):
-        return model_code(oracle.spec.name, oracle.policy)
-    device, policy = oracle if isinstance(oracle, tuple) else (oracle, None)
-    if isinstance(device, DeviceSpec):
-        device = device.name
-    return model_code(os.fspath(device), policy) if isinstance(device, str | os.PathLike) else None
+    return run(asked)

@@ -22,8 +22,13 @@ HASTY_SETTLE = 0.0001
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Case:
-    """A sequence on which prediction and oracle were compared."""
+class Comparison:
+    """A sequence on which prediction and oracle were compared.
+
+    Attributes:
+        diff: of prediction and observation, from the latent state that explains it best.
+        agrees: at the level of the judge.
+    """
 
     diff: Diff
     agrees: bool
@@ -101,7 +106,7 @@ class Judge:
                 return _cut(prediction, launch)
         return prediction
 
-    def look(self, prediction: Trace) -> Case:
+    def look(self, prediction: Trace) -> Comparison:
         """As :meth:`judge`, in haste where that is enough.
 
         Raises:
@@ -112,17 +117,17 @@ class Judge:
         first = self.many.observe(prediction.sequence, settle=self.settle)
         return self.after_first_look(prediction, first)
 
-    def after_first_look(self, prediction: Trace, first: Trace) -> Case:
+    def after_first_look(self, prediction: Trace, first: Trace) -> Comparison:
         """Compares with an observation; if that was a hasty one and disagrees, with a patient one.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
         """
-        case = self._compared(prediction, first)
+        comparison = self._compared(prediction, first)
         hasty = self.many is not None and self.settle < SETTLE
-        return self.judge(prediction) if hasty and not case.agrees else case
+        return self.judge(prediction) if hasty and not comparison.agrees else comparison
 
-    def judge(self, prediction: Trace) -> Case:
+    def judge(self, prediction: Trace) -> Comparison:
         """Observes the predicted sequence and compares.
 
         Raises:
@@ -130,10 +135,10 @@ class Judge:
         """
         return self._compared(prediction, self.oracle.observe(prediction.sequence))
 
-    def _compared(self, prediction: Trace, observation: Trace) -> Case:
+    def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
         if diff.agrees(self.level) or not diff.occupancy:
-            return Case(diff, diff.agrees(self.level))
+            return Comparison(diff, diff.agrees(self.level))
         others = self.states
         found = matching_state(observation, self.spec, self.policy, others)
         if found is not None:
@@ -146,16 +151,16 @@ class Judge:
             )
             if _exact_launches(other) > _exact_launches(diff):
                 diff = other
-        return Case(diff, diff.exact)
+        return Comparison(diff, diff.exact)
 
-    def confirm(self, case: Case) -> Case | None:
+    def confirm(self, comparison: Comparison) -> Comparison | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
         """
-        again = self.judge(case.prediction)
-        if again.agrees or not compare(case.observation, again.observation).occupancy:
+        again = self.judge(comparison.prediction)
+        if again.agrees or not compare(comparison.observation, again.observation).occupancy:
             return None
         return again
 
@@ -164,14 +169,16 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     """The prediction of a sequence that ends with a launch before which everything was placed."""
     capacities = prediction.capacities
     assert capacities is not None
+    sequence = prefix(prediction.sequence, launches)
+    kept = len(sequence.launches)
     return replace(
         prediction,
-        sequence=prefix(prediction.sequence, launches),
+        sequence=sequence,
         placements=tuple(
             replace(placement, final_smid=placement.smid)
-            for placement in prediction.placements[:launches]
+            for placement in prediction.placements[:kept]
         ),
-        capacities=lambda: capacities()[:launches],
+        capacities=lambda: capacities()[:kept],
     )
 
 

@@ -1,497 +1,184 @@
-"""The loop of a campaign: draw, compare, shrink, keep, and go on."""
+"""A campaign from its options to its report: draw, compare, shrink, keep, and go on.
+
+What needs Hypothesis is imported from here on.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
-import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from tbsched.campaigns.interrupts import Interrupts
-from tbsched.campaigns.judge import Case, Judge
-from tbsched.campaigns.progress import Progress
-from tbsched.campaigns.results import Counterexample, Report, Unstable, case_id, code_of
-from tbsched.campaigns.shrink import Floors, minimise, size
-from tbsched.errors import DeadlineExceeded, UnstableMeasurement
-from tbsched.program.sequence import Sequence
+from tbsched.campaigns.drawing.by_hypothesis import ByHypothesis
+from tbsched.campaigns.drawing.by_tables import ByTables
+from tbsched.campaigns.drawing.drawer import Drawer, Ended
+from tbsched.campaigns.drawing.one_by_one import OneByOne
+from tbsched.campaigns.findings import Findings
+from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.keeping import (
+    CORPUS_SYNC,
+    RECORDING_SYNC,
+    Corpus,
+    Recording,
+)
+from tbsched.campaigns.options import CampaignOptions, Path_
+from tbsched.campaigns.oracles import (
+    ManyOracle,
+    ModelGpu,
+    RecordedOracle,
+    Repeated,
+    open_oracle,
+)
+from tbsched.campaigns.results import Report, observing_code
+from tbsched.campaigns.shrinking.minimise import Floors
+from tbsched.campaigns.shrinking.shrinker import Shrinker
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.space import Space
+from tbsched.campaigns.space.strategies import prefixes
+from tbsched.campaigns.steer import Steered
+from tbsched.campaigns.tally import Tally
+from tbsched.campaigns.terminal.interrupts import Interrupts
+from tbsched.campaigns.terminal.progress import shown
+from tbsched.campaigns.trials import Trials
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.traces.annotations import Origin
 from tbsched.traces.growing_file import TraceFile
-from tbsched.traces.trace import Trace
-
-if TYPE_CHECKING:
-    from hypothesis import strategies as st
-
-    from tbsched.campaigns.bulk import Pipeline
-    from tbsched.campaigns.draws import Draw, DrawnTable, Draws
-    from tbsched.campaigns.tables import Tables
+from tbsched.traces.oracle import Oracle
 
 
-# Draws with fewer launches, to leave a local minimum when shrinking.
-NARROWER_EXAMPLES = 2000
-# Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
-CONFIRMATIONS = 3
+def run(asked: CampaignOptions) -> Report:
+    """Runs a campaign to its end.
+
+    Raises:
+        whatever predictor and oracle raise, except for unstable measurements.
+    """
+    with contextlib.ExitStack() as opened:
+        return _campaign(asked, opened).run()
 
 
-# Sequences that are observed together: so many that Python has little to do, and so few that a
-# campaign ends in time.
-SMALLEST_TABLE = 16
-TABLE_SECONDS = 0.05
-
-
-class _End(BaseException):
-    """Passes through Hypothesis, which would take an ``Exception`` for a failing test."""
-
-
-class _Aborted(BaseException):
-    """Carries an error of predictor or oracle through Hypothesis."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(error)
-        self.error = error
-
-
-@dataclass(slots=True)
-class Campaign:
-    """A campaign and its numbers so far; see :func:`tbsched.fuzz` for the arguments."""
-
-    judge: Judge
-    strategy: st.SearchStrategy[Sequence]
-    strategy_of: Callable[[int], st.SearchStrategy[Sequence]] | None  # so many launches
-    draws: Draws | None  # of the strategy's sequences; None: Hypothesis draws
-    seed: int
-    corpus: TraceFile | None
-    recording: TraceFile | None
-    floors: Floors
-    observed: str | None
-    max_examples: int
-    max_seconds: float | None
-    max_counterexamples: int | None  # 0: nothing is shrunk
-    shrink_seconds: float
-    target_fullness: bool
-    progress: Progress
-
-    examples: int = 0
-    disagreements: int = 0
-    launches: int = 0
-    blocks: int = 0
-    occupancy: int = 0
-    exact: int = 0
-    replayed: int = 0
-    unpredicted: int = 0
-    shrinking: int = 0
-    fullness: float = 0.0
-    counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
-    unstable: list[Unstable] = field(default_factory=list)
-    # What is being shrunk: as it was found and confirmed, and the smallest that failed since.
-    found: Case | None = None
-    best: Case | None = None
-    shrink_until: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-    interrupts: Interrupts = field(default_factory=Interrupts)
+@dataclass(frozen=True, slots=True)
+class _Campaign:
+    trials: Trials
+    shrinker: Shrinker
+    drawer: Drawer
 
     def run(self) -> Report:
-        """Runs to its end.
-
-        Raises:
-            whatever predictor and oracle raise, except for unstable measurements.
-        """
-        self.progress.say(f"fuzz: seed {self.seed}")
+        trials, seed = self.trials, self.shrinker.seed
+        trials.progress.say(f"fuzz: seed {seed}")
         try:
-            with self.interrupts.watched():
-                ended = self._replay() or self._search()
-        except _End:
-            ended = "seconds"
-        except _Aborted as aborted:
-            raise aborted.error from aborted.error.__cause__
+            with trials.interrupts.watched():
+                ended = self._replayed() or self._drawn()
         except KeyboardInterrupt:
             ended = "interrupted"
-            if self.best is not None:
-                self._add(self.best, shrunk=False, replayed=False)
-        return self._report(ended)
+            self.shrinker.give_up()
+        return trials.tally.report(trials.judge, seed, ended)
 
-    # -- the corpus comes first --------------------------------------------------------------------
-
-    def _replay(self) -> str | None:
-        for trace in _unresolved(self.corpus.traces if self.corpus else ()):
+    def _replayed(self) -> Ended | None:
+        """What the corpus holds comes first."""
+        for entry in self.shrinker.corpus.unresolved():
             try:
-                case = self._again(trace.sequence)
+                comparison = self.shrinker.again(entry.sequence)
             except ValueError:
                 continue  # of another device, or nothing that this oracle knows
-            self.replayed += 1
-            if case is None or case.agrees:
+            self.trials.tally.replayed += 1
+            if comparison is None or comparison.agrees:
                 continue
-            if trace.extra["shrunk"]:
-                self._add(case, shrunk=True, replayed=True)
+            if entry.shrunk:
+                self.trials.findings.add(comparison, shrunk=True, replayed=True)
             else:
-                self.found = self.best = case
-                self.shrink_until = time.monotonic() + self.shrink_seconds
-                self._finish()
-            if self._enough():
+                self.shrinker.resume(comparison)
+                self.shrinker.finish()
+            if self.trials.findings.enough:
                 return "counterexamples"
         return None
 
-    def _again(self, sequence: Sequence) -> Case | None:
-        prediction = self.judge.predict(sequence)
-        with self._counting_unstable(prediction.sequence):
-            case = self.judge.judge(prediction)
-            return case if case.agrees else self._confirmed(case)
-        return None
-
-    # -- drawing -----------------------------------------------------------------------------------
-
-    def _search(self) -> str:
-        # Here, not above: without it a campaign cannot begin, but `import tbsched` must work.
-        from tbsched.campaigns.search import EXAMPLES_PER_SEARCH, search
-
-        if self.draws is not None:
-            return self._search_natively()
-        searches = 0
-        while self.examples < self.max_examples:
-            before = self.examples
-            wanted = min(EXAMPLES_PER_SEARCH, self.max_examples - before)
-            failing = search(
-                self.strategy,
-                self._fails,
-                examples=wanted,
-                seed=f"{self.seed}:{searches}",
-                # The other half is for what Hypothesis cannot do.
-                shrink_seconds=self.shrink_seconds / 2,
-                score=(lambda: self.fullness) if self.target_fullness else None,
-            )
-            searches += 1
-            if failing is not None:
-                self._finish()
-                if self._enough():
-                    return "counterexamples"
-            elif self.examples - before < wanted:
-                return "exhausted"
-        return "examples"
-
-    def _fails(self, drawn: Sequence) -> bool:
-        try:
-            return self._draw(drawn) if self.best is None else self._smaller(drawn)
-        except Exception as error:
-            raise _Aborted(error) from None
-
-    def _draw(self, drawn: Sequence) -> bool:
-        if self._over():
-            raise _End
-        self._count_examples(1)
-        prediction = self._predict(drawn)
-        if prediction is None:
-            return False
-        case: Case | None = None
-        with self._counting_unstable(prediction.sequence):
-            case = self.judge.look(prediction)
-        return case is not None and self._is_news(case) and self._begin_shrinking(case)
-
-    def _search_natively(self) -> str:
-        from tbsched.campaigns.search import search
-
-        for draw, case in self._news():
-            if not self._begin_shrinking(case):
-                continue
-            search(
-                self.strategy,
-                self._fails,
-                examples=1,
-                seed=f"{self.seed}:native",
-                shrink_seconds=self.shrink_seconds / 2,
-                start=draw.choices,
-            )
-            self._finish()
-            if self._enough():
+    def _drawn(self) -> Ended:
+        while (ended := self.drawer.until_found()) is None:
+            self.shrinker.finish()
+            if self.trials.findings.enough:
                 return "counterexamples"
-        return "examples" if self.examples >= self.max_examples else "seconds"
+        return ended
 
-    def _news(self) -> Iterator[tuple[Draw, Case]]:
-        """Disagreements to be shrunk, with the draws that they come of."""
-        from tbsched.campaigns.bulk import Pipeline
-        from tbsched.campaigns.tables import Tables
 
-        assert self.draws is not None
-        next_news: Callable[[], tuple[Draw, Case] | None]
-        # Traces are kept, or go on past a refusal, one by one.
-        if self.judge.tables is not None and self.recording is None and not self.judge.past_refusal:
-            tables = Tables(self.judge, self._drawn(self.draws))
-            next_news = functools.partial(self._next_of_tables, tables)
-        else:
-            pipeline = Pipeline(self.judge, self._predicted(self.draws))
-            next_news = functools.partial(self._next_of_pipeline, pipeline)
-        while (found := next_news()) is not None:
-            yield found
+def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign:
+    """Puts the parts together.
 
-    def _drawn(self, draws: Draws) -> Iterator[DrawnTable]:
-        left = self.max_examples
-        for table in draws.tables():
-            begin = 0
-            while begin < len(table):
-                if left == 0 or self._over():
-                    return
-                rate = self.examples / max(self._seconds(), 1e-3)
-                size = max(SMALLEST_TABLE, round(rate * TABLE_SECONDS))
-                part = table.part(begin, min(begin + size, begin + left))
-                yield part
-                begin += len(part)
-                left -= len(part)
+    Args:
+        asked: what the campaign is asked.
+        opened: closes what was opened.
+    """
+    spec = find_device(asked.predictor)
+    oracle = opened.enter_context(open_oracle(asked.oracle))
+    native = _is_native(asked, oracle)
+    space = _space(asked, oracle, spec)
+    initial_state = asked.initial_state
+    if asked.steer:
+        oracle = Steered(oracle, spec, initial_state)
+        initial_state = oracle.initial_state
+    if asked.repeats != 1:
+        oracle = Repeated(oracle, asked.repeats)
 
-    def _next_of_tables(self, tables: Tables) -> tuple[Draw, Case] | None:
-        from tbsched.campaigns.tables import Agreed
-
-        with contextlib.closing(tables.outcomes()) as outcomes:
-            for found in outcomes:
-                if isinstance(found, Agreed):
-                    self._count_examples(found.examples)
-                    self.launches += found.launches
-                    self.blocks += found.blocks
-                    self.occupancy += found.occupancy
-                    self.exact += found.exact
-                    if self._over():
-                        return None
-                    continue
-                self._count_examples(1)
-                sequence = found.draw.sequence
-                with self._counting_unstable(sequence):
-                    if found.error is not None:
-                        raise found.error
-                    case = self.judge.judge(self.judge.predict(sequence))
-                    if self._is_news(case):
-                        return found.draw, case
-        return None
-
-    def _predicted(self, draws: Iterable[Draw]) -> Iterator[tuple[Draw, Trace]]:
-        for draw in itertools.islice(draws, self.max_examples):
-            if self._over():
-                return
-            prediction = self._predict(draw.sequence)
-            if prediction is None:
-                self._count_examples(1)
-            else:
-                yield draw, prediction
-
-    def _next_of_pipeline(self, pipeline: Pipeline) -> tuple[Draw, Case] | None:
-        with contextlib.closing(pipeline.outcomes()) as outcomes:
-            for draw, prediction, outcome in outcomes:
-                self._count_examples(1)
-                with self._counting_unstable(prediction.sequence):
-                    if not isinstance(outcome, Trace):
-                        raise outcome
-                    case = self.judge.after_first_look(prediction, outcome)
-                    if self._is_news(case):
-                        return draw, case
-        return None
-
-    def _over(self) -> bool:
-        return self.max_seconds is not None and self._seconds() > self.max_seconds
-
-    def _count_examples(self, count: int) -> None:
-        self.interrupts.check()
-        self.examples += count
-        self.progress.update(self.examples, self.launches, self.disagreements, "fuzz")
-
-    def _is_news(self, case: Case) -> bool:
-        """Adds to the numbers; True for a disagreement that is to be shrunk."""
-        if not self._counted(case) or case.agrees:
-            return False
-        self.disagreements += 1
-        return self.max_counterexamples != 0 and case.sequence not in self.counterexamples
-
-    def _begin_shrinking(self, case: Case) -> bool:
-        """Whether it shows again."""
-        with self._counting_unstable(case.sequence):
-            self.found = self.best = self._confirmed(case)
-        if self.found is None:
-            return False
-        self.shrink_until = time.monotonic() + self.shrink_seconds
-        # Written down before anything else can go wrong.
-        self._write(self.found, shrunk=False)
-        return True
-
-    def _predict(self, drawn: Sequence) -> Trace | None:
-        try:
-            return self.judge.predict(drawn)
-        except ValueError:
-            if self.recording is None or self.max_counterexamples != 0:
-                raise
-        with self._counting_unstable(drawn):
-            self.recording.append(self._named(self.judge.oracle.observe(drawn)))
-            self.unpredicted += 1
-        return None
-
-    def _counted(self, case: Case) -> bool:
-        """Adds to the numbers; False for an observation that is marked unstable."""
-        if self.recording is not None:
-            self.recording.append(self._named(case.observation))
-        reason = case.observation.extra.get("unstable")
-        if reason:
-            self.unstable.append(Unstable(case.sequence, str(reason)))
-            return False
-        for launch, placement in zip(case.diff.launches, case.observation, strict=True):
-            self.launches += 1
-            self.blocks += len(placement.smid)
-            self.occupancy += launch.occupancy
-            self.exact += launch.exact
-        if self.target_fullness:
-            placed = zip(case.sequence.launches, case.prediction, strict=True)
-            self.fullness = float(sum(-(-a.threads // 32) * b.placed for a, b in placed))
-        return True
-
-    # -- shrinking ---------------------------------------------------------------------------------
-
-    def _smaller(self, candidate: Sequence) -> bool:
-        """Whether a candidate for shrinking still fails; the smallest that does is kept."""
-        if time.monotonic() > self.shrink_until:
-            return False
-        self.shrinking += 1
-        self.progress.update(self.examples, self.launches, self.disagreements, "shrink")
-        prediction = self.judge.predict(candidate)
-        with self._counting_unstable(prediction.sequence):
-            case = self.judge.look(prediction)
-            if not case.agrees and self.best and size(case.sequence) < size(self.best.sequence):
-                self.best = case
-            return not case.agrees
-        return False
-
-    def _finish(self) -> None:
-        """Shrinks what Hypothesis has left, confirms it and writes it down."""
-        assert self.found is not None
-        smallest = self._minimal()
-        while smallest is not None and len(smallest.sequence.launches) > 1:
-            # A local minimum; are there disagreements with fewer launches?
-            fewer = self._narrower(len(smallest.sequence.launches) - 1)
-            if fewer is None or fewer.sequence in self.counterexamples:
-                break
-            smallest = fewer
-        if smallest is None:
-            self._add(self.found, shrunk=False, replayed=False)
-        else:
-            self._add(smallest, shrunk=True, replayed=False)
-            self._write(smallest, shrunk=True, source=self.found)
-        self.found = self.best = None
-
-    def _minimal(self) -> Case | None:
-        """The best so far, minimised; None if it does not show again."""
-        assert self.best is not None
-        verdicts: dict[Sequence, bool] = {}
-
-        def still_fails(candidate: Sequence) -> bool:
-            if candidate not in verdicts:
-                verdicts[candidate] = False
-                # What the oracle refuses, or never recorded, is no smaller counterexample.
-                with contextlib.suppress(ValueError):
-                    verdicts[candidate] = self._smaller(candidate)
-            return verdicts[candidate]
-
-        smallest = minimise(self.best.sequence, still_fails, self.floors)
-        for _ in range(CONFIRMATIONS):
-            case = self._again(smallest)
-            if case is not None and not case.agrees:
-                return case
-        return None
-
-    def _narrower(self, launches: int) -> Case | None:
-        if self.strategy_of is None or time.monotonic() > self.shrink_until:
+    def file(path: Path_ | None, sync_every: int) -> TraceFile | None:
+        if path is None:
             return None
-        from tbsched.campaigns.search import search
+        return opened.enter_context(TraceFile(path, sync_every=sync_every))
 
-        found = search(
-            self.strategy_of(launches),
-            self._fails,
-            examples=NARROWER_EXAMPLES,
-            seed=f"{self.seed}:narrower",
-            shrink_seconds=self.shrink_seconds,
-        )
-        return None if found is None else self._minimal()
-
-    def _confirmed(self, case: Case) -> Case | None:
-        again = self.judge.confirm(case)
-        if again is None:
-            raise UnstableMeasurement("a disagreement did not show again")
-        return again
-
-    @contextlib.contextmanager
-    def _counting_unstable(self, sequence: Sequence) -> Iterator[None]:
-        try:
-            yield
-        except (UnstableMeasurement, DeadlineExceeded) as error:
-            self.unstable.append(Unstable(sequence, str(error)))
-
-    # -- keeping -----------------------------------------------------------------------------------
-
-    def _add(self, case: Case, *, shrunk: bool, replayed: bool) -> None:
-        spec, policy = self.judge.spec, self.judge.policy
-        known = len(self.counterexamples)
-        self.counterexamples.setdefault(
-            case.sequence,
-            Counterexample(
-                sequence=case.sequence,
-                prediction=case.prediction,
-                observation=case.observation,
-                diff=case.diff,
-                code=code_of(case.diff, self.judge.level, spec.name, policy, self.observed),
-                shrunk=shrunk,
-                replayed=replayed,
-            ),
-        )
-        if len(self.counterexamples) > known:
-            self.progress.say(f"\n{self.counterexamples[case.sequence].code}\n")
-
-    def _write(self, case: Case, *, shrunk: bool, source: Case | None = None) -> None:
-        if self.corpus is None:
-            return
-        extra = {
-            **case.observation.extra,
-            "predictor": self.judge.spec.name,
-            "policy": self.judge.policy or self.judge.spec.policy,
-            "level": self.judge.level,
-            "seed": self.seed,
-            "shrunk": shrunk,
-        }
-        if source is not None:
-            extra["from"] = case_id(source.sequence)
-        self.corpus.append(replace(case.observation, id=case_id(case.sequence), extra=extra))
-
-    def _named(self, trace: Trace) -> Trace:
-        return replace(trace, id=f"s{self.seed}_{self.examples}")
-
-    def _enough(self) -> bool:
-        most = self.max_counterexamples
-        return most is not None and len(self.counterexamples) >= most
-
-    def _seconds(self) -> float:
-        return time.monotonic() - self.started
-
-    def _report(self, ended: str) -> Report:
-        return Report(
-            seed=self.seed,
-            predictor=self.judge.spec.name,
-            policy=self.judge.policy or self.judge.spec.policy,
-            level=self.judge.level,
-            examples=self.examples,
-            disagreements=self.disagreements,
-            launches=self.launches,
-            blocks=self.blocks,
-            occupancy=self.occupancy,
-            exact=self.exact,
-            counterexamples=tuple(self.counterexamples.values()),
-            unstable=tuple(self.unstable),
-            replayed=self.replayed,
-            unpredicted=self.unpredicted,
-            shrinking=self.shrinking,
-            seconds=self._seconds(),
-            ended=ended,
-        )
+    corpus, recording = file(asked.corpus, CORPUS_SYNC), file(asked.record, RECORDING_SYNC)
+    # What is recorded was looked at with patience.
+    judge = Judge(
+        oracle, spec, asked.policy, initial_state, asked.level, asked.past_refusal,
+        hasty=recording is None,
+    )  # fmt: skip
+    progress = opened.enter_context(shown(asked.progress, asked.max_examples))
+    tally = Tally()
+    findings = Findings(
+        judge, tally, progress, observing_code(asked.oracle), asked.max_counterexamples
+    )
+    trials = Trials(
+        judge, tally, findings, Recording(recording, asked.seed), progress, Interrupts(),
+        asked.max_examples, asked.max_seconds,
+    )  # fmt: skip
+    origin = Origin(spec.name, judge.policy_name, judge.level, asked.seed, shrunk=False)
+    shrinker = Shrinker(
+        judge, tally, findings, Corpus(corpus, origin), progress, space,
+        Floors.of(asked.options), asked.seed, asked.shrink_seconds,
+    )  # fmt: skip
+    if native:
+        return _Campaign(trials, shrinker, _native_drawer(trials, shrinker))
+    return _Campaign(trials, shrinker, ByHypothesis(trials, shrinker, asked.target_fullness))
 
 
-def _unresolved(traces: tuple[Trace, ...]) -> tuple[Trace, ...]:
-    """The counterexamples of a corpus: minimal ones, and those whose shrinking was cut short."""
-    shrunk_from = {trace.extra.get("from") for trace in traces}
-    wanted = {
-        trace.sequence: trace
-        for trace in traces
-        if trace.extra.get("shrunk") is True
-        or (trace.extra.get("shrunk") is False and trace.id not in shrunk_from)
+def _space(asked: CampaignOptions, oracle: Oracle, spec: DeviceSpec) -> Space:
+    if asked.strategy is not None:
+        return Space(asked.strategy)
+    if isinstance(oracle, RecordedOracle):
+        return Space(prefixes(oracle.predictable(spec)))
+    if asked.limits is not None:
+        spec = find_device(asked.limits)
+    elif isinstance(oracle, ModelGpu):
+        spec = oracle.spec
+    return Space.of(spec, asked.options)
+
+
+def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
+    own = {
+        "a strategy": asked.strategy is not None,
+        "recorded traces": isinstance(oracle, RecordedOracle),
+        "target_fullness": asked.target_fullness,
     }
-    return tuple(wanted.values())
+    for what, given in own.items():
+        if asked.draw == "native" and given:
+            raise ValueError(f"draw: 'native' does not go with {what}; take 'hypothesis'")
+    if asked.draw == "auto":
+        return isinstance(oracle, ManyOracle) and not any(own.values())
+    return asked.draw == "native"
+
+
+def _native_drawer(trials: Trials, shrinker: Shrinker) -> Drawer:
+    judge, made_of = trials.judge, shrinker.space.made_of
+    assert made_of is not None  # neither a strategy nor recorded traces
+    draws = Draws(*made_of, shrinker.seed)
+    # Traces are kept, or go on past a refusal, one by one.
+    if judge.tables is not None and not trials.recording and not judge.past_refusal:
+        return ByTables(trials, shrinker, draws)
+    return OneByOne(trials, shrinker, draws)

@@ -1,62 +1,76 @@
-"""Which sequences a campaign draws."""
+"""What a campaign is asked."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-_RANGES = {
-    "carveouts": (0, 100),
-    "local_memory": (0, 512 * 1024),
-    "clusters": (1, 16),
-    "priorities": (-(2**15), 2**15),
-}
+from tbsched.campaigns.oracles import Device, OracleLike
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.hardware.initial_state import InitialState
+from tbsched.program.sequence import Sequence
+
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
+
+Path_: TypeAlias = "str | os.PathLike[str]"
+DRAWS = ("auto", "native", "hypothesis")
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceOptions:
-    """What launches and sequences are drawn from, beside the limits of the device.
-
-    Of each tuple one value is drawn per launch; its first value is the one that counterexamples
-    shrink to.
-
-    Attributes:
-        min_launches, max_launches: launches per sequence, 1..100.
-        releases: whether earlier launches are released between launches.
-        carveouts: of each launch, percent; None is the driver's choice.
-        local_memory: bytes per thread.
-        clusters: blocks per cluster; sizes above the device's are not drawn.
-        priorities: as in CUDA, a lower number is more urgent.
-        min_registers: registers per thread at least. The kernel that runs on a GPU needs some
-            itself, and below 32 registers never bind on a GPU with 64 warps per SM.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignOptions:
+    """The arguments of :func:`tbsched.fuzz` and :func:`tbsched.campaigns.record`, checked.
 
     Raises:
         TypeError, ValueError: naming the field, the value and the limit.
     """
 
-    min_launches: int = 1
-    max_launches: int = 10
-    releases: bool = True
-    carveouts: tuple[int | None, ...] = (100,)
-    local_memory: tuple[int, ...] = (0,)
-    clusters: tuple[int, ...] = (1,)
-    priorities: tuple[int, ...] = (0,)
-    min_registers: int = 32
+    oracle: OracleLike
+    predictor: Device
+    policy: str | None
+    level: str
+    limits: Device | None
+    initial_state: InitialState | None
+    steer: bool
+    past_refusal: bool
+    options: SequenceOptions
+    strategy: st.SearchStrategy[Sequence] | None
+    draw: str
+    seed: int
+    max_examples: int
+    max_counterexamples: int | None  # 0: nothing is shrunk
+    max_seconds: float | None = None
+    shrink_seconds: float = 0.0
+    corpus: Path_ | None = None
+    record: Path_ | None = None
+    repeats: int = 1
+    target_fullness: bool = False
+    progress: bool
 
     def __post_init__(self) -> None:
-        _check("max_launches", self.max_launches, 1, 100)
-        _check("min_launches", self.min_launches, 1, self.max_launches)
-        _check("min_registers", self.min_registers, 1, 255)
-        for name, (low, high) in _RANGES.items():
-            values = getattr(self, name)
-            if not isinstance(values, tuple) or not values or len(values) > 256:
-                raise TypeError(f"{name}: a tuple of 1 to 256 values is needed, got {values!r}")
-            for value in values:
-                if not (name == "carveouts" and value is None):
-                    _check(name, value, low, high)
+        _check_count("max_examples", self.max_examples, 1)
+        if self.max_counterexamples is not None:
+            _check_count("max_counterexamples", self.max_counterexamples, 0)
+        _check_count("seed", self.seed, 0)
+        if self.max_seconds is not None:
+            _check_seconds("max_seconds", self.max_seconds)
+        _check_seconds("shrink_seconds", self.shrink_seconds)
+        if not isinstance(self.options, SequenceOptions):
+            raise TypeError(f"options: a SequenceOptions is needed, got {self.options!r}")
+        if self.draw not in DRAWS:
+            raise ValueError(f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}")
 
 
-def _check(name: str, value: object, low: int, high: int) -> None:
+def _check_count(name: str, value: object, low: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: an integer is needed, got {value!r}")
-    if not low <= value <= high:
-        raise ValueError(f"{name}: {value} is outside {low}..{high}")
+    if value < low:
+        raise ValueError(f"{name}: {value} is less than {low}")
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name}: seconds are needed, got {value!r}")
+    if not value >= 0:
+        raise ValueError(f"{name}: {value} is less than 0")

@@ -6,23 +6,22 @@ import contextlib
 import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher import observe as launcher
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.event_table import EventTable
+from tbsched.program.sequence import (
+    Sequence,
+)
+from tbsched.traces.annotations import marked_unstable, unstable_reason
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
-
-if TYPE_CHECKING:
-    from hypothesis import strategies as st
-
-    from tbsched.launcher.observe import Outcome, Smids
-    from tbsched.program.event_table import EventTable
 
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
@@ -37,7 +36,7 @@ class ManyOracle(Protocol):
 
     def observe_many(
         self, sequences: Iterable[Sequence], /, *, settle: float = ...
-    ) -> Generator[Outcome, None, None]:
+    ) -> Generator[launcher.Outcome, None, None]:
         """See :func:`tbsched.observe_many`."""
 
 
@@ -47,8 +46,8 @@ class TableOracle(Protocol):
 
     def observe_tables(
         self, tables: Iterable[EventTable], /, *, settle: float = ..., any_state: bool = ...
-    ) -> Generator[list[Smids], None, None]:
-        """See :meth:`tbsched.observe.Gpu.observe_tables`."""
+    ) -> Generator[list[launcher.Smids], None, None]:
+        """See :meth:`tbsched.launcher.observe.Gpu.observe_tables`."""
 
 
 class ModelGpu:
@@ -91,7 +90,7 @@ class RecordedOracle:
     """
 
     def __init__(self, traces: Iterable[Trace]) -> None:
-        stable = [trace for trace in traces if not trace.extra.get("unstable")]
+        stable = [trace for trace in traces if not unstable_reason(trace.extra)]
         if not stable:
             raise ValueError("RecordedOracle.traces: no stable trace among them")
         # Small ones first: an index shrinks towards 0.
@@ -118,22 +117,16 @@ class RecordedOracle:
         )
         return Trace(seq, trace.device, placements, id=trace.id)
 
-    def sequences(self, spec: DeviceSpec) -> st.SearchStrategy[Sequence]:
-        """Recorded sequences that the model of ``spec`` can predict, cut after any launch.
-
-        They shrink towards the shortest prefix of the smallest trace.
+    def predictable(self, spec: DeviceSpec) -> list[Sequence]:
+        """Recorded sequences that the model of ``spec`` can predict, small ones first.
 
         Raises:
-            ValueError: the model can predict none of them.
+            ValueError: there are none.
         """
-        from hypothesis import strategies as st
-
         usable = [trace.sequence for trace in self._traces if _predictable(trace.sequence, spec)]
         if not usable:
             raise ValueError(f"RecordedOracle: {spec.name} can predict none of the sequences")
-        longest = max(len(sequence.launches) for sequence in usable)
-        pairs = st.tuples(st.integers(1, longest), st.sampled_from(usable))
-        return pairs.map(lambda pair: prefix(pair[1], min(pair[0], len(pair[1].launches))))
+        return usable
 
 
 class Repeated:
@@ -163,16 +156,16 @@ class Repeated:
                     f"launch {divergence.launch} had other numbers of blocks on SMs "
                     f"{divergence.sms.tolist()} in run {run}"
                 )
-                return replace(first, extra={**first.extra, "unstable": reason})
+                return replace(first, extra=marked_unstable(first.extra, reason))
         return first
 
 
 def prefix(sequence: Sequence, launches: int) -> Sequence:
-    """The sequence up to and with its ``launches``-th launch."""
+    """The sequence up to and with the event of its ``launches``-th launch."""
     seen = 0
     for position, event in enumerate(sequence.events):
-        seen += isinstance(event, Launch)
-        if seen == launches:
+        seen += len(event.launches)
+        if seen >= launches:
             return sequence[: position + 1]
     return sequence
 
@@ -186,9 +179,7 @@ def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
         NoGpuError: ``"gpu"``, and there is none.
     """
     if oracle == "gpu":
-        from tbsched.launcher.observe import Gpu
-
-        with Gpu(0) as gpu:
+        with launcher.Gpu(0) as gpu:
             yield gpu
     elif isinstance(oracle, str | os.PathLike | DeviceSpec):
         yield ModelGpu(oracle)

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
+from typing import assert_never
 
+from tbsched import views
+from tbsched.campaigns.oracles import ModelGpu, OracleLike
 from tbsched.comparison.compare import Diff
-from tbsched.program.sequence import Sequence
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import (
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 from tbsched.traces.trace import Trace
 
 
@@ -38,7 +51,7 @@ class Counterexample:
         return case_id(self.sequence)
 
     def __str__(self) -> str:
-        return f"{self.diff}\n\n{self.code}"
+        return views.text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,33 +104,7 @@ class Report:
     ended: str
 
     def __str__(self) -> str:
-        rate = self.examples / self.seconds if self.seconds else 0.0
-        lines = [
-            f"{self.predictor}/{self.policy} by {self.level}: {self.examples:,} sequences in "
-            f"{self.seconds:.1f} s ({rate:,.0f}/s), seed {self.seed}, ended by {self.ended}",
-            f"  {self.launches:,} launches, {self.blocks:,} blocks: occupancy agrees in "
-            f"{_percent(self.occupancy, self.launches)} of launches"
-            # At level occupancy only one latent state was tried, which says little of each block.
-            + (
-                f", every block in {_percent(self.exact, self.launches)}"
-                if self.level == "exact"
-                else ""
-            ),
-            f"  {self.disagreements:,} sequences disagree, "
-            f"{len(self.counterexamples)} distinct counterexamples"
-            + (f" ({self.shrinking:,} sequences tried to shrink them)" if self.shrinking else ""),
-        ]
-        if self.replayed:
-            still = sum(example.replayed for example in self.counterexamples)
-            lines.append(f"  {self.replayed} of the corpus tried again, {still} still disagree")
-        if self.unpredicted:
-            lines.append(f"  {self.unpredicted:,} recorded only: the model cannot predict them")
-        if self.unstable:
-            lines.append(f"  {len(self.unstable)} unstable, the first: {self.unstable[0].reason}")
-        for number, example in enumerate(self.counterexamples, 1):
-            heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
-            lines.append(f"\n{heading}: {example}")
-        return "\n".join(lines)
+        return views.text(self)
 
 
 def case_id(sequence: Sequence) -> str:
@@ -138,7 +125,7 @@ def code_of(
     """
     sequence = diff.a.sequence
     predicted = model_code(predictor, policy)
-    used = {"Sequence", "predict", *(type(event).__name__ for event in sequence)}
+    used = {"Sequence", "predict", *(name for event in sequence for name in _names_in(event))}
     if observed is not None:
         used |= {"compare", observed.partition("(")[0]}
         check = [f"assert compare({predicted}, {observed}).{level}"]
@@ -159,12 +146,34 @@ def code_of(
     )
 
 
+def _names_in(event: Event) -> tuple[str, ...]:
+    """What the event's ``repr`` needs imported.
+
+    Raises:
+        AssertionError: an event of an unknown kind.
+    """
+    match event:
+        case Launch():
+            return ("Launch", "Drawn") if isinstance(event.duration, Drawn) else ("Launch",)
+        case Release() | RecordEvent() | WaitEvent():
+            return (type(event).__name__,)
+        case _:
+            assert_never(event)
+
+
 def model_code(device: str, policy: str | None) -> str:
     """The expression with which a pasted test asks a model about ``seq``."""
     arguments = json.dumps(device) + (f", policy={json.dumps(policy)}" if policy else "")
     return f"predict(seq, {arguments})"
 
 
-def _percent(part: int, whole: int) -> str:
-    # A miss must show: what rounds to 100 without being so is cut, not rounded.
-    return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"
+def observing_code(oracle: OracleLike) -> str | None:
+    """The expression with which a pasted test observes ``seq``; None: it must hold the result."""
+    if oracle == "gpu" or type(oracle).__name__ == "Gpu":
+        return "observe(seq)"
+    if isinstance(oracle, ModelGpu):
+        return model_code(oracle.spec.name, oracle.policy)
+    device, policy = oracle if isinstance(oracle, tuple) else (oracle, None)
+    if isinstance(device, DeviceSpec):
+        device = device.name
+    return model_code(os.fspath(device), policy) if isinstance(device, str | os.PathLike) else None

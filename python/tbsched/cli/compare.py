@@ -16,7 +16,6 @@ from tbsched.comparison.verify import Score
 from tbsched.comparison.verify import verify as score_traces
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.predict import policies
 from tbsched.show.tables import table_of
 from tbsched.traces.files import load_traces

@@ -11,9 +11,6 @@ from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
 from tbsched.hardware.export import cpp_header
-from tbsched.hardware.catalogue import ablations
-from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.catalogue import devices as device_names
 from tbsched.prediction.predict import launch_orders, policies
 from tbsched.show.tables import table_of
 

@@ -23,7 +23,6 @@ from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence

@@ -16,6 +16,7 @@ from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import issued
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -179,7 +180,6 @@ class Gpu:
         return self._trace(seq, measured)
 
     def _trace(self, seq: Sequence, measured: list[_launcher.Measured]) -> Trace:
-        issued = [launch["issued_ns"] for launch in measured]
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -190,7 +190,7 @@ class Gpu:
             )
             for launch in measured
         )
-        extra = {"issued_ns": issued} if seq.timed else {}
+        extra = issued([launch["issued_ns"] for launch in measured]) if seq.timed else {}
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tbsched import views
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.timeline import makespan_of, span_of, timeline_of
 
@@ -94,8 +95,8 @@ class Trace:
         ``predict(..., issue_times=...)`` takes them. None where nobody recorded them, as of a
         prediction.
         """
-        issued_ns = self.extra.get("issued_ns")
-        return None if issued_ns is None else tuple(time / 1e9 for time in issued_ns)
+        times_ns = issued_ns(self.extra)
+        return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
 
     @property
     def makespan(self) -> float:

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
+from tbsched.traces.annotations import Shows
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -49,10 +50,5 @@ def cases(name: str = "hopper") -> tuple[Case, ...]:
 
 
 def _case(trace: Trace) -> Case:
-    device, policy = trace.extra["ablation"], trace.extra["policy"]
-    return Case(
-        name=trace.id,
-        mechanism=trace.extra["mechanism"],
-        ablation=None if device is None else (device, policy),
-        trace=trace,
-    )
+    shows = Shows.read(trace.extra)
+    return Case(trace.id, shows.mechanism, shows.ablation, trace)

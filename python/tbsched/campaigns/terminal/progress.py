@@ -6,13 +6,15 @@ import contextlib
 import time
 from collections.abc import Iterator
 
+from tbsched.campaigns.tally import Tally
+
 _REFRESH_SECONDS = 0.1
 
 
 class Progress:
     """Nothing at all: what a campaign shows when it is told to be quiet."""
 
-    def update(self, examples: int, launches: int, disagreements: int, doing: str) -> None:
+    def update(self, tally: Tally, doing: str) -> None:
         """The numbers so far."""
 
     def say(self, text: str) -> None:
@@ -39,18 +41,18 @@ class _Bar(Progress):
         self._task = self.bar.add_task("fuzz", total=total, rate=0.0, launches=0, disagreements=0)
         self._started = self._shown = time.monotonic()
 
-    def update(self, examples: int, launches: int, disagreements: int, doing: str) -> None:
+    def update(self, tally: Tally, doing: str) -> None:
         now = time.monotonic()
         if now - self._shown < _REFRESH_SECONDS:
             return
         self._shown = now
         self.bar.update(
             self._task,
-            completed=examples,
+            completed=tally.examples,
             description=doing,
-            rate=examples / (now - self._started),
-            launches=launches,
-            disagreements=disagreements,
+            rate=tally.examples / (now - self._started),
+            launches=tally.launches,
+            disagreements=tally.disagreements,
         )
 
     def say(self, text: str) -> None:

@@ -21,6 +21,18 @@ class _Failed(Exception):
     """How a test tells Hypothesis."""
 
 
+class OutOfTime(BaseException):
+    """Ends a search: passes through Hypothesis, which takes an ``Exception`` for a failing test."""
+
+
+class _Aborted(BaseException):
+    """Carries an error of the property through Hypothesis."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class _StartingPoint(ExampleDatabase):
     """What an earlier search would have left to be shrunk further: Hypothesis begins with it."""
 
@@ -60,6 +72,9 @@ def search(
         score: of the sequence just tested; Hypothesis climbs towards higher ones.
         start: the choices with which the strategy draws a sequence that fails: nothing else is
             drawn, and that one is shrunk.
+
+    Raises:
+        whatever ``fails`` raises.
     """
     verdicts: dict[Sequence, bool] = {}
     deadline = float("inf")
@@ -72,7 +87,10 @@ def search(
             return verdicts[sequence]
         if time.monotonic() > deadline:
             return False
-        failed = fails(sequence)
+        try:
+            failed = fails(sequence)
+        except Exception as error:
+            raise _Aborted(error) from None
         if score is not None:
             target(score())
         if failed and not verdicts:
@@ -106,4 +124,6 @@ def search(
         test()
     except _Failed:
         return smallest
+    except _Aborted as aborted:
+        raise aborted.error from aborted.error.__cause__
     return None

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.campaigns.draws import Draw, DrawnTable
 from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.space.draws import Draw, DrawnTable
+from tbsched.campaigns.tally import Agreed
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.launcher.observe import Smids
 from tbsched.prediction.tables import matching_states, predict_until_refused
@@ -22,17 +23,6 @@ from tbsched.program.event_table import EventTable
 
 # Half of the processors, so that the launcher's threads never wait for one.
 THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
-
-
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """Sequences that agree, and how many of their launches do at which level."""
-
-    examples: int
-    launches: int
-    blocks: int
-    occupancy: int
-    exact: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,24 @@ with their releases, and every number goes down to the last that still fails.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, assert_never
 
-from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.program.sequence import (
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+    with_launches,
+)
 
-Fails = Callable[[Sequence], bool]
+Fails: TypeAlias = Callable[[Sequence], bool]
+SHORTEST = 1e-6  # seconds: what a duration shrinks to
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,16 @@ class Floors:
     carveout: int | None
     local_memory: int
     priority: int
+
+    @classmethod
+    def of(cls, options: SequenceOptions) -> Floors:
+        """The values that sequences of these options shrink to."""
+        return cls(
+            registers=options.min_registers,
+            carveout=options.carveouts[0],
+            local_memory=min(options.local_memory),
+            priority=options.priorities[0],
+        )
 
 
 def size(sequence: Sequence) -> tuple[int, ...]:
@@ -71,8 +93,13 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         if len(sequence.launches) > 1:
             yield without_launch(sequence, number)
     for position, event in enumerate(sequence.events):
-        if isinstance(event, Release):
-            yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
+        match event:
+            case Launch():
+                pass
+            case Release() | RecordEvent() | WaitEvent():
+                yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
+            case _:
+                assert_never(event)
     # What fills the GPU before the launch that shows the difference can often be one launch.
     for number, launch in enumerate(sequence.launches):
         fewer = without_launch(sequence, number)
@@ -83,36 +110,50 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
 
 def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
     more = -(-other.blocks // launch.cluster) * launch.cluster
-    return replace(launch, blocks=launch.blocks + more)
+    return replace(launch, **_blocks(launch, launch.blocks + more))
+
+
+def _blocks(launch: Launch, blocks: int) -> dict[str, Any]:
+    """The fields with which the launch has so many blocks."""
+    if not isinstance(launch.duration, tuple):
+        return {"blocks": blocks}
+    durations = itertools.islice(itertools.cycle(launch.duration), blocks)
+    return {"blocks": blocks, "duration": tuple(durations)}
 
 
 def without_launch(sequence: Sequence, launch: int) -> Sequence:
-    """The sequence without its ``launch``-th launch and that launch's release."""
+    """The sequence without its ``launch``-th launch and that launch's release.
+
+    Raises:
+        AssertionError: an event of an unknown kind.
+    """
     events: list[Event] = []
     seen = -1
     for event in sequence.events:
-        if isinstance(event, Launch):
-            seen += 1
-            if seen != launch:
+        match event:
+            case Launch():
+                seen += 1
+                if seen != launch:
+                    events.append(event)
+            case Release(released):
+                if released != launch:
+                    events.append(Release(released - (released > launch)))
+            case RecordEvent() | WaitEvent():
                 events.append(event)
-        elif not isinstance(event, Release):
-            events.append(event)
-        elif event.launch != launch:
-            events.append(Release(event.launch - (event.launch > launch)))
+            case _:
+                assert_never(event)
     return Sequence(events)
 
 
 def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
-    events = list(sequence.events)
-    positions = [at for at, event in enumerate(events) if isinstance(event, Launch)]
-    events[positions[number]] = launch
-    return Sequence(events)
+    launches = sequence.launches
+    return with_launches(sequence, (*launches[:number], launch, *launches[number + 1 :]))
 
 
 def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
-    def attempt(**changes: int | None) -> bool:
+    def attempt(**changes: Any) -> bool:
         nonlocal sequence
-        launch = replace(sequence.launches[number], **changes)  # type: ignore[arg-type]
+        launch = replace(sequence.launches[number], **changes)
         candidate = _with_launch(sequence, number, launch)
         if candidate == sequence or not fails(candidate):
             return False
@@ -122,9 +163,12 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
     attempt(cluster=1)
     attempt(carveout=floors.carveout)
     attempt(priority=floors.priority)
+    attempt(stream=None)
+    if sequence.timed:
+        attempt(duration=SHORTEST)
     cluster = sequence.launches[number].cluster
     _lower(
-        lambda clusters: attempt(blocks=clusters * cluster),
+        lambda clusters: attempt(**_blocks(sequence.launches[number], clusters * cluster)),
         sequence.launches[number].blocks // cluster,
         1,
     )

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for launches and sequences that a device can run.
+"""What the bytes mean that launches and sequences are drawn as.
 
 A launch is drawn as one short byte string, one byte per field. Each byte picks from a table that is
 sorted upwards and dense at the boundaries of the mechanisms, so that byte strings, which Hypothesis
@@ -9,7 +9,6 @@ launch instead of one per field halves what Hypothesis costs per example.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
@@ -17,12 +16,9 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import strategies as st
 
-from tbsched.campaigns.options import SequenceOptions
-from tbsched.hardware.catalogue import device as find_device
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -51,52 +47,16 @@ _RELEASES: tuple[tuple[int, ...], ...] = (
 )
 
 
-def launches(
-    device: str | os.PathLike[str] | DeviceSpec, options: SequenceOptions | None = None
-) -> st.SearchStrategy[Launch]:
-    """Launches that the device can run; they shrink towards one block of one warp.
-
-    Raises:
-        TypeError, ValueError: an unknown device.
-    """
-    tables = _LaunchTables.of(find_device(device), options or SequenceOptions())
-    row = st.binary(min_size=tables.width, max_size=tables.width)
-    return row.map(lambda drawn: tables.launches([drawn], (True, True))[0])
-
-
-def sequences(
-    device: str | os.PathLike[str] | DeviceSpec, options: SequenceOptions | None = None
-) -> st.SearchStrategy[Sequence]:
-    """Sequences that the device can run; they shrink towards few events and small launches.
-
-    Args:
-        device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is
-            drawn by construction, nothing is filtered.
-        options: what else is drawn from.
-
-    Raises:
-        TypeError, ValueError: an unknown device.
-    """
-    options = options or SequenceOptions()
-    tables = SequenceTables.of(find_device(device), options)
-    rows = st.lists(
-        st.binary(min_size=tables.width, max_size=tables.width),
-        min_size=options.min_launches,
-        max_size=options.max_launches,
-    )
-    return st.tuples(st.sampled_from(BINDING), rows).map(tables.build)
-
-
 @dataclass(frozen=True, slots=True)
 class SequenceTables:
     """What the bytes of a sequence mean, a row of ``width`` bytes per launch."""
 
-    launches: _LaunchTables
+    launches: LaunchTables
     releases: bool
 
     @classmethod
     def of(cls, spec: DeviceSpec, options: SequenceOptions) -> SequenceTables:
-        return cls(_LaunchTables.of(spec, options), options.releases)
+        return cls(LaunchTables.of(spec, options), options.releases)
 
     @property
     def width(self) -> int:
@@ -158,7 +118,7 @@ class SequenceTables:
 
 
 @dataclass(frozen=True, slots=True)
-class _LaunchTables:
+class LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
     blocks: Int32Array
@@ -170,7 +130,7 @@ class _LaunchTables:
     most_registers: Int32Array  # by warps per block
 
     @classmethod
-    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> _LaunchTables:
+    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> LaunchTables:
         clusters = tuple(size for size in options.clusters if size <= spec.max_cluster)
         carveouts = tuple(-1 if value is None else value for value in options.carveouts)
         rest = (carveouts, options.local_memory, clusters or (1,), options.priorities)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tbsched.campaigns.options import SequenceOptions
-from tbsched.campaigns.strategies import BINDING, Bytes, SequenceTables
+from tbsched.campaigns.space.launch_tables import BINDING, Bytes, SequenceTables
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
@@ -74,7 +74,7 @@ class DrawnTable:
 class Draws:
     """Endless draws, the same ones for the same values; every number of launches alike.
 
-    Each is one that ``strategies.sequences(device, options)`` can draw.
+    Each is one that ``tbsched.strategies.sequences(device, options)`` can draw.
     """
 
     device: DeviceSpec

@@ -1,0 +1,1 @@
+"""Who draws the sequences of a campaign: one interface, a file for each way."""

@@ -1,0 +1,71 @@
+"""NumPy draws tables of sequences, which are observed and compared as such: as fast as the GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from tbsched.campaigns.drawing.drawer import Ended, News, shrink_next
+from tbsched.campaigns.drawing.tables import Tables
+from tbsched.campaigns.shrinking.shrinker import Shrinker
+from tbsched.campaigns.space.draws import DrawnTable, Draws
+from tbsched.campaigns.tally import Agreed
+from tbsched.campaigns.trials import Trials
+
+# Sequences that are observed together: so many that Python has little to do, and so few that a
+# campaign ends in time.
+SMALLEST_TABLE = 16
+TABLE_SECONDS = 0.05
+
+
+class ByTables:
+    """A drawer for oracles that take tables.
+
+    Args:
+        trials, shrinker: of the campaign.
+        draws: taken as the oracle comes to them.
+    """
+
+    def __init__(self, trials: Trials, shrinker: Shrinker, draws: Draws) -> None:
+        self._trials = trials
+        self._shrinker = shrinker
+        self._tables = Tables(trials.judge, self._parts(draws))
+
+    def until_found(self) -> Ended | None:
+        """See :class:`tbsched.campaigns.drawing.drawer.Drawer`."""
+        return None if shrink_next(self._next_news, self._shrinker) else self._trials.ended
+
+    def _parts(self, draws: Draws) -> Iterator[DrawnTable]:
+        trials = self._trials
+        left = trials.most
+        for table in draws.tables():
+            begin = 0
+            while begin < len(table):
+                if left == 0 or trials.over:
+                    return
+                rate = trials.tally.examples / max(trials.tally.seconds, 1e-3)
+                size = max(SMALLEST_TABLE, round(rate * TABLE_SECONDS))
+                part = table.part(begin, min(begin + size, begin + left))
+                yield part
+                begin += len(part)
+                left -= len(part)
+
+    def _next_news(self) -> News | None:
+        trials = self._trials
+        with contextlib.closing(self._tables.outcomes()) as outcomes:
+            for found in outcomes:
+                if isinstance(found, Agreed):
+                    trials.count(found.examples)
+                    trials.tally.count_agreed(found)
+                    if trials.over:
+                        return None
+                    continue
+                trials.count()
+                sequence = found.draw.sequence
+                with trials.tally.counting_unstable(sequence):
+                    if found.error is not None:
+                        raise found.error
+                    comparison = trials.judge.judge(trials.judge.predict(sequence))
+                    if trials.is_news(comparison):
+                        return found.draw, comparison
+        return None

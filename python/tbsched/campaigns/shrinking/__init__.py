@@ -1,0 +1,1 @@
+"""How a disagreement becomes a small counterexample."""

@@ -1,0 +1,164 @@
+"""Shrinks one disagreement at a time: Hypothesis first, then event by event, then anew."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+
+from tbsched.campaigns.findings import Findings
+from tbsched.campaigns.judge import Comparison, Judge
+from tbsched.campaigns.keeping import Corpus
+from tbsched.campaigns.shrinking.minimise import Floors, minimise, size
+from tbsched.campaigns.space.search import search
+from tbsched.campaigns.space.space import Space
+from tbsched.campaigns.tally import Tally
+from tbsched.campaigns.terminal.progress import Progress
+from tbsched.errors import UnstableMeasurement
+from tbsched.program.sequence import Sequence
+
+# Draws with fewer launches, to leave a local minimum when shrinking.
+NARROWER_EXAMPLES = 2000
+# Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
+CONFIRMATIONS = 3
+
+
+@dataclass(slots=True)
+class Shrinker:
+    """From a disagreement that has just been seen to a counterexample.
+
+    Attributes:
+        seconds: after so long a disagreement is taken as it is.
+        found, best: what is being shrunk, as it was found and confirmed, and the smallest that
+            failed since; None while nothing is.
+    """
+
+    judge: Judge
+    tally: Tally
+    findings: Findings
+    corpus: Corpus
+    progress: Progress
+    space: Space
+    floors: Floors
+    seed: int
+    seconds: float
+    found: Comparison | None = None
+    best: Comparison | None = None
+    until: float = 0.0
+
+    def begin(self, comparison: Comparison) -> bool:
+        """Whether the disagreement shows again; if so, it is written down, and to be shrunk."""
+        confirmed = None
+        with self.tally.counting_unstable(comparison.sequence):
+            confirmed = self._confirmed(comparison)
+        if confirmed is None:
+            return False
+        self.resume(confirmed)
+        # Written down before anything else can go wrong.
+        self.corpus.keep_found(confirmed)
+        return True
+
+    def resume(self, confirmed: Comparison) -> None:
+        """From now on it is being shrunk."""
+        self.found = self.best = confirmed
+        self.until = time.monotonic() + self.seconds
+
+    @property
+    def half(self) -> float:
+        """Seconds for Hypothesis; the other half is for what it cannot do."""
+        return self.seconds / 2
+
+    def from_choices(self, choices: tuple[int | bytes, ...]) -> None:
+        """Lets Hypothesis shrink what its strategy draws with these choices."""
+        search(
+            self.space.strategy,
+            self.fails,
+            examples=1,
+            seed=f"{self.seed}:native",
+            shrink_seconds=self.half,
+            start=choices,
+        )
+
+    def fails(self, candidate: Sequence) -> bool:
+        """Whether a smaller sequence still fails; the smallest that does is kept."""
+        if time.monotonic() > self.until:
+            return False
+        self.tally.shrinking += 1
+        self.progress.update(self.tally, "shrink")
+        prediction = self.judge.predict(candidate)
+        with self.tally.counting_unstable(prediction.sequence):
+            comparison = self.judge.look(prediction)
+            smaller = self.best and size(comparison.sequence) < size(self.best.sequence)
+            if smaller and not comparison.agrees:
+                self.best = comparison
+            return not comparison.agrees
+        return False
+
+    def finish(self) -> None:
+        """Shrinks what Hypothesis has left, confirms it and writes it down."""
+        assert self.found is not None
+        smallest = self._minimal()
+        while smallest is not None and len(smallest.sequence.launches) > 1:
+            # A local minimum; are there disagreements with fewer launches?
+            fewer = self._narrower(len(smallest.sequence.launches) - 1)
+            if fewer is None or fewer.sequence in self.tally.counterexamples:
+                break
+            smallest = fewer
+        if smallest is None:
+            self.findings.add(self.found, shrunk=False)
+        else:
+            self.findings.add(smallest, shrunk=True)
+            self.corpus.keep_shrunk(smallest, self.found)
+        self.found = self.best = None
+
+    def give_up(self) -> None:
+        """What was being shrunk, if anything, counts as it is."""
+        if self.best is not None:
+            self.findings.add(self.best, shrunk=False)
+
+    def again(self, sequence: Sequence) -> Comparison | None:
+        """Compares once more, and a disagreement twice; None if the oracle contradicts itself."""
+        prediction = self.judge.predict(sequence)
+        with self.tally.counting_unstable(prediction.sequence):
+            comparison = self.judge.judge(prediction)
+            return comparison if comparison.agrees else self._confirmed(comparison)
+        return None
+
+    def _minimal(self) -> Comparison | None:
+        """The best so far, minimised; None if it does not show again."""
+        assert self.best is not None
+        verdicts: dict[Sequence, bool] = {}
+
+        def still_fails(candidate: Sequence) -> bool:
+            if candidate not in verdicts:
+                verdicts[candidate] = False
+                # What the oracle refuses, or never recorded, is no smaller counterexample.
+                with contextlib.suppress(ValueError):
+                    verdicts[candidate] = self.fails(candidate)
+            return verdicts[candidate]
+
+        smallest = minimise(self.best.sequence, still_fails, self.floors)
+        for _ in range(CONFIRMATIONS):
+            comparison = self.again(smallest)
+            if comparison is not None and not comparison.agrees:
+                return comparison
+        return None
+
+    def _narrower(self, launches: int) -> Comparison | None:
+        strategy = self.space.of_length(launches)
+        if strategy is None or time.monotonic() > self.until:
+            return None
+        found = search(
+            strategy,
+            self.fails,
+            examples=NARROWER_EXAMPLES,
+            seed=f"{self.seed}:narrower",
+            shrink_seconds=self.seconds,
+        )
+        return None if found is None else self._minimal()
+
+    def _confirmed(self, comparison: Comparison) -> Comparison:
+        again = self.judge.confirm(comparison)
+        if again is None:
+            raise UnstableMeasurement("a disagreement did not show again")
+        return again

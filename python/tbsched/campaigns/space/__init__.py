@@ -1,0 +1,1 @@
+"""What a campaign draws sequences from, and how Hypothesis searches it."""

@@ -1,0 +1,62 @@
+"""Which sequences a campaign draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_RANGES = {
+    "carveouts": (0, 100),
+    "local_memory": (0, 512 * 1024),
+    "clusters": (1, 16),
+    "priorities": (-(2**15), 2**15),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceOptions:
+    """What launches and sequences are drawn from, beside the limits of the device.
+
+    Of each tuple one value is drawn per launch; its first value is the one that counterexamples
+    shrink to.
+
+    Attributes:
+        min_launches, max_launches: launches per sequence, 1..100.
+        releases: whether earlier launches are released between launches.
+        carveouts: of each launch, percent; None is the driver's choice.
+        local_memory: bytes per thread.
+        clusters: blocks per cluster; sizes above the device's are not drawn.
+        priorities: as in CUDA, a lower number is more urgent.
+        min_registers: registers per thread at least. The kernel that runs on a GPU needs some
+            itself, and below 32 registers never bind on a GPU with 64 warps per SM.
+
+    Raises:
+        TypeError, ValueError: naming the field, the value and the limit.
+    """
+
+    min_launches: int = 1
+    max_launches: int = 10
+    releases: bool = True
+    carveouts: tuple[int | None, ...] = (100,)
+    local_memory: tuple[int, ...] = (0,)
+    clusters: tuple[int, ...] = (1,)
+    priorities: tuple[int, ...] = (0,)
+    min_registers: int = 32
+
+    def __post_init__(self) -> None:
+        _check("max_launches", self.max_launches, 1, 100)
+        _check("min_launches", self.min_launches, 1, self.max_launches)
+        _check("min_registers", self.min_registers, 1, 255)
+        for name, (low, high) in _RANGES.items():
+            values = getattr(self, name)
+            if not isinstance(values, tuple) or not values or len(values) > 256:
+                raise TypeError(f"{name}: a tuple of 1 to 256 values is needed, got {values!r}")
+            for value in values:
+                if not (name == "carveouts" and value is None):
+                    _check(name, value, low, high)
+
+
+def _check(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: an integer is needed, got {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name}: {value} is outside {low}..{high}")

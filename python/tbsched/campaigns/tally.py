@@ -1,0 +1,93 @@
+"""The numbers of a campaign so far, and the report that is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tbsched.campaigns.judge import Comparison, Judge
+from tbsched.campaigns.results import Counterexample, Report, Unstable
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.program.sequence import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """Sequences that agree, and how many of their launches do at which level."""
+
+    examples: int
+    launches: int
+    blocks: int
+    occupancy: int
+    exact: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been counted; the fields mean what those of :class:`Report` mean."""
+
+    examples: int = 0
+    disagreements: int = 0
+    launches: int = 0
+    blocks: int = 0
+    occupancy: int = 0
+    exact: int = 0
+    replayed: int = 0
+    unpredicted: int = 0
+    shrinking: int = 0
+    counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
+    unstable: list[Unstable] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Since the campaign began."""
+        return time.monotonic() - self.started
+
+    def count(self, comparison: Comparison) -> None:
+        """Adds the launches of one comparison; a disagreement is counted as one."""
+        for launch, placement in zip(comparison.diff.launches, comparison.observation, strict=True):
+            self.launches += 1
+            self.blocks += len(placement.smid)
+            self.occupancy += launch.occupancy
+            self.exact += launch.exact
+        self.disagreements += not comparison.agrees
+
+    def count_agreed(self, agreed: Agreed) -> None:
+        """Adds the launches of many sequences that agree."""
+        self.launches += agreed.launches
+        self.blocks += agreed.blocks
+        self.occupancy += agreed.occupancy
+        self.exact += agreed.exact
+
+    @contextlib.contextmanager
+    def counting_unstable(self, sequence: Sequence) -> Iterator[None]:
+        """What makes the oracle contradict itself is counted, and goes no further."""
+        try:
+            yield
+        except (UnstableMeasurement, DeadlineExceeded) as error:
+            self.unstable.append(Unstable(sequence, str(error)))
+
+    def report(self, judge: Judge, seed: int, ended: str) -> Report:
+        """The numbers, and who was compared."""
+        return Report(
+            seed=seed,
+            predictor=judge.spec.name,
+            policy=judge.policy_name,
+            level=judge.level,
+            examples=self.examples,
+            disagreements=self.disagreements,
+            launches=self.launches,
+            blocks=self.blocks,
+            occupancy=self.occupancy,
+            exact=self.exact,
+            counterexamples=tuple(self.counterexamples.values()),
+            unstable=tuple(self.unstable),
+            replayed=self.replayed,
+            unpredicted=self.unpredicted,
+            shrinking=self.shrinking,
+            seconds=self.seconds,
+            ended=ended,
+        )

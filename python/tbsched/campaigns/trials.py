@@ -1,0 +1,86 @@
+"""A drawn sequence is a trial: predicted, observed and compared by others, counted here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tbsched.campaigns.findings import Findings
+from tbsched.campaigns.judge import Comparison, Judge
+from tbsched.campaigns.keeping import Recording
+from tbsched.campaigns.results import Unstable
+from tbsched.campaigns.tally import Tally
+from tbsched.campaigns.terminal.interrupts import Interrupts
+from tbsched.campaigns.terminal.progress import Progress
+from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import unstable_reason
+from tbsched.traces.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What whoever draws asks for, and tells.
+
+    Attributes:
+        most: sequences drawn at most.
+        max_seconds: no sequence is drawn after so long; None: there is no limit.
+    """
+
+    judge: Judge
+    tally: Tally
+    findings: Findings
+    recording: Recording
+    progress: Progress
+    interrupts: Interrupts
+    most: int
+    max_seconds: float | None
+
+    @property
+    def left(self) -> int:
+        """How many sequences may still be drawn."""
+        return self.most - self.tally.examples
+
+    @property
+    def over(self) -> bool:
+        """Whether the time for drawing is."""
+        return self.max_seconds is not None and self.tally.seconds > self.max_seconds
+
+    @property
+    def ended(self) -> str:
+        """Why nothing more is drawn."""
+        return "examples" if self.left <= 0 else "seconds"
+
+    def count(self, examples: int = 1) -> None:
+        """So many sequences more have been drawn and looked at.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        self.interrupts.check()
+        self.tally.examples += examples
+        self.progress.update(self.tally, "fuzz")
+
+    def predict(self, drawn: Sequence) -> Trace | None:
+        """The prediction; None where the model has none and the recording alone counts.
+
+        Raises:
+            ValueError: the model has none, and the campaign is for comparing.
+        """
+        try:
+            return self.judge.predict(drawn)
+        except ValueError:
+            if not (self.recording and self.findings.most == 0):
+                raise
+        with self.tally.counting_unstable(drawn):
+            self.recording.keep(self.judge.oracle.observe(drawn), self.tally.examples)
+            self.tally.unpredicted += 1
+        return None
+
+    def is_news(self, comparison: Comparison) -> bool:
+        """Counts and keeps a comparison; True for a disagreement that is to be shrunk."""
+        self.recording.keep(comparison.observation, self.tally.examples)
+        reason = unstable_reason(comparison.observation.extra)
+        if reason is not None:
+            self.tally.unstable.append(Unstable(comparison.sequence, reason))
+            return False
+        self.tally.count(comparison)
+        return not comparison.agrees and self.findings.wants(comparison.sequence)

@@ -1,0 +1,51 @@
+"""What campaigns found, in words."""
+
+from __future__ import annotations
+
+from tbsched.campaigns.results import Counterexample, Report
+
+
+def counterexample_text(found: Counterexample) -> str:
+    """Where prediction and observation differ, and the test to paste."""
+    return f"{found.diff}\n\n{found.code}"
+
+
+def report_text(report: Report) -> str:
+    """The numbers of a campaign, and its counterexamples."""
+    parts = [_numbers(report)]
+    for number, example in enumerate(report.counterexamples, 1):
+        heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+        parts.append(f"\n{heading}: {example}")
+    return "\n".join(parts)
+
+
+def _numbers(report: Report) -> str:
+    rate = report.examples / report.seconds if report.seconds else 0.0
+    lines = [
+        f"{report.predictor}/{report.policy} by {report.level}: {report.examples:,} sequences in "
+        f"{report.seconds:.1f} s ({rate:,.0f}/s), seed {report.seed}, ended by {report.ended}",
+        f"  {report.launches:,} launches, {report.blocks:,} blocks: occupancy agrees in "
+        f"{_percent(report.occupancy, report.launches)} of launches"
+        # At level occupancy only one latent state was tried, which says little of each block.
+        + (
+            f", every block in {_percent(report.exact, report.launches)}"
+            if report.level == "exact"
+            else ""
+        ),
+        f"  {report.disagreements:,} sequences disagree, "
+        f"{len(report.counterexamples)} distinct counterexamples"
+        + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
+    ]
+    if report.replayed:
+        still = sum(example.replayed for example in report.counterexamples)
+        lines.append(f"  {report.replayed} of the corpus tried again, {still} still disagree")
+    if report.unpredicted:
+        lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
+    if report.unstable:
+        lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")
+    return "\n".join(lines)
+
+
+def _percent(part: int, whole: int) -> str:
+    # A miss must show: what rounds to 100 without being so is cut, not rounded.
+    return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"

@@ -1,0 +1,100 @@
+"""What else the record of a trace says: the keys of ``Trace.extra``, as fields.
+
+Nobody else reads or writes these keys by name. Keys that are not known here are kept as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+Extra: TypeAlias = Mapping[str, Any]
+
+_UNSTABLE = "unstable"
+_ISSUED_NS = "issued_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a counterexample came into its corpus.
+
+    Attributes:
+        predictor, policy, level: what it refutes, and how closely the traces were compared.
+        seed: of the campaign.
+        shrunk: whether this is the minimal sequence, or the one that was drawn.
+        found_as: the id of the one that was drawn; None where this is it.
+    """
+
+    predictor: str
+    policy: str
+    level: str
+    seed: int
+    shrunk: bool
+    found_as: str | None = None
+
+    def added_to(self, extra: Extra) -> dict[str, Any]:
+        """The same keys, and these."""
+        keys = asdict(self)
+        source = keys.pop("found_as")
+        return {**extra, **keys, **({} if source is None else {"from": source})}
+
+    @classmethod
+    def read(cls, extra: Extra) -> Origin | None:
+        """What was written; None where nobody says whether the sequence is minimal."""
+        shrunk = extra.get("shrunk")
+        if not isinstance(shrunk, bool):
+            return None
+        return cls(
+            predictor=extra.get("predictor", ""),
+            policy=extra.get("policy", ""),
+            level=extra.get("level", ""),
+            seed=extra.get("seed", 0),
+            shrunk=shrunk,
+            found_as=extra.get("from"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """Which mechanism a recorded sequence shows.
+
+    Attributes:
+        mechanism: in words.
+        ablation: device and policy (None: its own) of a predictor without the mechanism; None
+            where no shipped one lacks it.
+    """
+
+    mechanism: str
+    ablation: tuple[str, str | None] | None
+
+    @classmethod
+    def read(cls, extra: Extra) -> Shows:
+        """What the record says.
+
+        Raises:
+            KeyError: it is not the record of a mechanism.
+        """
+        device, policy = extra["ablation"], extra["policy"]
+        return cls(extra["mechanism"], None if device is None else (device, policy))
+
+
+def unstable_reason(extra: Extra) -> str | None:
+    """Why the observation does not count, if it does not."""
+    reason = extra.get(_UNSTABLE)
+    return str(reason) if reason else None
+
+
+def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
+    """The same keys, and why the observation does not count."""
+    return {**extra, _UNSTABLE: reason}
+
+
+def issued(times_ns: list[int]) -> dict[str, Any]:
+    """When the host made each launch call, nanoseconds from the first."""
+    return {_ISSUED_NS: times_ns}
+
+
+def issued_ns(extra: Extra) -> list[int] | None:
+    """When the host made each launch call, nanoseconds from the first; None: nobody says."""
+    return extra.get(_ISSUED_NS)
