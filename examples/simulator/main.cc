@@ -45,7 +45,7 @@ struct Sm {
 class Simulator {
  public:
   explicit Simulator(const tbsched::Model& model)
-      : sms_(model.device().spec.topology.sms()),
+      : sms_(model.device().spec.sms),
         adapter_(model, [this](int32_t sm, int32_t kernel, int32_t block) {
           return start(sm, kernel, block);
         }) {}

@@ -117,7 +117,7 @@ def launch_stops_only_where_not_one_block_more_fits(past: History) -> None:
 
 
 def same_sequence_has_the_same_answer(past: History) -> None:
-    for state in past.spec.initial_states()[-2:]:
+    for state in past.spec.initial_states(past.policy)[-2:]:
         one, two = (predict(past.sequence, past.spec, past.policy, state) for _ in range(2))
         assert one.capacities is not None
         one.capacities()  # asking changes nothing

@@ -25,3 +25,12 @@ def gpu() -> Iterator[Gpu]:
         pytest.skip(str(error))
     with opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def hopper(gpu: Gpu) -> Gpu:
+    """A GPU that the h200 model is known to be right for: an H200, or an H100 of as many SMs."""
+    is_hopper = gpu.info.details["compute_capability"] == "9.0"
+    if not is_hopper or gpu.info.sms != tb.device("h200").sms:
+        pytest.skip(f"the model is of a Hopper GPU with 132 SMs, this is {gpu.info.name}")
+    return gpu

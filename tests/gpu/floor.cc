@@ -44,7 +44,7 @@ class Floor {
     relays_.reserve(kFlags / sizeof(uint32_t));
     relays_.write(std::vector<uint32_t>(relays_.size()));
     for (size_t i = 0; i < kMostLaunches; ++i) {
-      streams_.push_back(std::make_unique<Stream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
+      streams_.push_back(std::make_unique<CudaStream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
     }
   }
 
@@ -123,7 +123,7 @@ class Floor {
   MappedMemory memory_;
   DeviceMemory<uint32_t> relays_;
   uint32_t run_ = 0;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<CudaStream>> streams_;
   std::vector<std::unique_ptr<Module>> modules_;
   std::vector<CUfunction> functions_;
 };

@@ -14,24 +14,17 @@ from tbsched.traces.files import load_traces
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture
-def h200(gpu: Gpu) -> Gpu:
-    if "H200" not in gpu.info.name:
-        pytest.skip(f"the model is of an H200, this is {gpu.info.name}")
-    return gpu
-
-
-def test_the_model_agrees_with_the_gpu(h200: Gpu) -> None:
-    report = fuzz(h200, "h200", max_examples=2000, max_seconds=60, seed=20, progress=False)
+def test_the_model_agrees_with_the_gpu(hopper: Gpu) -> None:
+    report = fuzz(hopper, "h200", max_examples=2000, max_seconds=60, seed=20, progress=False)
     assert not report.counterexamples, report
     assert len(report.unstable) <= report.examples // 100, report
     assert report.occupancy == report.launches, report
 
 
 @pytest.mark.parametrize("level", ["occupancy", "exact"])
-def test_the_model_agrees_with_a_gpu_that_is_kept_busy(h200: Gpu, level: str) -> None:
+def test_the_model_agrees_with_a_gpu_that_is_kept_busy(hopper: Gpu, level: str) -> None:
     report = fuzz(
-        h200, "h200", draw="native", level=level, max_examples=5000, max_seconds=60, seed=23,
+        hopper, "h200", draw="native", level=level, max_examples=5000, max_seconds=60, seed=23,
         progress=False,
     )  # fmt: skip
     assert not report.counterexamples, report
@@ -44,10 +37,10 @@ def test_the_model_agrees_with_a_gpu_that_is_kept_busy(h200: Gpu, level: str) ->
     [("h200-no-warp-skip", None), ("h200-paper-order", None), ("h200", "round_robin")],
 )
 def test_a_wrong_predictor_is_caught_and_shrunk(
-    h200: Gpu, predictor: str, policy: str | None
+    hopper: Gpu, predictor: str, policy: str | None
 ) -> None:
     report = fuzz(
-        h200, predictor, policy, max_seconds=40, shrink_seconds=20, seed=21, progress=False
+        hopper, predictor, policy, max_seconds=40, shrink_seconds=20, seed=21, progress=False
     )
     assert len(report.counterexamples) == 1, report
     assert report.counterexamples[0].shrunk, report
@@ -55,13 +48,13 @@ def test_a_wrong_predictor_is_caught_and_shrunk(
     assert report.seconds < 60, report
 
 
-def test_a_recording_repeats(h200: Gpu, tmp_path: Path) -> None:
-    report = record(h200, tmp_path / "r.jsonl", 200, repeats=2, seed=22, progress=False)
+def test_a_recording_repeats(hopper: Gpu, tmp_path: Path) -> None:
+    report = record(hopper, tmp_path / "r.jsonl", 200, repeats=2, seed=22, progress=False)
     traces = load_traces(tmp_path / "r.jsonl")
     assert len(traces) == report.examples - len(report.unstable) or len(traces) == report.examples
     assert len(report.unstable) <= 2, report
 
 
-def test_the_fixture_asserts_agreement(h200: Gpu, assert_agrees: object) -> None:
+def test_the_fixture_asserts_agreement(hopper: Gpu, assert_agrees: object) -> None:
     assert callable(assert_agrees)
     assert_agrees(Sequence([Launch(132, 256, 32, carveout=100)]))

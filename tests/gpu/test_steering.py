@@ -18,26 +18,19 @@ STATES = tb.device("h200").initial_states()
 OPTIONS = SequenceOptions(max_launches=4, releases=False, clusters=(1, 2, 4))
 
 
-@pytest.fixture(scope="module")
-def h200(gpu: Gpu) -> Gpu:
-    if "H200" not in gpu.info.name:
-        pytest.skip(f"the model is of an H200, this is {gpu.info.name}")
-    return gpu
-
-
-def test_every_state_is_reached(h200: Gpu) -> None:
+def test_every_state_is_reached(hopper: Gpu) -> None:
     before = None
     for goal in (*STATES, *STATES[::-5], *STATES[::7]):
-        found = tb.steer(h200, "h200", goal)
+        found = tb.steer(hopper, "h200", goal)
         assert before in (None, found), "the GPU stays where it was left"
         before = goal
 
 
 @pytest.mark.parametrize("state", [STATES[0], STATES[7], STATES[18], STATES[29]])
 def test_steered_runs_are_equal_block_by_block_and_as_predicted(
-    h200: Gpu, state: tb.InitialState
+    hopper: Gpu, state: tb.InitialState
 ) -> None:
-    steered = tb.Steered(h200, "h200", state)
+    steered = tb.Steered(hopper, "h200", state)
 
     @seed(30)
     @settings(
