@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from gpu.script import FAKE_DRIVER, cuda_include, shared_library
 from helpers import Fake
 from once import made_once
 from tbsched.launcher.observe import Gpu
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts() -> None:
+    """Ctrl-C, which a shell turns off for what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +116,17 @@ def final(trace: Trace) -> list[list[int]]:
 
 def released(*launches: int) -> list[Event]:
     return [Release(number) for number in launches]
+
+
+def run_python(code: str, *, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """A program of its own that finds what this one finds; with what it says."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=check,
+    )
 
 
 class Fake:

@@ -24,6 +24,15 @@ _TEXT = {
 _EXPLANATION = {"Trace": "tbsched.show.waits:explanation"}
 
 
+class Shown:
+    """A value that has a view: ``str`` and ``print`` give its text."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return text(self)
+
+
 def text(value: object) -> str:
     """The value as plain text, for ``print``.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers import run_python
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.campaigns.results import code_of
 from tbsched.comparison.compare import compare
@@ -447,11 +448,5 @@ def test_importing_tbsched_imports_no_extra() -> None:
         "import sys, tbsched, tbsched.pytest_plugin;"
         "print([m for m in ('hypothesis', 'rich', 'typer', 'matplotlib') if m in sys.modules])"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = run_python(code)
     assert found.stdout.strip() == "[]"

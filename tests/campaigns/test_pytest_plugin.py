@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers import run_python
+
 TESTS = """
 import pytest
 import tbsched as tb
@@ -91,13 +93,7 @@ def test_a_required_gpu_that_is_missing_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["hypothesis", "numpy", "tbsched.prediction.predict", "rich"])
 def test_the_plugin_alone_imports_little(module: str) -> None:
     code = f"import sys, runpy; runpy.run_path({plugin_path()!r}); print({module!r} in sys.modules)"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = run_python(code)
     assert found.stdout.strip() == "False"
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from helpers import gpu
+from helpers import gpu, run_python
 from tbsched.hardware.catalogue import device, devices
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
@@ -276,13 +276,7 @@ def test_the_examples_run(name: str) -> None:
 
 def test_without_hypothesis_the_words_say_what_to_install() -> None:
     code = "import sys; sys.modules['hypothesis'] = None; import tbsched.strategies"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = run_python(code, check=False)
     assert "ImportError: tbsched.strategies needs Hypothesis: pip install tbsched[fuzz]" in (
         found.stderr
     )

@@ -46,7 +46,7 @@ LET_IN_AND_PASSED = [
     ),
 ]
 many = settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     database=None,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from tbsched import views
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.views import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Evenness:
+class Evenness(Shown):
     """What :func:`forced_even` found; true where an even spread is guaranteed.
 
     Attributes:
@@ -39,9 +39,6 @@ class Evenness:
 
     def __bool__(self) -> bool:
         return self.forced
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:

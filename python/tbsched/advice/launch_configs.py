@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched import views
 from tbsched.advice.evenness import Evenness, forced_even
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
+from tbsched.views import Shown
 
 WARP = 32
 
@@ -96,7 +96,7 @@ class LaunchConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchConfigs:
+class LaunchConfigs(Shown):
     """All block sizes of whole warps for a kernel on a device; prints as a table.
 
     Attributes:
@@ -119,9 +119,6 @@ class LaunchConfigs:
     def accepted(self) -> tuple[LaunchConfig, ...]:
         """The block sizes that nothing speaks against."""
         return tuple(row for row in self.rows if row.accepted)
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def launch_configs(

@@ -8,12 +8,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tbsched import views
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
+from tbsched.views import Shown
 
 EXACT_UP_TO = 7
 BLOCK_SIZES = (64, 128, 256, 512, 1024)
@@ -21,7 +21,7 @@ CARVEOUTS = (None, 0, 25, 50, 75, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class BestOrder:
+class BestOrder(Shown):
     """An order of launches, and how long they take in it.
 
     Attributes:
@@ -39,9 +39,6 @@ class BestOrder:
     given_makespan: float
     exact: bool
     predictions: int
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def best_order(
@@ -209,7 +206,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Shown):
     """A program and changes of it.
 
     Attributes:
@@ -219,9 +216,6 @@ class WhatIf:
 
     given: Change
     changes: tuple[Change, ...]
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def what_if(

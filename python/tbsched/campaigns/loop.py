@@ -14,20 +14,9 @@ from tbsched.campaigns.drawing.drawer import Drawer, Ended
 from tbsched.campaigns.drawing.one_by_one import OneByOne
 from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Judge
-from tbsched.campaigns.keeping import (
-    CORPUS_SYNC,
-    RECORDING_SYNC,
-    Corpus,
-    Recording,
-)
+from tbsched.campaigns.keeping import CORPUS_SYNC, RECORDING_SYNC, Corpus, Recording
 from tbsched.campaigns.options import CampaignOptions, Path_
-from tbsched.campaigns.oracles import (
-    ManyOracle,
-    ModelGpu,
-    RecordedOracle,
-    Repeated,
-    open_oracle,
-)
+from tbsched.campaigns.oracles import ManyOracle, ModelGpu, RecordedOracle, Repeated, open_oracle
 from tbsched.campaigns.results import Report, observing_code
 from tbsched.campaigns.shrinking.minimise import Floors
 from tbsched.campaigns.shrinking.shrinker import Shrinker

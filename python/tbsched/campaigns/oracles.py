@@ -15,9 +15,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher import observe as launcher
 from tbsched.prediction.predict import predict
 from tbsched.program.event_table import EventTable
-from tbsched.program.sequence import (
-    Sequence,
-)
+from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import marked_unstable, unstable_reason
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import Placement

@@ -8,24 +8,17 @@ import os
 from dataclasses import dataclass
 from typing import assert_never
 
-from tbsched import views
 from tbsched.campaigns.oracles import ModelGpu, OracleLike
 from tbsched.comparison.compare import Diff
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import (
-    Event,
-    Launch,
-    RecordEvent,
-    Release,
-    Sequence,
-    WaitEvent,
-)
+from tbsched.program.sequence import Event, Launch, RecordEvent, Release, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
+from tbsched.views import Shown
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Counterexample:
+class Counterexample(Shown):
     """A sequence on which prediction and observation differ, seen at least twice.
 
     Attributes:
@@ -50,9 +43,6 @@ class Counterexample:
         """The name of its trace in the corpus."""
         return case_id(self.sequence)
 
-    def __str__(self) -> str:
-        return views.text(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Unstable:
@@ -63,7 +53,7 @@ class Unstable:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Report:
+class Report(Shown):
     """What a campaign or a recording did.
 
     Attributes:
@@ -102,9 +92,6 @@ class Report:
     shrinking: int
     seconds: float
     ended: str
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def case_id(sequence: Sequence) -> str:

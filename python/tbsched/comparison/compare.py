@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched import views
 from tbsched.program.arrays import Int32Array, Int64Array
 from tbsched.traces.placement import Capacity, Placement
 from tbsched.traces.trace import Trace
+from tbsched.views import Shown
 
 LEVELS = ("occupancy", "exact")
 
@@ -50,7 +50,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Diff:
+class Diff(Shown):
     """What :func:`compare` found; ``print(diff)`` explains the first divergence.
 
     Attributes:
@@ -126,9 +126,6 @@ class Diff:
             b_blocks=b_blocks,
             capacity=None if source is None else source()[number],
         )
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def compare(a: Trace, b: Trace) -> Diff:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched import views
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.checks import seconds
 from tbsched.traces.trace import Trace
+from tbsched.views import Shown
 
 TOLERANCE = 0.05
 # Below a microsecond GPUs tell no times apart.
@@ -33,7 +33,7 @@ class LaunchTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeDiff:
+class TimeDiff(Shown):
     """What :func:`compare_times` found.
 
     Attributes:
@@ -55,9 +55,6 @@ class TimeDiff:
     makespan: float
     makespan_error: float
     tolerance: float
-
-    def __str__(self) -> str:
-        return views.text(self)
 
 
 def compare_times(

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched import views
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.timeline import makespan_of, span_of, timeline_of
+from tbsched.views import Shown, explanation
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Trace:
+class Trace(Shown):
     """A sequence and where its blocks went; ``trace[k]`` is launch k's :class:`Placement`.
 
     Attributes:
@@ -124,7 +124,4 @@ class Trace:
         Raises:
             ValueError: no such launch, or nobody recorded what launches waited for.
         """
-        return views.explanation(self, launch)
-
-    def __str__(self) -> str:
-        return views.text(self)
+        return explanation(self, launch)

@@ -11,14 +11,14 @@ from tbsched.program.events.streams import Stream, checked_stream
 
 
 @dataclass(frozen=True, slots=True)
-class RecordEvent:
-    """``cudaEventRecord``: the event happens when all work before it in the stream has ended."""
-
+class _OfStream:
     event: int
     stream: Stream
 
     def __post_init__(self) -> None:
-        _check(self)
+        owner = type(self).__name__
+        object.__setattr__(self, "event", integer(owner, "event", self.event, 0, 2**31 - 1))
+        object.__setattr__(self, "stream", checked_stream(owner, self.stream))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -27,29 +27,17 @@ class RecordEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitEvent:
+class RecordEvent(_OfStream):
+    """``cudaEventRecord``: the event happens when all work before it in the stream has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEvent(_OfStream):
     """``cudaStreamWaitEvent``: later work of the stream waits for the event.
 
     It waits for the most recent :class:`RecordEvent` before it in the sequence, whatever is
     recorded later, and for nothing if there is none, as CUDA does.
     """
-
-    event: int
-    stream: Stream
-
-    def __post_init__(self) -> None:
-        _check(self)
-
-    @property
-    def launches(self) -> tuple[Launch, ...]:
-        """None."""
-        return ()
-
-
-def _check(item: RecordEvent | WaitEvent) -> None:
-    owner = type(item).__name__
-    object.__setattr__(item, "event", integer(owner, "event", item.event, 0, 2**31 - 1))
-    object.__setattr__(item, "stream", checked_stream(owner, item.stream))
 
 
 def cuda_event_to_data(item: RecordEvent | WaitEvent) -> dict[str, Any]:
