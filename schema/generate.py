@@ -128,7 +128,6 @@ namespace ranges {{
 
 inline constexpr int32_t kMaxProcessingBlocks = ranges::processing_blocks.high;
 inline constexpr int32_t kMaxWarpsPerSm = ranges::warps_per_sm.high;
-inline constexpr int32_t kWarpThreads = 32;
 
 // Which mechanisms act (numbers: sections IV-A to IV-D of the ICCD 2023 paper). Switching one off
 // is how an ablation is written.

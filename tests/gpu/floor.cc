@@ -44,7 +44,8 @@ class Floor {
     relays_.reserve(kFlags / sizeof(uint32_t));
     relays_.write(std::vector<uint32_t>(relays_.size()));
     for (size_t i = 0; i < kMostLaunches; ++i) {
-      streams_.push_back(std::make_unique<CudaStream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
+      streams_.push_back(
+          std::make_unique<CudaStream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
     }
   }
 

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "tbsched/hardware": {"tbsched/hardware", "tbsched/program"},
     "tbsched/policy": {"tbsched/policy", "tbsched/hardware", "tbsched/program"},
     "tbsched/engine": {"tbsched/engine", "tbsched/policy", "tbsched/hardware", "tbsched/program"},
-    "launcher": {"launcher", "tbsched/program", "tbsched/hardware"},
+    "launcher": {"launcher", "tbsched/program"},
     "bindings": {"bindings", "launcher", "tbsched"},
 }
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
 
 namespace tbsched::cuda {
 namespace {

@@ -20,7 +20,8 @@ constexpr size_t round_up(const size_t size, const size_t unit) {
 }
 
 size_t warps_of(const Launch& launch) {
-  return static_cast<size_t>((launch.threads + 31) / 32) * static_cast<size_t>(launch.blocks);
+  return static_cast<size_t>((launch.threads + kWarpThreads - 1) / kWarpThreads) *
+         static_cast<size_t>(launch.blocks);
 }
 
 // Gives each launch without a stream number a stream of its own, the same one in every run.

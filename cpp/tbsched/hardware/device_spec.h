@@ -40,7 +40,6 @@ inline constexpr Range launch_switch_ns{0, 1000000000};
 
 inline constexpr int32_t kMaxProcessingBlocks = ranges::processing_blocks.high;
 inline constexpr int32_t kMaxWarpsPerSm = ranges::warps_per_sm.high;
-inline constexpr int32_t kWarpThreads = 32;
 
 // Which mechanisms act (numbers: sections IV-A to IV-D of the ICCD 2023 paper). Switching one off
 // is how an ablation is written.

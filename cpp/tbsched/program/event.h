@@ -18,6 +18,8 @@ namespace tbsched {
 // CUDA's default stream: it waits for earlier work of all streams and holds up their later work.
 inline constexpr int32_t kLegacyStream = -1;
 
+inline constexpr int32_t kWarpThreads = 32;
+
 struct Launch {
   int32_t blocks = 1;
   int32_t threads = 32;       // per block
