@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import textwrap
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,16 @@ def _comment(text: str) -> str:
     return textwrap.fill(text, WIDTH, initial_indent=start, subsequent_indent=start) + "\n"
 
 
+def _members(found: list[Row], member: Callable[[Row], str], mechanisms: str) -> str:
+    """Those of a device: its mechanisms are one member, where the first of them has its row."""
+    first = next(row for row in found if row.is_mechanism)
+    return "".join(
+        mechanisms if row == first else member(row)
+        for row in found
+        if not row.is_mechanism or row == first
+    )
+
+
 def struct() -> str:
     """The C++ header of a device."""
     found = rows()
@@ -99,11 +110,7 @@ def struct() -> str:
     def member(row: Row) -> str:
         return _comment(row.doc) + f"  {TYPES[row.type][0]} {row.name}{row.cpp_default};\n"
 
-    fields = "".join(
-        "  Mechanisms mechanisms;\n" if row == switches[0] else member(row)
-        for row in found
-        if not row.is_mechanism or row == switches[0]
-    )
+    fields = _members(found, member, "  Mechanisms mechanisms;\n")
     ranges = "".join(
         f"inline constexpr Range {row.name}{{{row.range[0]}, {row.range[1]}}};\n"
         for row in found
@@ -209,11 +216,7 @@ def dataclasses() -> str:
     def member(row: Row) -> str:
         return f"    {row.name}: {TYPES[row.type][1]}{row.python_default}\n"
 
-    fields = "".join(
-        "    mechanisms: Mechanisms\n" if row == switches[0] else member(row)
-        for row in found
-        if not row.is_mechanism or row == switches[0]
-    )
+    fields = _members(found, member, "    mechanisms: Mechanisms\n")
     table = "".join(
         f"    Field({json.dumps(row.section)}, {json.dumps(row.name)}, {json.dumps(row.type)}"
         + (f", {json.dumps(row.because)}" if row.because is not None else "")

@@ -19,15 +19,8 @@ from helpers import gpu, run_python
 from tbsched.hardware.catalogue import device, devices
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import (
-    LEGACY_STREAM,
-    Event,
-    Launch,
-    RecordEvent,
-    Release,
-    Sequence,
-    WaitEvent,
-)
+from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
+from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Release, Sequence
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
 REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
