@@ -67,7 +67,7 @@ format: $(BIN)/python
 docs: $(BIN)/python
 	$(BIN)/python schema/generate.py
 	$(MAKE) $(VENV)/.installed
-	-$(BIN)/python -m pytest -q tests/repo
+	-$(BIN)/python -m pytest -q tests/repo tests/embedding
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
 
 clean:
