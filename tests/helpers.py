@@ -14,7 +14,7 @@ from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.device_fields import Mechanisms
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import matching_state, predict
+from tbsched.prediction.predict import matching_state, policies, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 TRACES = ROOT / "tests" / "traces" / "h200"
 KB = 1024
 CONFIGURATIONS = (8, 16, 32, 64, 100, 132, 164, 196, 228)  # of an SM of the H200, in KB
+# Those that put a block on an SM with as few as any; first fit fills SM after SM.
+BALANCING = [row.name for row in policies() if row.name != "first_fit"]
 RESERVE = KB  # the runtime's own in every block
 _SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "sanitize"
 ROOMS = (
     *("program", "hardware", "policy", "engine", "prediction", "traces", "launcher"),
-    *("comparison", "advice", "campaigns", "show", "cli", "contract"),
+    *("comparison", "advice", "campaigns", "show", "importers", "cli", "contract"),
 )
 SCRIPTS = ("bench_script", "campaign_speed_script", "lazy_import", "timed_script")
 TESTS = [

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import BALANCING
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.campaigns import SequenceOptions
@@ -22,8 +23,6 @@ from tbsched.traces.placement import Placement
 REPEATABLE = settings(deadline=None, derandomize=True)
 EVERYTHING = SequenceOptions(carveouts=(100, None, 0, 50), local_memory=(0, 4096), min_registers=1)
 POLICIES = [row.name for row in policies()]
-# Those that put a block on an SM with as few as any; first fit fills SM after SM.
-BALANCING = [name for name in POLICIES if name != "first_fit"]
 NAMES = [*devices(), *(f"h200-{ablation}" for ablation in ablations())]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tbsched.hardware.catalogue import device
+from tbsched.hardware.catalogue import device, devices
 
-SHIPPED = ("a100", "h200", "pegasus", "rtx3090", "tx2", "v100", "xavier")
+SHIPPED = devices()
 DEVICES = resources.files("tbsched.hardware") / "devices"
 RTX3090 = (DEVICES / "rtx3090.toml").read_text("utf-8")
 

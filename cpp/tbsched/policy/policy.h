@@ -24,8 +24,8 @@ class Policy {
 
   // Chooses an SM for up to sms.size() blocks, committing each, and sees the new state. Writes the
   // SMs in the order in which the hardware numbers the blocks, and returns how many. Stops at the
-  // first block that fits nowhere, or at the first cluster. `rooms` is for policies that ask about
-  // all SMs.
+  // first block that fits nowhere, or at the first cluster; it is asked about the rest when there
+  // may be room. `rooms` is for policies that ask about all SMs.
   virtual size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms,
                        const Commit& commit, std::span<int32_t> sms) = 0;
 };

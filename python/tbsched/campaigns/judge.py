@@ -137,10 +137,12 @@ class Judge:
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
-        if diff.agrees(self.level) or not diff.occupancy:
+        if diff.agrees(self.level) or len(self.states) == 1:
             return Comparison(diff, diff.agrees(self.level))
         others = self.states
         found = matching_state(observation, self.spec, self.policy, others)
+        if found is None and not diff.occupancy:
+            return Comparison(diff, agrees=False)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)

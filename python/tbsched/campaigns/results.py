@@ -159,7 +159,8 @@ def observing_code(oracle: OracleLike) -> str | None:
     if oracle == "gpu" or type(oracle).__name__ == "Gpu":
         return "observe(seq)"
     if isinstance(oracle, ModelGpu):
-        return model_code(oracle.spec.name, oracle.policy)
+        is_usual = oracle.initial_state is None
+        return model_code(oracle.spec.name, oracle.policy) if is_usual else None
     device, policy = oracle if isinstance(oracle, tuple) else (oracle, None)
     if isinstance(device, DeviceSpec):
         device = device.name

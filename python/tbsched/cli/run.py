@@ -23,13 +23,14 @@ from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.readers import read_sequences
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence
 from tbsched.show.tables import table_of
 from tbsched.traces.cases import Case
 from tbsched.traces.cases import cases as case_set
-from tbsched.traces.files import is_trace_file, load_traces, save_traces
+from tbsched.traces.files import save_traces
 from tbsched.traces.trace import Trace
 
 
@@ -113,7 +114,4 @@ def _run_all(place: Path, output: Path | None, run: Callable[[Sequence], Trace])
 
 
 def _sequences(place: Path) -> list[Sequence]:
-    if place.is_dir() or is_trace_file(place):
-        return [trace.sequence for trace in load_traces(place)]
-    text = sys.stdin.read() if str(place) == "-" else place.read_text("utf-8")
-    return [Sequence.from_json(text)]
+    return [Sequence.from_json(sys.stdin.read())] if str(place) == "-" else read_sequences(place)

@@ -8,26 +8,10 @@ from helpers import gpu, last, launch, released, run
 from tbsched.hardware.catalogue import device, devices
 from tbsched.program.sequence import Launch
 
-SLOTS = {
-    "a100": 32,
-    "h200": 32,
-    "pegasus": 16,
-    "rtx3090": 16,
-    "tx2": 32,
-    "v100": 32,
-    "xavier": 32,
-}
 
-
-def test_every_shipped_device_is_in_the_table() -> None:
-    assert set(SLOTS) == set(devices())
-
-
-@pytest.mark.parametrize(("name", "slots"), SLOTS.items())
-def test_smallest_block_takes_a_slot_and_one_more_than_all_slots_waits(
-    name: str, slots: int
-) -> None:
-    full = slots * device(name).sms
+@pytest.mark.parametrize("name", devices())
+def test_smallest_block_takes_a_slot_and_one_more_than_all_slots_waits(name: str) -> None:
+    full = device(name).blocks_per_sm * device(name).sms
     assert last(name, Launch(full, 1, 1)).limiter is None
     one_more = last(name, Launch(full + 1, 1, 1))
     assert (one_more.placed, one_more.limiter) == (full, "slots")

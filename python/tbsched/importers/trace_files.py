@@ -1,0 +1,22 @@
+"""Trace files, of which the sequences are taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tbsched.program.sequence import Sequence
+from tbsched.traces.files import is_trace_file, load_traces
+
+
+def holds_traces(place: Path) -> bool:
+    """A trace file, or a folder of them."""
+    return place.is_dir() or is_trace_file(place)
+
+
+def read_traces(place: Path) -> list[Sequence]:
+    """What ran in each trace.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`tbsched.load_traces`.
+    """
+    return [trace.sequence for trace in load_traces(place)]
