@@ -8,6 +8,8 @@ file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cc)
 list(FILTER bindings EXCLUDE REGEX "launcher[^/]*$")
 pybind11_add_module(_core ${bindings})
 target_link_libraries(_core PRIVATE tbsched::tbsched)
+# Most of the time goes into pybind11's headers: they are read once.
+set_target_properties(_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 set(modules _core)
 
 find_program(TBSCHED_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
