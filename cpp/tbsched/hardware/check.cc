@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
