@@ -6,7 +6,7 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr auto kSpin = std::chrono::microseconds(200);
+constexpr auto kSpinForCall = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void LaunchWorker::work(const std::stop_token& stop) {
 }
 
 void LaunchWorker::expect_a_call() const {
-  const auto until = std::chrono::steady_clock::now() + kSpin;
+  const auto until = std::chrono::steady_clock::now() + kSpinForCall;
   while (!called_.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
   }

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 #include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
-namespace {
-
-[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
-[[noreturn]] void refuse(const int32_t launch, const std::string& what) {
-  refuse("launch " + std::to_string(launch) + ": " + what);
-}
-
-}  // namespace
-
 BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
     : model_(model),
       gpu_(model.device()),

@@ -5,11 +5,11 @@
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "tbsched/hardware/documented_limits.h"
 #include "tbsched/hardware/sm/units.h"
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
 namespace {
@@ -18,8 +18,6 @@ constexpr int32_t kMostSharedMemory = ranges::shared_memory_per_block.high;
 
 template <typename Member>
 concept Number = std::same_as<Member, int32_t> || std::same_as<Member, int64_t>;
-
-[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 std::string in_words(const std::vector<int32_t>& values) {
   std::string words;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tbsched/hardware/check.h"
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
 namespace {
@@ -23,8 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> kProvenances = {"paper", "vendor", "measured", "assumed"};
 constexpr int64_t kMostInRanges = 1'000'000;
-
-[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 // The values of a file, and which of them were measured; by path ("limits.warps_per_sm").
 struct Rows {

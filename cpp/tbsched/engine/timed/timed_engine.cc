@@ -1,15 +1,14 @@
 #include "tbsched/engine/timed/timed_engine.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "tbsched/program/refuse.h"
+
 namespace tbsched {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 void check_stream(const std::string& who, const int32_t stream) {
   if (stream >= 0 || stream == kLegacyStream) return;
