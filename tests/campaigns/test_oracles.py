@@ -12,6 +12,8 @@ from hypothesis import find, settings
 
 from helpers import launch, run
 from tbsched.campaigns.oracles import ModelGpu, RecordedOracle, Repeated, open_oracle, prefix
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.comparison.compare import compare
 from tbsched.errors import NoGpuError
 from tbsched.hardware.catalogue import device
@@ -31,6 +33,22 @@ def test_a_model_plays_the_gpu() -> None:
     assert compare(
         oracle.observe(LARGE.sequence), predict(LARGE.sequence, "rtx3090", "round_robin")
     ).exact
+
+
+def test_a_model_takes_tables_and_places_nothing_behind_a_launch_that_does_not_fit() -> None:
+    drawn = next(Draws(device("h200"), SequenceOptions(), 7).tables()).part(0, 50)
+    oracle = ModelGpu("h200", initial_state=device("h200").initial_states()[3])
+    (seen,) = oracle.observe_tables([drawn.event_table()])
+    full = 0
+    for number, smid in enumerate(seen):
+        placed = [each.smid for each in oracle.observe(drawn.draw(number).sequence)]
+        refused = next((k for k, sms in enumerate(placed) if sms.min() < 0), len(placed))
+        known = sum(map(len, placed[: refused + 1]))
+        assert smid[:known].tolist() == np.concatenate(placed)[:known].tolist()
+        assert (smid[known:] == -1).all()
+        assert len(smid) == sum(map(len, placed))
+        full += known < len(smid)
+    assert full > 10
 
 
 @pytest.mark.parametrize(

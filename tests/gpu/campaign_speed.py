@@ -31,8 +31,8 @@ from script import FAKE_DRIVER, ROOT, parse, shared_library
 
 import tbsched as tb
 from tbsched.campaigns import Report, SequenceOptions
-from tbsched.campaigns.drawing.tables import THREADS
 from tbsched.campaigns.judge import HASTY_SETTLE
+from tbsched.campaigns.oracles import THREADS
 from tbsched.campaigns.space.draws import Draws
 from tbsched.launcher.observe import Gpu, Smids
 from tbsched.prediction.tables import predict_until_refused

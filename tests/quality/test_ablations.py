@@ -82,6 +82,12 @@ def test_a_missing_mechanism_is_found_and_shrunk(known: Known) -> None:
     assert len(found.sequence) <= known.events, found.sequence
 
 
+def test_a_local_minimum_of_four_launches_is_left() -> None:
+    report = fuzz("h200", "h200-no-warp-skip", seed=1795301299, draw="native", progress=False)
+    (found,) = report.counterexamples
+    assert len(found.sequence.launches) == 3, found.sequence
+
+
 @pytest.mark.parametrize(("policy", "launches"), POLICIES)
 @pytest.mark.parametrize("base", ["h200", "rtx3090"])
 def test_a_simpler_policy_is_found_and_shrunk(base: str, policy: str, launches: int) -> None:

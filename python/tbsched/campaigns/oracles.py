@@ -8,12 +8,15 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher import observe as launcher
 from tbsched.prediction.predict import predict
+from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import marked_unstable, unstable_reason
@@ -23,6 +26,9 @@ from tbsched.traces.trace import Trace
 
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
+
+# Half of the processors, so that the launcher's threads never wait for one.
+THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 
 
 @runtime_checkable
@@ -71,6 +77,24 @@ class ModelGpu:
     def observe(self, seq: Sequence, /) -> Trace:
         """Where the model places the blocks."""
         return predict(seq, self.spec, self.policy, self.initial_state)
+
+    def observe_tables(
+        self,
+        tables: Iterable[EventTable],
+        /,
+        *,
+        settle: float = launcher.SETTLE,
+        any_state: bool = False,
+    ) -> Generator[list[launcher.Smids], None, None]:
+        """As an open ``Gpu``; behind a launch that is not placed whole nothing is placed."""
+        policy = self.spec.policy if self.policy is None else self.policy
+        state = self.initial_state or self.spec.initial_states(policy)[0]
+        for table in tables:
+            _, smids = predict_until_refused(table, self.spec, policy, state, THREADS)
+            yield [
+                np.append(smid, np.full(blocks - len(smid), -1, np.int32))
+                for smid, blocks in zip(smids, table.sequence_blocks, strict=True)
+            ]
 
 
 class RecordedOracle:

@@ -46,6 +46,12 @@ class EventTable:
         before = np.concatenate([[0], np.cumsum(self.cells[:, 0] == LAUNCH)])
         return np.diff(before[self.bounds])
 
+    @property
+    def sequence_blocks(self) -> Int64Array:
+        """Of every sequence, all launches together, int64 (sequences,)."""
+        blocks = np.where(self.cells[:, 0] == LAUNCH, self.cells[:, 1], 0)
+        return np.diff(np.concatenate([[0], np.cumsum(blocks, dtype=np.int64)])[self.bounds])
+
     def first_events(self, counts: Int64Array) -> EventTable:
         """The first so many events of each sequence."""
         sizes = np.diff(self.bounds)

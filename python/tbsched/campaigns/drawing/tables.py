@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.oracles import THREADS
 from tbsched.campaigns.space.draws import Draw, DrawnTable
 from tbsched.campaigns.tally import Agreed
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
@@ -20,9 +20,6 @@ from tbsched.launcher.observe import Smids
 from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-
-# Half of the processors, so that the launcher's threads never wait for one.
-THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class Tables:
         self._found: deque[Agreed | Suspect] = deque()
 
     def outcomes(self) -> Generator[Agreed | Suspect, None, None]:
-        """In order, but for those that agree; once closed, the next call goes on there."""
+        """In order; once closed, the next call goes on there."""
         yield from self._left()
         self._predicted = itertools.chain(tuple(self._taken), self._predicted)
         self._taken.clear()
@@ -105,17 +102,22 @@ class Tables:
         agrees = agreeing == launches
         agrees &= [error is None for error in errors]
         blocks = np.array([len(smids) for smids in observed])
-        self._found.append(
-            Agreed(
-                examples=int(agrees.sum()),
-                launches=int(launches[agrees].sum()),
-                blocks=int(blocks[agrees].sum()),
-                occupancy=int(occupancy[agrees].sum()),
-                exact=int(exact[agrees].sum()),
-            )
-        )
-        for number in np.flatnonzero(~agrees).tolist():
-            self._found.append(Suspect(predicted.drawn.draw(number), errors[number]))
+        begin = 0
+        for number in [*np.flatnonzero(~agrees).tolist(), len(table)]:
+            between = slice(begin, number)
+            if begin < number:
+                self._found.append(
+                    Agreed(
+                        examples=number - begin,
+                        launches=int(launches[between].sum()),
+                        blocks=int(blocks[between].sum()),
+                        occupancy=int(occupancy[between].sum()),
+                        exact=int(exact[between].sum()),
+                    )
+                )
+            if number < len(table):
+                self._found.append(Suspect(predicted.drawn.draw(number), errors[number]))
+            begin = number + 1
 
     def _alike(
         self, table: EventTable, a: list[Int32Array], b: list[Int32Array]

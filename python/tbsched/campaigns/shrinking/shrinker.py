@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import heapq
+import itertools
 import time
 from dataclasses import dataclass
 
 from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.keeping import Corpus
-from tbsched.campaigns.shrinking.minimise import Floors, minimise, size
+from tbsched.campaigns.shrinking.minimise import Fails, Floors, minimise, size
+from tbsched.campaigns.shrinking.narrower import narrower_suspects
 from tbsched.campaigns.space.search import search
 from tbsched.campaigns.space.space import Space
 from tbsched.campaigns.tally import Tally
@@ -17,8 +20,9 @@ from tbsched.campaigns.terminal.progress import Progress
 from tbsched.errors import UnstableMeasurement
 from tbsched.program.sequence import Sequence
 
-# Draws with fewer launches, to leave a local minimum when shrinking.
-NARROWER_EXAMPLES = 2000
+# Disagreements with fewer launches that are looked for, to leave a local minimum when shrinking,
+# and how many of them are shrunk.
+NARROWER, NARROWER_SHRUNK = 32, 4
 # Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
 CONFIRMATIONS = 3
 
@@ -127,6 +131,15 @@ class Shrinker:
     def _minimal(self) -> Comparison | None:
         """The best so far, minimised; None if it does not show again."""
         assert self.best is not None
+        smallest = minimise(self.best.sequence, self._still_fails(), self.floors)
+        for _ in range(CONFIRMATIONS):
+            comparison = self.again(smallest)
+            if comparison is not None and not comparison.agrees:
+                return comparison
+        return None
+
+    def _still_fails(self) -> Fails:
+        """As :meth:`fails`, and asked about each sequence once."""
         verdicts: dict[Sequence, bool] = {}
 
         def still_fails(candidate: Sequence) -> bool:
@@ -137,25 +150,18 @@ class Shrinker:
                     verdicts[candidate] = self.fails(candidate)
             return verdicts[candidate]
 
-        smallest = minimise(self.best.sequence, still_fails, self.floors)
-        for _ in range(CONFIRMATIONS):
-            comparison = self.again(smallest)
-            if comparison is not None and not comparison.agrees:
-                return comparison
-        return None
+        return still_fails
 
     def _narrower(self, launches: int) -> Comparison | None:
-        strategy = self.space.of_length(launches)
-        if strategy is None or time.monotonic() > self.until:
+        draws = self.space.of_length(launches, self.seed)
+        if draws is None:
             return None
-        found = search(
-            strategy,
-            self.fails,
-            examples=NARROWER_EXAMPLES,
-            seed=f"{self.seed}:narrower",
-            shrink_seconds=self.seconds,
-        )
-        return None if found is None else self._minimal()
+        suspects = narrower_suspects(self.judge, draws, self.until)
+        failing = itertools.islice(filter(self.fails, suspects), NARROWER)
+        smallest = heapq.nsmallest(NARROWER_SHRUNK, failing, key=size)
+        for sequence in smallest:
+            minimise(sequence, self._still_fails(), self.floors)
+        return self._minimal() if smallest else None
 
     def _confirmed(self, comparison: Comparison) -> Comparison:
         again = self.judge.confirm(comparison)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.campaigns.space.strategies import sequences
 from tbsched.hardware.spec import DeviceSpec
@@ -29,10 +30,10 @@ class Space:
         """Everything that the options let a device run."""
         return cls(sequences(device, options), (device, options))
 
-    def of_length(self, launches: int) -> st.SearchStrategy[Sequence] | None:
+    def of_length(self, launches: int, seed: int) -> Draws | None:
         """Only those of so many launches; None where nobody knows how to draw them."""
         if self.made_of is None:
             return None
         device, options = self.made_of
         only = replace(options, min_launches=launches, max_launches=launches)
-        return sequences(device, only)
+        return Draws(device, only, seed)
