@@ -18,6 +18,7 @@ from tbsched.traces.trace import Trace
 
 USUAL_THREADS = st.sampled_from([1, 32, 64, 96, 128, 160, 256, 512, 1024])
 THREADS = st.one_of(USUAL_THREADS, st.integers(1, 1024))
+AROUND = st.sampled_from([1, 0, -1, 1])
 
 
 def most_registers(spec: DeviceSpec, threads: int) -> int:
@@ -44,6 +45,24 @@ def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) ->
 
 Choices = dict[str, tuple[int | None, ...]]
 
+# Hypothesis examines each new strategy, which takes longer than drawing from it: so those that
+# differ little are built once.
+integers = functools.cache(st.integers)
+sampled = functools.cache(st.sampled_from)
+
+
+@functools.cache
+def usual_or_up_to(usual: int, first: int, last: int) -> st.SearchStrategy[int]:
+    return st.just(usual) | st.integers(first, last)
+
+
+@functools.cache
+def few_or_many(spec: DeviceSpec) -> st.SearchStrategy[int | None]:
+    """How many blocks; None for about as many as an idle GPU takes."""
+    few = st.integers(1, 2 * spec.sms)
+    many = st.integers(1, 2 * spec.sms * spec.blocks_per_sm)
+    return st.one_of(few, many, st.none())
+
 
 @st.composite
 def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> Choices:
@@ -59,7 +78,7 @@ def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> C
         }
     if clusters:
         offered["cluster"] = [(1,), (1, *range(1, spec.max_cluster + 1))]
-    return {field: draw(st.sampled_from(rows)) for field, rows in offered.items()}
+    return {field: draw(sampled(tuple(rows))) for field, rows in offered.items()}
 
 
 @st.composite
@@ -69,14 +88,13 @@ def launches(draw: st.DrawFn, spec: DeviceSpec, offered: Choices) -> Launch:
     Often it is one that just fits an idle GPU, or just does not: its last block then waits.
     """
     threads = min(draw(THREADS), spec.threads_per_block, 32 * spec.warps_per_sm)
-    registers = draw(st.one_of(st.just(16), st.integers(1, most_registers(spec, threads))))
-    shared = draw(st.one_of(st.just(0), st.integers(0, spec.shared_memory_per_block)))
-    few = st.integers(1, 2 * spec.sms)
-    many = st.integers(1, 2 * spec.sms * spec.blocks_per_sm)
-    just = holds(spec, threads, registers, shared)
-    blocks = draw(st.one_of(few, many, st.sampled_from([just + 1, just, just - 1, just + 1])))
+    registers = draw(usual_or_up_to(16, 1, most_registers(spec, threads)))
+    shared = draw(usual_or_up_to(0, 0, spec.shared_memory_per_block))
+    blocks = draw(few_or_many(spec))
+    if blocks is None:
+        blocks = holds(spec, threads, registers, shared) + draw(AROUND)
     rest: dict[str, Any] = {
-        field: draw(st.sampled_from(values)) if len(values) > 1 else values[0]
+        field: draw(sampled(values)) if len(values) > 1 else values[0]
         for field, values in offered.items()
     }
     cluster = rest.get("cluster", 1)
@@ -99,14 +117,15 @@ def sequences(
     events: list[Event] = []
     held: list[int] = []
     count = 0
-    length = st.integers(1, most)
+    length = integers(1, most)
+    launch = launches(spec, offered)
     for _ in range(max(draw(length), draw(length))):  # rather long than short
-        if held and draw(st.integers(0, 2)) == 2:
-            released = draw(st.sampled_from(held))
+        if held and draw(integers(0, 2)) == 2:
+            released = held[draw(integers(0, len(held) - 1))]
             held.remove(released)
             events.append(Release(released))
         else:
-            events.append(draw(launches(spec, offered)))
+            events.append(draw(launch))
             held.append(count)
             count += 1
     return Sequence(events)

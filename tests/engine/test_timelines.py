@@ -19,22 +19,29 @@ from tbsched.traces.trace import Trace
 
 REPEATABLE = settings(deadline=None, derandomize=True)
 US = 1e-6
+# Built once: Hypothesis examines each new strategy, which takes longer than drawing from it.
 STREAMS = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
+STREAM_OR_NONE = STREAMS | st.none()
+PRIORITIES = st.integers(-1, 1)
 BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True}
 DEVICES = ("h200", "rtx3090", "xavier")
 
 
+TOY_BLOCKS = st.integers(1, 6)
+TOY_DURATION = st.integers(1, 6).map(lambda us: us * US)
+TOY_DURATIONS = {n: TOY_DURATION | st.tuples(*[TOY_DURATION] * n) for n in range(1, 7)}
+
+
 @st.composite
 def toy_launches(draw: st.DrawFn) -> Launch:
-    blocks = draw(st.integers(1, 6))
-    each = st.integers(1, 6).map(lambda us: us * US)
+    blocks = draw(TOY_BLOCKS)
     return Launch(
         blocks,
         32,
         16,
-        stream=draw(STREAMS | st.none()),
-        priority=draw(st.integers(-1, 1)),
-        duration=draw(each | st.tuples(*[each] * blocks)),
+        stream=draw(STREAM_OR_NONE),
+        priority=draw(PRIORITIES),
+        duration=draw(TOY_DURATIONS[blocks]),
     )
 
 
@@ -42,24 +49,23 @@ def cuda_events(kind: type[RecordEvent | WaitEvent]) -> st.SearchStrategy[Event]
     return st.builds(kind, st.integers(0, 1), STREAMS)
 
 
-@st.composite
-def programs(draw: st.DrawFn, launches: st.SearchStrategy[Launch]) -> Sequence:
+def programs(launches: st.SearchStrategy[Launch]) -> st.SearchStrategy[Sequence]:
     events = launches | cuda_events(RecordEvent) | cuda_events(WaitEvent)
-    return Sequence(draw(st.lists(events, min_size=1, max_size=16)))
+    return st.lists(events, min_size=1, max_size=16).map(Sequence)
 
 
-@st.composite
-def big_launches(draw: st.DrawFn) -> Launch:
-    return Launch(
-        draw(st.integers(1, 400)),
-        draw(st.integers(1, 1024)),
-        draw(st.integers(16, 64)),
-        draw(st.sampled_from([0, 0, 1000, 20_000, 49_000])),
-        local_memory=draw(st.sampled_from([0, 0, 0, 4096])),
-        carveout=draw(st.sampled_from([None, None, 50, 100])),
-        stream=draw(STREAMS | st.none()),
-        priority=draw(st.integers(-1, 1)),
-        duration=draw(st.sampled_from([0.0, US, 2 * US, 7 * US])),
+def big_launches() -> st.SearchStrategy[Launch]:
+    return st.builds(
+        Launch,
+        st.integers(1, 400),
+        st.integers(1, 1024),
+        st.integers(16, 64),
+        st.sampled_from([0, 0, 1000, 20_000, 49_000]),
+        local_memory=st.sampled_from([0, 0, 0, 4096]),
+        carveout=st.sampled_from([None, None, 50, 100]),
+        stream=STREAM_OR_NONE,
+        priority=PRIORITIES,
+        duration=st.sampled_from([0.0, US, 2 * US, 7 * US]),
     )
 
 
@@ -69,8 +75,7 @@ def issued(
 ) -> tuple[Sequence, list[int]]:
     """A program, and when the host issues each launch in nanoseconds."""
     program = draw(some)
-    count = len(program.launches)
-    drawn = draw(st.lists(gaps, min_size=count, max_size=count))
+    drawn = [draw(gaps) for _ in program.launches]
     return program, list(itertools.accumulate(drawn))
 
 
