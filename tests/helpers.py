@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tbsched.hardware.device_fields import Mechanisms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state, policies, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.files import load_traces
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
 
@@ -27,6 +29,13 @@ CONFIGURATIONS = (8, 16, 32, 64, 100, 132, 164, 196, 228)  # of an SM of the H20
 BALANCING = [row.name for row in policies() if row.name != "first_fit"]
 RESERVE = KB  # the runtime's own in every block
 _SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
+
+
+@functools.cache
+def recorded(name: str) -> tuple[Trace, ...]:
+    """The traces of a recording in :data:`TRACES`, read once."""
+    (path,) = TRACES.glob(f"{name}.jsonl*")
+    return tuple(load_traces(path))
 
 
 def gpu(sms: int = 1, base: str = "rtx3090", **changes: Any) -> DeviceSpec:

@@ -8,10 +8,9 @@ import itertools
 import pytest
 
 from conformance.papers.figure3 import STREAMS, Bar, bar, configurations, observed
-from helpers import TRACES
+from helpers import recorded
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
-from tbsched.traces.files import load_traces
 
 
 @functools.cache
@@ -50,7 +49,7 @@ def test_configurations_are_within_the_paper_s_limits_and_reach_them() -> None:
 
 
 def test_an_h200_does_as_its_model_says_and_misleads_round_robin_as_often() -> None:
-    traces = load_traces(TRACES / "figure3.jsonl.xz")
+    traces = recorded("figure3")
     seen = {n: [trace for trace in traces if len(trace.sequence) == n] for n in STREAMS}
     bars = [bar(streams, some, device("h200")) for streams, some in seen.items()]
     assert [found.configurations for found in bars] == [400] * 7

@@ -16,12 +16,11 @@ from conformance.papers.gf100 import (
     t2,
     t2_not_forced,
 )
-from helpers import BALANCING, TRACES
+from helpers import BALANCING, recorded
 from tbsched.advice.evenness import forced_even
 from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
 from tbsched.prediction.predict import policies
 from tbsched.program.sequence import Launch
-from tbsched.traces.files import load_traces
 
 ALL_POLICIES = [row.name for row in policies()]
 
@@ -81,7 +80,7 @@ def test_h200_spreads_264_blocks_evenly_however_few_registers_they_take() -> Non
     """
     found = 0
     for name in ("basic", "ptr", "rw", "rr", "rs", "rall", "rrel", "rcarve", "campaign"):
-        for trace in load_traces(TRACES / f"{name}.jsonl.xz"):
+        for trace in recorded(name):
             first = trace.sequence.launches[0]
             if first.blocks != 264 or first.cluster > 1 or trace[0].placed < 264:
                 continue

@@ -13,7 +13,7 @@ import itertools
 
 import pytest
 
-from helpers import TRACES, launch, run, smids
+from helpers import launch, recorded, run, smids
 from tbsched.hardware.catalogue import device
 from tbsched.papers.published_rules import (
     joins_on_equal_sms,
@@ -22,7 +22,6 @@ from tbsched.papers.published_rules import (
 )
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
 WARPS = range(1, 33)  # of a block
@@ -154,7 +153,7 @@ def test_h200_needs_what_definition_3_2_does_not_know(
     file: str, trace_id: str, spec: object
 ) -> None:
     """Three launches and two: the smallest recorded without releases that tell."""
-    traces = load_traces(TRACES / f"{file}.jsonl.xz")
+    traces = recorded(file)
     (trace,) = (trace for trace in traces if trace.id == trace_id)
 
     def agrees(spec: object) -> bool:
@@ -244,7 +243,7 @@ def test_an_idle_sm_takes_the_other_carveout_at_once() -> None:
     """Kernels of different carveouts are not forced to run one after the other: the smallest case
     has one block each. The H200's recorded case has three blocks."""
     assert smids(run(XAVIER, launch(carveout=100), launch(carveout=0))) == [[0], [2]]
-    traces = load_traces(TRACES / "carve.jsonl.xz")
+    traces = recorded("carve")
     (recorded,) = (trace for trace in traces if trace.id == "dcarve2_878")
     assert [launch.carveout for launch in recorded.sequence.launches[:2]] == [25, 10]
     assert smids(recorded)[:2] == [[124], [126, 128]]
@@ -262,7 +261,7 @@ def test_shared_memory_below_3_kb_counts_from_the_first_unit() -> None:
 
 def test_h200_places_otherwise_for_shared_memory_below_3_kb() -> None:
     """Four launches, the smallest recorded with carveout 100 and without releases that tells."""
-    traces = load_traces(TRACES / "rrel.jsonl.xz")
+    traces = recorded("rrel")
     (trace,) = (trace for trace in traces if trace.id == "r5_346")
     before = trace.sequence.launches[:4]
     without = Sequence(
@@ -287,7 +286,7 @@ def test_on_xavier_a_kernel_without_shared_memory_is_not_moved_by_one_with() -> 
 
 def test_occupancy_is_the_least_of_the_terms_of_equation_1_not_the_greatest() -> None:
     """Recorded: the H200 holds as many blocks as the scarcest resource allows, on every SM."""
-    traces = load_traces(TRACES / "rr.jsonl.xz")
+    traces = recorded("rr")
     told_apart = 0
     for trace in traces:
         first = trace.sequence.launches[0]

@@ -8,9 +8,9 @@ from collections import Counter
 
 import numpy as np
 
-from helpers import TRACES
-from tbsched.advice.evenness import forced_even
-from tbsched.traces.files import load_traces
+from helpers import TRACES, recorded
+from tbsched.advice.evenness import Evenness, forced_even
+from tbsched.program.sequence import Launch
 from tbsched.traces.trace import Trace
 
 
@@ -19,8 +19,14 @@ def first_launches() -> tuple[Trace, ...]:
     """The recordings, cut to their first launches: every sequence starts on an idle GPU."""
     return tuple(
         dataclasses.replace(trace, sequence=trace.sequence[:1], placements=trace.placements[:1])
-        for trace in load_traces(TRACES)
+        for path in sorted(TRACES.glob("*.jsonl*"))
+        for trace in recorded(path.name.split(".")[0])
     )
+
+
+@functools.cache
+def even_on_an_h200(launch: Launch) -> Evenness:
+    return forced_even("h200", launch)
 
 
 def is_even(trace: Trace) -> bool:
@@ -30,7 +36,7 @@ def is_even(trace: Trace) -> bool:
 def test_h200_spreads_evenly_whatever_is_forced_to_be_even() -> None:
     reasons: Counter[str] = Counter()
     for trace in first_launches():
-        found = forced_even("h200", trace.sequence.launches[0])
+        found = even_on_an_h200(trace.sequence.launches[0])
         if found:
             assert is_even(trace), trace.id
             reasons[found.reason.split(" fill ")[-1]] += 1
@@ -44,7 +50,7 @@ def test_h200_holds_as_many_blocks_per_sm_as_forced_even_counts() -> None:
     overflowing = 0
     for trace in first_launches():
         first = trace.sequence.launches[0]
-        found = forced_even("h200", first)
+        found = even_on_an_h200(first)
         if first.cluster == 1 and first.blocks > found.blocks_per_sm * found.sms:
             overflowing += 1
             assert set(trace[0].occupancy(132).tolist()) == {found.blocks_per_sm}, trace.id

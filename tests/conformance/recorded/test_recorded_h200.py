@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from helpers import TRACES, explained
+from helpers import explained, recorded
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import ablations, device
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
-from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
 # Launches of the traces of which the model places every launch as recorded.
@@ -57,11 +56,6 @@ CLUSTERS = (
     "mixed",
 )
 CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
-
-
-@functools.cache
-def recorded(name: str) -> tuple[Trace, ...]:
-    return tuple(load_traces(TRACES / f"{name}.jsonl.xz"))
 
 
 @dataclass(frozen=True)
