@@ -244,9 +244,9 @@ def test_an_idle_sm_takes_the_other_carveout_at_once() -> None:
     has one block each. The H200's recorded case has three blocks."""
     assert smids(run(XAVIER, launch(carveout=100), launch(carveout=0))) == [[0], [2]]
     traces = recorded("carve")
-    (recorded,) = (trace for trace in traces if trace.id == "dcarve2_878")
-    assert [launch.carveout for launch in recorded.sequence.launches[:2]] == [25, 10]
-    assert smids(recorded)[:2] == [[124], [126, 128]]
+    (case,) = (trace for trace in traces if trace.id == "dcarve2_878")
+    assert [launch.carveout for launch in case.sequence.launches[:2]] == [25, 10]
+    assert smids(case)[:2] == [[124], [126, 128]]
 
 
 def test_shared_memory_below_3_kb_counts_from_the_first_unit() -> None:
