@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbsched import _core
+from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Launch, Sequence
@@ -41,7 +42,11 @@ class DeviceSpec(DeviceFields):
             raise TypeError(f"mechanisms: a Mechanisms is needed, got {self.mechanisms!r}")
         for item in FIELDS:
             item.check(item.of(self))
-        _core.check(self)
+        try:
+            _core.check(self)
+        except ValueError as error:
+            orders = [name for name, *_ in _core.launch_orders()]
+            raise ValueError(f"{error}{did_you_mean(self.launch_order, orders)}") from None
 
     @property
     def tpcs(self) -> int:
@@ -135,5 +140,9 @@ def model(
     Raises:
         ValueError: no such policy, or none for this device.
     """
-    found = _core.Model(spec, policy)
+    try:
+        found = _core.Model(spec, policy)
+    except ValueError as error:
+        names = [name for name, *_ in _core.policies()]
+        raise ValueError(f"{error}{did_you_mean(policy, names)}") from None
     return found, {InitialState(**components): state for state, components in found.states()}

@@ -90,6 +90,19 @@ def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
     return {**extra, _UNSTABLE: reason}
 
 
+def check_known(extra: Extra, launches: int) -> None:
+    """Refuses keys that are known here and do not hold what they should.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    times = extra.get(_ISSUED_NS)
+    if times is not None and not (
+        isinstance(times, list) and len(times) == launches and all(type(t) is int for t in times)
+    ):
+        raise ValueError(f"{_ISSUED_NS}: an integer per launch is needed, {launches} in all")
+
+
 def issued(times_ns: list[int]) -> dict[str, Any]:
     """When the host made each launch call, nanoseconds from the first."""
     return {_ISSUED_NS: times_ns}
