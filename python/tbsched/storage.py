@@ -98,9 +98,8 @@ def opened_to_append(path: Path) -> int:
     """
     status = _status(path, "written")
     if status is not None and not stat.S_ISREG(status.st_mode):
-        raise ValueError(
-            f"{shown(path)}: cannot be appended to: {_kind(status)}, not a regular file"
-        )
+        what = f"{_kind(status)}, not a regular file"
+        raise ValueError(f"{shown(path)}: cannot be appended to: {what}")
     with _named(path, "written"):
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
 

@@ -59,8 +59,10 @@ MAY_IMPORT = {
 # Where a module, or any module of a room, imports within a function, and for the sake of which
 # library: one that may be missing, or that takes long to load.
 LATE = {
+    ("tbsched.__main__", "typer"),
     ("tbsched.campaigns", "hypothesis"),
     ("tbsched.campaigns", "rich"),
+    ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.pictures", "matplotlib"),

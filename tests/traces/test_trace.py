@@ -137,7 +137,7 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
         (f"{HEADER}\n" + RECORD.replace("[[0,-1]]", "[]"), "0 placements for 1 launches"),
         (f"{HEADER}\n" + RECORD.replace("-1", "4"), r"smid\[0\] has an SM outside 0\.\.3"),
         (f"{HEADER}\n" + RECORD.replace("-1", "-2"), "has an SM outside"),
-        (f"{HEADER}\n" + RECORD.replace("-1", "1e99"), ""),
+        (f"{HEADER}\n" + RECORD.replace("-1", "1e99"), "line 2"),
         (f"{HEADER}\n" + RECORD.replace('"blocks":2', '"blocks":0'), "blocks: 0 is outside"),
     ],
 )
