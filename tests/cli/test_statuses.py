@@ -64,6 +64,15 @@ def test_full_output_is_named_and_2(
         assert capsys.readouterr().err.count("No space left on device") == 1
 
 
+def test_errors_that_cannot_be_written_keep_their_status(
+    monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    for argument in ("no-such-verb", "verify"):
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stderr", full)
+            assert run(argument) == 2
+
+
 def test_no_output_at_all_is_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
 ) -> None:

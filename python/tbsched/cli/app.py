@@ -85,7 +85,8 @@ def _failure(error: BaseException) -> int:
         return _said(BAD_INPUT, "out of memory")
     show = getattr(error, "show", None)
     if show is not None:  # typer's own errors print themselves and know their status
-        show()
+        with contextlib.suppress(OSError):
+            show()
         return int(getattr(error, "exit_code", BAD_INPUT))
     if not isinstance(error, ValueError | TypeError | ImportError):
         traceback.print_exception(error)
