@@ -37,12 +37,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
 
-# The tests, with the oldest versions of libraries that pyproject.toml allows.
+# The tests, with the oldest versions of libraries that pyproject.toml allows. They may warn of each other.
 floors:
 	$(PYTHON) -m venv $(FLOORS)
 	$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
 	$(FLOORS)/bin/python -m pip install --quiet -c $(FLOORS)/floors.txt '.[test]'
-	$(FLOORS)/bin/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
+	$(FLOORS)/bin/python -m pytest -m 'not tbsched_gpu' -W ignore::DeprecationWarning $(PARALLEL)
 
 # Offline: builds with what is installed, into a folder of its own.
 gpu:

@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--tbsched-gpu-required",
         action="store_true",
-        help="tests marked tbsched_gpu fail, instead of being skipped, where there is no usable GPU",
+        help="tests marked tbsched_gpu fail, not skip, where there is no usable GPU",
     )
 
 

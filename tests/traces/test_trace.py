@@ -225,8 +225,8 @@ def test_placement_counts_blocks_per_sm() -> None:
         ("}", ',"warp_slots":[[0,1]]}', ""),
         ("}", ',"limiter":[3]}', "limiter: a word or null is needed, got 3"),
         ("}", ',"limiter":"slots"}', "limiter: a list with an item per launch is needed"),
-        ("}", ',"issued_ns":["now"]}', "issued_ns: an integer per launch is needed"),
-        ("}", ',"issued_ns":[1,2]}', "issued_ns: an integer per launch is needed"),
+        ("}", ',"issued_ns":["now"]}', "issued_ns: nanoseconds per launch are needed"),
+        ("}", ',"issued_ns":[1,2]}', "issued_ns: nanoseconds per launch are needed"),
         ('"registers":1', '"registers":1,"mood":2', "mood' is unknown"),
     ],
 )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tbsched.program.checks import integer
 from tbsched.program.sequence import events_from_data, events_to_data
-from tbsched.traces.annotations import check_known
+from tbsched.traces.annotations import MAX_NS, check_known
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -28,7 +28,7 @@ class _Kind(NamedTuple):
 
 
 _INT32 = _Kind(np.int32, 2**31 - 1)
-_TIME = _Kind(np.int64, 2**62)  # so that differences of times fit, too
+_TIME = _Kind(np.int64, MAX_NS)
 _ARRAYS = {
     "smid": _INT32,
     "final_smid": _INT32,
