@@ -163,17 +163,22 @@ def test_interrupted_campaign_leaves_a_report_and_130(
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def test_ctrl_c_while_the_command_line_is_imported_is_130() -> None:
-    code = """if True:
+@pytest.mark.parametrize(
+    ("library", "arguments"),
+    [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--predictor", "tx2"])],
+)
+def test_ctrl_c_during_imports_is_130(library: str, arguments: list[str]) -> None:
+    code = f"""if True:
         import os, signal, sys
 
         class Presses:
             def find_spec(self, name, *rest):
-                if name == "typer":
+                if name == {library!r}:
                     os.kill(os.getpid(), signal.SIGINT)
 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.meta_path.insert(0, Presses())
+        sys.argv = ["tbsched", *{arguments!r}]
         from tbsched.__main__ import main
         main()
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from floors import floors
 from helpers import ROOT
 
@@ -22,6 +24,13 @@ def test_every_library_of_the_tests_is_pinned_at_a_version_that_is_allowed() -> 
     assert least.keys() <= PINS.keys()
     for name, floor in least.items():
         assert numbers(PINS[name]) >= numbers(floor), name
+
+
+def test_what_users_are_told_to_install_is_a_library_of_the_package() -> None:
+    sources = (path.read_text("utf-8") for path in (ROOT / "python").rglob("*.py"))
+    told = {name for text in sources for name in re.findall(r'missing\(.*"([\w-]+)"\)', text)}
+    assert told == {"hypothesis", "matplotlib"}
+    assert told <= floors().keys()
 
 
 def test_makefile_installs_what_is_pinned() -> None:

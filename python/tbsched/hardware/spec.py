@@ -42,11 +42,7 @@ class DeviceSpec(DeviceFields):
             raise TypeError(f"mechanisms: a Mechanisms is needed, got {self.mechanisms!r}")
         for item in FIELDS:
             item.check(item.of(self))
-        try:
-            _core.check(self)
-        except ValueError as error:
-            orders = [name for name, *_ in _core.launch_orders()]
-            raise ValueError(f"{error}{did_you_mean(self.launch_order, orders)}") from None
+        _core.check(self)
 
     @property
     def tpcs(self) -> int:
@@ -143,6 +139,7 @@ def model(
     try:
         found = _core.Model(spec, policy)
     except ValueError as error:
-        names = [name for name, *_ in _core.policies()]
-        raise ValueError(f"{error}{did_you_mean(policy, names)}") from None
+        rows = ((policy, _core.policies()), (spec.launch_order, _core.launch_orders()))
+        meant = (did_you_mean(given, [name for name, *_ in table]) for given, table in rows)
+        raise ValueError(f"{error}{next(filter(None, meant), '')}") from None
     return found, {InitialState(**components): state for state, components in found.states()}
