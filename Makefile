@@ -2,6 +2,7 @@
 # PARALLEL: how pytest spreads the tests.
 PYTHON ?= python3
 VENV ?= .venv
+FLOORS ?= .venv-floors
 OUT ?= gpu-report
 SECONDS_ON_GPU ?= 120
 PARALLEL ?= --numprocesses logical --maxprocesses 8 --dist worksteal
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test gpu bench sanitize lint docs format clean
+.PHONY: demo test floors gpu bench sanitize lint docs format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -18,7 +19,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet '.[test]'
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt '.[test]'
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -34,7 +35,14 @@ demo: $(VENV)/.installed
 	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -m 'not gpu' $(PARALLEL)
+	$(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
+
+# The tests, with the oldest versions of libraries that pyproject.toml allows. They may warn of each other.
+floors:
+	$(PYTHON) -m venv $(FLOORS)
+	$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
+	$(FLOORS)/bin/python -m pip install --quiet -c $(FLOORS)/floors.txt '.[test]'
+	$(FLOORS)/bin/python -m pytest -m 'not tbsched_gpu' -W ignore::DeprecationWarning $(PARALLEL)
 
 # Offline: builds with what is installed, into a folder of its own.
 gpu:
@@ -47,18 +55,18 @@ bench: $(VENV)/.installed
 
 # The invalid inputs and the unit tests of the core, with the sanitizers built in.
 sanitize: $(BIN)/python
-	$(BIN)/python -m pip install --quiet '.[test]' 'scikit-build-core>=1.0' 'pybind11>=3.0' ninja cmake
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt '.[test]' 'scikit-build-core>=1.0' 'pybind11>=3.0' ninja cmake
 	$(BIN)/python tests/sanitize.py
 
 lint: $(BIN)/python
-	$(BIN)/python -m pip install --quiet ruff mypy clang-format==20.1.0 numpy rich typer hypothesis pytest matplotlib
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt ruff mypy clang-format numpy rich typer hypothesis pytest matplotlib
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 
 format: $(BIN)/python
-	$(BIN)/python -m pip install --quiet ruff clang-format==20.1.0
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt ruff clang-format
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
@@ -71,4 +79,4 @@ docs: $(BIN)/python
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
 
 clean:
-	rm -rf build $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build $(VENV) $(FLOORS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

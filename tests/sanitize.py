@@ -78,7 +78,7 @@ def main() -> int:
         "PYTHONMALLOC": "malloc",
     }
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-m", "not gpu"),
+        *(sys.executable, "-m", "pytest", "-q", "-m", "not tbsched_gpu"),
         *("-p", "no:cacheprovider", *PARALLEL, *(sys.argv[1:] or TESTS)),
     ]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

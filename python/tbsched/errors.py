@@ -5,6 +5,9 @@ Bad input is a ``ValueError`` (or ``TypeError``) that names the field, the value
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class TbschedError(Exception):
     """Base of the errors that are nobody's bad input."""
@@ -34,3 +37,17 @@ class UnstableMeasurement(TbschedError):
 
 class DeadlineExceeded(TbschedError):
     """A run on the GPU took longer than its deadline; every block has been released."""
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """What ends the message of an unknown name: the known one that was meant, if one is alike."""
+    by_lower = {name.lower(): name for name in known}
+    if not isinstance(given, str) or given in by_lower.values():
+        return ""
+    alike = difflib.get_close_matches(given[:100].lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[alike[0]]!r}?" if alike else ""
+
+
+def missing(needy: str, library: str, package: str) -> ImportError:
+    """A library that is not installed: who needs it, and the command that installs it."""
+    return ImportError(f"{needy} need {library}: pip install {package}", name=package)

@@ -1,9 +1,11 @@
-"""A pytest plugin: tests marked ``gpu`` get an open GPU, or are skipped without one.
+"""A pytest plugin: tests marked ``tbsched_gpu`` get an open GPU, or are skipped without one.
 
-    @pytest.mark.gpu
-    def test_mine(gpu, assert_agrees):
+    @pytest.mark.tbsched_gpu
+    def test_mine(tbsched_gpu, assert_agrees):
         assert_agrees(tb.Sequence([tb.Launch(blocks=132, threads=256, registers=32)]))
 
+pytest loads it in every project of an environment, so its mark, options and fixture bear names that
+no other project has: a mark ``gpu`` of your own stays yours.
 Nothing that takes long to load is imported until a test asks for a GPU, since pytest loads the
 plugin in every project of an environment that tbsched is installed in.
 """
@@ -21,41 +23,47 @@ if TYPE_CHECKING:
     from tbsched.launcher.observe import Gpu
     from tbsched.program.sequence import Sequence
 
+_GPU = "tbsched_gpu"  # the mark, and the fixture that comes with it
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tbsched")
     group.addoption(
-        "--gpu-index", type=int, default=0, help="the GPU for tests marked gpu, as CUDA counts them"
+        "--tbsched-gpu",
+        type=int,
+        default=0,
+        metavar="INDEX",
+        help="the GPU for tests marked tbsched_gpu, as CUDA counts them",
     )
     group.addoption(
-        "--gpu-required",
+        "--tbsched-gpu-required",
         action="store_true",
-        help="tests marked gpu fail, instead of being skipped, where there is no usable GPU",
+        help="tests marked tbsched_gpu fail, not skip, where there is no usable GPU",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "gpu: needs a real NVIDIA GPU; skipped without one")
+    config.addinivalue_line("markers", "tbsched_gpu: needs a real NVIDIA GPU; skipped without one")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         names = getattr(item, "fixturenames", None)
-        if names is not None and item.get_closest_marker("gpu") and "gpu" not in names:
+        if names is not None and item.get_closest_marker(_GPU) and _GPU not in names:
             # Opens the GPU before the test runs, or skips it.
-            names.insert(0, "gpu")
+            names.insert(0, _GPU)
 
 
 @pytest.fixture(scope="session")
-def gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
-    """The open GPU of ``--gpu-index``; skips with the reason where it cannot be used."""
+def tbsched_gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
+    """The open GPU of ``--tbsched-gpu``; skips with the reason where it cannot be used."""
     from tbsched.launcher.observe import Gpu
 
     try:
-        opened = Gpu(request.config.getoption("--gpu-index"))
+        opened = Gpu(request.config.getoption("--tbsched-gpu"))
     except NoGpuError as error:
-        if request.config.getoption("--gpu-required"):
-            pytest.fail(f"--gpu-required: {error}", pytrace=False)
+        if request.config.getoption("--tbsched-gpu-required"):
+            pytest.fail(f"--tbsched-gpu-required: {error}", pytrace=False)
         pytest.skip(str(error))
     with opened:
         yield opened
@@ -80,7 +88,7 @@ def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
         from tbsched.campaigns.judge import Judge
         from tbsched.hardware.catalogue import device as find_device
 
-        source = request.getfixturevalue("gpu") if oracle is None else oracle
+        source = request.getfixturevalue(_GPU) if oracle is None else oracle
         judge = Judge(
             source, find_device(device), policy, None, level, past_refusal=True, hasty=False
         )

@@ -1,7 +1,7 @@
 """Hypothesis strategies for tests of your own: launches, sequences and timed programs.
 
 What they draw can run on the device that they are given, and shrinks towards few, small events.
-They need Hypothesis: ``pip install tbsched[fuzz]``.
+They need Hypothesis: ``pip install hypothesis``.
 
     >>> from hypothesis import given, settings
     >>> import tbsched as tb

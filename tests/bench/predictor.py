@@ -241,6 +241,19 @@ def of_python() -> Iterator[Figure]:
     yield Figure(f"predict_many, {cores} threads", values, f"about {cores}", "one thread")
 
 
+def loading() -> Iterator[Figure]:
+    """A file of recorded launches, against predicting them."""
+    path = TRACES / "mixed.jsonl.xz"
+    model, state = prepared(H200, "hopper")
+    recorded = [_core.Sequence(t.sequence.events) for t in load_traces(path)]
+    values = ratios(
+        lambda: load_traces(path),
+        lambda: _core.predict_many(model, recorded, state, 0, False, 1),
+        rounds=5,
+    )
+    yield Figure("45,074 recorded launches, loaded", values, "<= 10", "predicting them")
+
+
 def figures() -> Iterator[Figure]:
     """All of them."""
     yield from against_literal()
@@ -248,4 +261,5 @@ def figures() -> Iterator[Figure]:
     yield from against_python()
     yield from against_memset()
     yield from linearity()
+    yield from loading()
     yield from of_python()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from bench.measure import machine
 from bench.predictor import figures
 from tbsched.show.tables import table_of
+from tbsched.storage import replacing
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 HEADINGS = ("ratio", "median", "least", "greatest", "wanted", "to")
@@ -25,16 +25,6 @@ def written(rows: list[tuple[str, ...]]) -> str:
     lines = [HEADINGS, ("---", "---:", "---:", "---:", "---", "---"), *rows]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{BEGIN}\nOn {machine()}.\n\n{table}\n{END}"
-
-
-def replace(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        temporary.write_text(text, "utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def main() -> None:
@@ -50,7 +40,8 @@ def main() -> None:
     Console().print(table_of(HEADINGS, rows))
     page = PAGE.read_text("utf-8")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
-    replace(PAGE, f"{before}{written(rows)}{after}")
+    with replacing(PAGE) as out:
+        out.write(f"{before}{written(rows)}{after}".encode())
 
 
 if __name__ == "__main__":

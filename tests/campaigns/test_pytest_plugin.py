@@ -15,12 +15,16 @@ TESTS = """
 import pytest
 import tbsched as tb
 
-@pytest.mark.gpu
+@pytest.mark.tbsched_gpu
 def test_marked():
     pass
 
-def test_with_the_fixture(gpu):
-    assert gpu.observe
+@pytest.mark.gpu
+def test_of_another_project_with_a_mark_of_its_own(request):
+    assert "tbsched_gpu" not in request.fixturenames
+
+def test_with_the_fixture(tbsched_gpu):
+    assert tbsched_gpu.observe
 
 def test_that_needs_none(assert_agrees):
     from tbsched.campaigns import ModelGpu
@@ -43,6 +47,13 @@ class Gpu:
 
 importlib.import_module("tbsched.launcher.observe").Gpu = Gpu
 """
+OWN_NAMES = """
+def pytest_addoption(parser):
+    parser.addoption("--gpu-index")
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gpu: of the project that has this file")
+"""
 NO_GPU = """
 import importlib
 from tbsched.errors import NoGpuError
@@ -55,7 +66,7 @@ importlib.import_module("tbsched.launcher.observe").Gpu = Gpu
 
 
 def outcome(folder: Path, conftest: str, *arguments: str) -> str:
-    (folder / "conftest.py").write_text(conftest)
+    (folder / "conftest.py").write_text(conftest + OWN_NAMES)
     (folder / "test_it.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(folder)]
     plugin = ["-p", "tbsched.pytest_plugin"]
@@ -75,19 +86,19 @@ def outcome(folder: Path, conftest: str, *arguments: str) -> str:
 
 
 def test_with_a_gpu_everything_runs(tmp_path: Path) -> None:
-    assert "3 passed" in outcome(tmp_path, GPU, "--gpu-index=3")
+    assert "4 passed" in outcome(tmp_path, GPU, "--tbsched-gpu=3")
 
 
 def test_without_a_gpu_tests_are_skipped_and_say_why(tmp_path: Path) -> None:
     words = outcome(tmp_path, NO_GPU)
-    assert "1 passed, 2 skipped" in words
+    assert "2 passed, 2 skipped" in words
     assert "looked for libcuda.so.1" in words
 
 
 def test_a_required_gpu_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    words = outcome(tmp_path, NO_GPU, "--gpu-required")
-    assert "1 passed, 2 errors" in words
-    assert "--gpu-required: looked for libcuda.so.1" in words
+    words = outcome(tmp_path, NO_GPU, "--tbsched-gpu-required")
+    assert "2 passed, 2 errors" in words
+    assert "--tbsched-gpu-required: looked for libcuda.so.1" in words
 
 
 @pytest.mark.parametrize("module", ["hypothesis", "numpy", "tbsched.prediction.predict", "rich"])

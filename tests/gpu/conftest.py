@@ -12,11 +12,11 @@ from tbsched.launcher.observe import Gpu
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "gpu: needs a real GPU")
+    config.addinivalue_line("markers", "tbsched_gpu: needs a real GPU")
 
 
 @pytest.fixture(scope="session")
-def gpu() -> Iterator[Gpu]:
+def tbsched_gpu() -> Iterator[Gpu]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -25,6 +25,12 @@ def gpu() -> Iterator[Gpu]:
         pytest.skip(str(error))
     with opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def gpu(tbsched_gpu: Gpu) -> Gpu:
+    """The same, by a short name."""
+    return tbsched_gpu
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,17 @@ def main() -> int:
 
     console.rule("hardware tests")
     tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-m", "gpu", "-q", str(HERE), "-p", "no:cacheprovider"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            "tbsched_gpu",
+            "-q",
+            str(HERE),
+            "-p",
+            "no:cacheprovider",
+        ],
         check=False,
     ).returncode
 

@@ -11,7 +11,7 @@ from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import load_traces
 
-pytestmark = pytest.mark.gpu
+pytestmark = pytest.mark.tbsched_gpu
 
 
 def test_the_model_agrees_with_the_gpu(hopper: Gpu) -> None:

@@ -16,7 +16,7 @@ import tbsched as tb
 from tbsched import _launcher
 from tbsched.launcher.observe import Gpu
 
-pytestmark = pytest.mark.gpu
+pytestmark = pytest.mark.tbsched_gpu
 
 
 def per_sm(gpu: Gpu, smid: np.ndarray) -> np.ndarray:

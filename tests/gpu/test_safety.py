@@ -15,7 +15,7 @@ import pytest
 import tbsched as tb
 from tbsched.launcher.observe import Gpu
 
-pytestmark = pytest.mark.gpu
+pytestmark = pytest.mark.tbsched_gpu
 
 # Held up for the whole of a run: the second launch waits for the first to be released, which the
 # long settling time puts off.

@@ -12,7 +12,7 @@ from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Sequence
 from tbsched.strategies import sequences
 
-pytestmark = pytest.mark.gpu
+pytestmark = pytest.mark.tbsched_gpu
 
 STATES = tb.device("h200").initial_states()
 OPTIONS = SequenceOptions(max_launches=4, releases=False, clusters=(1, 2, 4))

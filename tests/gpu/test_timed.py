@@ -13,7 +13,7 @@ import pytest
 import tbsched as tb
 from tbsched.launcher.observe import Gpu
 
-pytestmark = pytest.mark.gpu
+pytestmark = pytest.mark.tbsched_gpu
 
 # A handover from one block to the next, a clock that is read on two SMs.
 NEAR_NS = 20_000

@@ -180,9 +180,24 @@ def test_json_spells_out_the_usual_fields_and_leaves_out_other_defaults() -> Non
     }
 
 
-def test_json_keys_that_nobody_knows_are_ignored() -> None:
-    text = '[{"launch":{"blocks":1,"threads":2,"registers":3,"mood":"good"},"at":0}]'
-    assert Sequence.from_json(text) == Sequence([Launch(1, 2, 3)])
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ('{"launch":{"blocks":1,"threads":2,"registers":3,"carvout":9}}', "'carvout' is unknown.*"
+         "did you mean 'carveout'"),
+        ('{"launch":{"blocks":1,"threads":2,"registers":3},"at":0}', "got 'launch', 'at'"),
+        ('{"relaese":0}', "got 'relaese'; did you mean 'release'"),
+        ('{"wait_event":{"event":0,"stream":1,"streams":2}}', "wait_event: 'streams' is unknown"),
+    ],
+)  # fmt: skip
+def test_json_keys_that_nobody_knows_are_refused(events: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Sequence.from_json(f"[{events}]")
+
+
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    for text in ("\ufeff[]", "[]".encode("utf-8-sig"), "[]".encode("utf-16")):
+        assert Sequence.from_json(text) == Sequence()
 
 
 @pytest.mark.parametrize(

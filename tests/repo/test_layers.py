@@ -32,13 +32,14 @@ MAY_INCLUDE = {
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
 
 # Each room and the ones below it that it may import; a room also imports from itself.
-_OBSERVED = {"traces", "hardware", "program", "errors", "views"}
+_OBSERVED = {"traces", "hardware", "program", "errors", "storage", "views"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
     "errors": set(),
+    "storage": set(),
     "views": set(),
     "program": {"errors"},
-    "hardware": {"errors", "program", "views", "_core"},
+    "hardware": {"errors", "program", "storage", "views", "_core"},
     "traces": _OBSERVED,
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
@@ -58,8 +59,10 @@ MAY_IMPORT = {
 # Where a module, or any module of a room, imports within a function, and for the sake of which
 # library: one that may be missing, or that takes long to load.
 LATE = {
+    ("tbsched.__main__", "typer"),
     ("tbsched.campaigns", "hypothesis"),
     ("tbsched.campaigns", "rich"),
+    ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.pictures", "matplotlib"),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.traces import files
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -196,3 +197,115 @@ def test_placement_counts_blocks_per_sm() -> None:
     placement = Placement(int32(2, 2, 0, -1))
     assert placement.placed == 3
     assert placement.occupancy(4).tolist() == [1, 0, 2, 0]
+
+
+# -- what traces need, and no more ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[[0,-1]]", '[[1.7,"3",true]]', r"smid: integers are needed, got 1\.7"),
+        ("[[0,-1]]", "[[true,0]]", "smid: integers are needed, got True"),
+        ("[[0,-1]]", "[[[0],[1]]]", "smid: integers are needed"),
+        ("[[0,-1]]", "[0,1]", ""),
+        ("[[0,-1]]", '["01"]', "smid: integers are needed"),
+        ("[[0,-1]]", "[null]", r"smid\[0\] has shape None"),
+        ("[[0,-1]]", '{"0":[0,1]}', "smid: a list with an item per launch is needed"),
+        ("[[0,-1]]", "[[0,4294967296]]", "smid: numbers outside"),
+        ("[[0,-1]]", f"[[0,{10**30}]]", ""),
+        ("}", ',"final_smid":[[0]]}', r"final_smid\[0\] has shape \(1,\)"),
+        ("}", ',"final_smid":[[0,9]]}', r"final_smid\[0\] has an SM outside"),
+        ("}", ',"final_smid":[null,null]}', "final_smid: 2 placements for 1 launches"),
+        ("}", ',"start_ns":[[1]],"end_ns":[[1,2]]}', r"start_ns\[0\] has shape \(1,\)"),
+        ("}", ',"start_ns":[[1,0.5]]}', r"start_ns: integers are needed, got 0\.5"),
+        ("}", f',"start_ns":[[1,{2**63 - 1}]]}}', "start_ns: numbers outside"),
+        ("}", ',"warp_slots":[[[0],[1,2]]]}', "warp_slots: as many numbers for each block"),
+        ("}", ',"warp_slots":[[[0,1],[1,2]]]}', r"warp_slots\[0\] has shape \(2, 2\)"),
+        ("}", ',"warp_slots":[[0,1]]}', ""),
+        ("}", ',"limiter":[3]}', "limiter: a word or null is needed, got 3"),
+        ("}", ',"limiter":"slots"}', "limiter: a list with an item per launch is needed"),
+        ("}", ',"issued_ns":["now"]}', "issued_ns: nanoseconds per launch are needed"),
+        ("}", ',"issued_ns":[1,2]}', "issued_ns: nanoseconds per launch are needed"),
+        ('"registers":1', '"registers":1,"mood":2', "mood' is unknown"),
+    ],
+)
+def test_record_that_is_not_of_its_launches_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "t.jsonl"
+    begin, _, end = RECORD.rpartition(old)
+    path.write_text(f"{HEADER}\n{begin}{new}{end}\n")
+    with pytest.raises(ValueError, match=f"line 2: .*{message}"):
+        load_traces(path)
+
+
+@pytest.mark.parametrize("sms", ["2147483648", "0", "-1", "true", "1.5", '"4"'])
+def test_header_has_as_many_sms_as_a_gpu_may(tmp_path: Path, sms: str) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER.replace("4", sms))
+    with pytest.raises(ValueError, match=r"line 1: device\.sms"):
+        load_traces(path)
+
+
+def test_word_that_nobody_knows_is_shown_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(f'{HEADER}\n{RECORD[:-1]},"limiter":["moon"]}}\n')
+    assert "moon" in str(load_traces(path)[0])
+
+
+def test_arrays_of_a_file_cannot_be_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    save_traces(path, [full_trace()])
+    for placement in load_traces(path)[0]:
+        assert placement.final_smid is not None
+        assert not placement.smid.flags.writeable
+        assert not placement.final_smid.flags.writeable
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_byte_order_mark_is_no_part_of_the_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    opener: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    with opener(path, "wt", encoding="utf-8-sig") as out:
+        out.write(f"{HEADER}\n{RECORD}\n".replace('"G"', '"Grafikkarte Ä"'))
+    assert load_traces(path)[0].device.name == "Grafikkarte Ä"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_line_that_never_ends_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / f"t{ending}"
+    opener: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    with opener(path, "wb") as out:
+        out.write(HEADER.encode() + b"\n" + b" " * 100_000)
+    with pytest.raises(ValueError, match="more than 1000 bytes, the most of a line"):
+        load_traces(path)
+    with pytest.raises(ValueError, match="save_traces: trace 't' takes"):
+        save_traces(path, [Trace(Sequence(), GPU, (), id="t", extra={"long": "x" * 1000})])
+
+
+def test_small_file_that_unpacks_to_much_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 10_000)
+    monkeypatch.setattr(files, "MAX_RATIO", 2)
+    path = tmp_path / "t.jsonl.xz"
+    with lzma.open(path, "wt") as out:
+        out.write(f"{HEADER}\n" + f"{RECORD}\n" * 1000)
+    with pytest.raises(ValueError, match="unpacks to more than 10000 bytes, 2 times its size"):
+        load_traces(path)
+    monkeypatch.setattr(files, "MAX_RATIO", 1000)
+    assert len(load_traces(path)) == 1000
+
+
+def test_file_has_so_many_lines_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINES", 10)
+    path = tmp_path / "t.jsonl"
+    path.write_text(HEADER + "\n" * 10)
+    assert load_traces(path) == []
+    path.write_text(HEADER + "\n" * 11)
+    with pytest.raises(ValueError, match="more than 10 lines"):
+        load_traces(path)

@@ -9,6 +9,7 @@ from tbsched.campaigns.options import CampaignOptions, Path_
 from tbsched.campaigns.oracles import Device, OracleLike
 from tbsched.campaigns.results import Report
 from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.errors import missing
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Sequence
 
@@ -178,9 +179,7 @@ def _run(asked: CampaignOptions) -> Report:
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            "campaigns need Hypothesis: pip install tbsched[fuzz]", name="hypothesis"
-        ) from error
+        raise missing("campaigns", "Hypothesis", "hypothesis") from error
     # Here, not above: Hypothesis is optional, and this is what needs it.
     from tbsched.campaigns.loop import run
 

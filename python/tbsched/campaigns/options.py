@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tbsched.campaigns.oracles import Device, OracleLike
 from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.errors import did_you_mean
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Sequence
 
@@ -59,7 +60,10 @@ class CampaignOptions:
         if not isinstance(self.options, SequenceOptions):
             raise TypeError(f"options: a SequenceOptions is needed, got {self.options!r}")
         if self.draw not in DRAWS:
-            raise ValueError(f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}")
+            raise ValueError(
+                f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}"
+                f"{did_you_mean(self.draw, DRAWS)}"
+            )
 
 
 def _check_count(name: str, value: object, low: int) -> None:

@@ -1,21 +1,26 @@
 """The command line: the verbs of the library, with exit statuses that scripts can use.
 
-0 agreement (or nothing to disagree with), 1 disagreement found, 2 bad input, 3 no usable GPU.
+0 agreement or success, 1 a disagreement found, 2 bad input or output, 3 no usable GPU, 130
+interrupted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+import traceback
 from typing import NoReturn
 
 import typer
-from rich.console import Console
 
 from tbsched.cli.campaigns import fuzz, record
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
-from tbsched.cli.console import AGREEMENT, BAD_INPUT, INTERRUPTED, NO_GPU
+from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.devices import devices
+from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
 from tbsched.cli.plot import plot
 from tbsched.cli.run import observe, predict
 from tbsched.errors import TbschedError
@@ -25,37 +30,87 @@ VERBS = (devices, predict, observe, configs, compare, verify, plot, fuzz, record
 app = typer.Typer(
     name="tbsched",
     help="Predicts which SM every thread block of concurrent CUDA kernels lands on, runs the same "
-    "on the GPU and compares.\n\nExit status: 0 agreement, 1 disagreement found, 2 bad input, "
-    "3 no usable GPU.",
+    "on the GPU and compares.\n\nExit status: 0 agreement or success, 1 a disagreement found, "
+    "2 bad input or output, 3 no usable GPU, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its help cuts names in narrow windows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in VERBS:
-    app.command()(verb)
+    app.command(short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
 
 
 def main() -> NoReturn:
-    """Runs the command line; the installed script ``tbsched``."""
-    try:
-        status = app(standalone_mode=False)
-    except (ValueError, TypeError, FileNotFoundError, ImportError) as error:
-        _fail(BAD_INPUT, error)
-    except TbschedError as error:
-        _fail(NO_GPU, error)
-    except KeyboardInterrupt:
-        _fail(INTERRUPTED, "interrupted")
-    except Exception as error:
-        # typer's own errors print themselves and know their status
-        show = getattr(error, "show", None)
-        if show is None:
-            raise
-        show()
-        sys.exit(getattr(error, "exit_code", BAD_INPUT))
-    sys.exit(status if isinstance(status, int) else AGREEMENT)
-
-
-def _fail(status: int, why: object) -> NoReturn:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"tbsched: {why}", markup=False)
+    """Runs the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a title that the terminal has no letters for
+    with sigterm_as_ctrl_c():
+        status = _flushed(_status())
     sys.exit(status)
+
+
+def _status() -> int:
+    """Runs the verb of the arguments, and says what was wrong with it."""
+    try:
+        if sys.stdout is None:
+            raise ValueError("standard output is closed")
+        # Not app(): it exits with status 1 where a pipe is closed or Ctrl-C was pressed.
+        command = typer.main.get_command(app)
+        with command.make_context("tbsched", sys.argv[1:]) as context:
+            status = command.invoke(context)
+    except SystemExit:
+        return BAD_INPUT  # a progress bar of rich ends so where a pipe is closed
+    except (Exception, KeyboardInterrupt) as error:
+        return _failure(error)
+    return status if isinstance(status, int) else AGREEMENT
+
+
+def _failure(error: BaseException) -> int:
+    """The status of an error, once it is explained on standard error."""
+    if is_interruption(error):
+        return _said(INTERRUPTED, "interrupted")
+    if isinstance(error, typer.Exit):
+        return int(error.exit_code)
+    if isinstance(error, TbschedError):
+        return _said(NO_GPU, error)
+    if isinstance(error, OSError):
+        if isinstance(error, BrokenPipeError) and error.filename is None:
+            return BAD_INPUT  # who reads the output has had enough of it
+        named = [str(part) for part in (error.filename, error.strerror) if part]
+        return _said(BAD_INPUT, ": ".join(named) or error)
+    if isinstance(error, MemoryError):
+        return _said(BAD_INPUT, "out of memory")
+    show = getattr(error, "show", None)
+    if show is not None:  # typer's own errors print themselves and know their status
+        with contextlib.suppress(OSError):
+            show()
+        return int(getattr(error, "exit_code", BAD_INPUT))
+    if not isinstance(error, ValueError | TypeError | ImportError):
+        traceback.print_exception(error)
+    return _said(BAD_INPUT, error)
+
+
+def _said(status: int, why: object) -> int:
+    with contextlib.suppress(OSError):  # nobody hears it
+        note(f"tbsched: {why}")
+    return status
+
+
+def _flushed(status: int) -> int:
+    """The status, if all that was printed has been written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError as error:
+            # Python tries again when it ends, and would exit with a status of its own.
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+            if status <= DISAGREEMENT:
+                if not isinstance(error, BrokenPipeError):
+                    note(f"tbsched: standard output: {error.strerror}")
+                status = BAD_INPUT
+    return status

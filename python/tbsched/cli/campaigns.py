@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tbsched import storage
 from tbsched.campaigns.campaign import fuzz as campaign
 from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, note, show
+from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
 from tbsched.cli.options import Draw, DrawOption, Level, LevelOption, PolicyName
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
@@ -41,6 +44,7 @@ def fuzz(
     On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
     again with patience, and if it still does, Hypothesis shrinks it.
     """
+    _import_campaigns()
     found = campaign(
         oracle=_oracle(oracle),
         predictor=predictor,
@@ -54,6 +58,8 @@ def fuzz(
         draw=draw.value,
     )
     show(found)
+    if found.ended == "interrupted":
+        return INTERRUPTED
     return DISAGREEMENT if found.counterexamples else AGREEMENT
 
 
@@ -76,9 +82,17 @@ def record(
     draw: DrawOption = Draw.auto,
 ) -> int:
     """Record random sequences as traces, and report how far the prediction agrees with them."""
-    show(
-        record_traces(
-            _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
-        )
+    _import_campaigns()
+    before = storage.check_writable(output) and output.stat().st_size > 0
+    note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
+    found = record_traces(
+        _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
     )
-    return AGREEMENT
+    show(found)
+    return INTERRUPTED if found.ended == "interrupted" else AGREEMENT
+
+
+def _import_campaigns() -> None:
+    """Loads what takes long, or explains later that it is missing, while Ctrl-C may do no harm."""
+    with ending_at_once(), contextlib.suppress(ImportError):
+        import tbsched.campaigns.loop  # noqa: F401

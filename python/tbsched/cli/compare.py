@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched.cli.input import read_traces
 from tbsched.cli.options import Level, LevelOption, TraceFile
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
@@ -18,13 +19,12 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
 from tbsched.show.tables import table_of
-from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
 
 def compare(a: TraceFile, b: TraceFile, level: LevelOption = Level.exact) -> int:
     """Compare two trace files, sequence by sequence in their order."""
-    first, second = load_traces(a), load_traces(b)
+    first, second = read_traces(a), read_traces(b)
     if len(first) != len(second):
         raise ValueError(f"{a} has {len(first)} sequences, {b} has {len(second)}")
     diffs = [compare_traces(x, y) for x, y in zip(first, second, strict=True)]
@@ -60,7 +60,7 @@ def verify(
     wanted: list[str | None] = [None] if policy is None else [*policy]
     if policy == ["all"]:
         wanted = [row.name for row in policies()]
-    recorded = [trace for place in traces for trace in load_traces(place)]
+    recorded = [trace for place in traces for trace in read_traces(place)]
     scores = [_score(recorded, spec, name) for spec in specs for name in wanted]
     headings = ("predictor", "sequences", "launches", "occupancy %", "exact %", "sequences %")
     console.print(table_of(headings, map(_score_row, scores)))

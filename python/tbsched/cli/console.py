@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-
 from rich.console import Console
 
-AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU, INTERRUPTED = 0, 1, 2, 3, 130
+AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU = 0, 1, 2, 3
+# Of tables. What does not fit a window continues in its next line; rich would cut it.
+_WIDTH = 160
 
-# Tables that go to a file or a pipe need not fit a window.
-console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit, with the status of a disagreement
+
+
+console = _Console(highlight=False, soft_wrap=True, width=_WIDTH)
+_notes = _Console(highlight=False, soft_wrap=True, width=_WIDTH, stderr=True)
 
 
 def show(text: object) -> None:
+    """On standard output."""
     console.print(str(text), markup=False)
+
+
+def note(text: object) -> None:
+    """On standard error, so that output which goes on to a program stays as it is."""
+    _notes.print(str(text), markup=False)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from tbsched import storage
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
 from tbsched.cli.options import (
     DeviceName,
@@ -19,6 +20,7 @@ from tbsched.cli.options import (
     PolicyName,
     SequenceFile,
 )
+from tbsched.cli.output import check_output, write_traces
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device
@@ -30,7 +32,6 @@ from tbsched.program.sequence import Sequence
 from tbsched.show.tables import table_of
 from tbsched.traces.cases import Case
 from tbsched.traces.cases import cases as case_set
-from tbsched.traces.files import save_traces
 from tbsched.traces.trace import Trace
 
 
@@ -45,6 +46,7 @@ def predict(
     ] = 0.0,
 ) -> None:
     """Predict where the blocks of sequences go, and when, if launches have durations."""
+    check_output(output, sequences)
     spec = find_device(device)
 
     def run(seq: Sequence) -> Trace:
@@ -69,6 +71,7 @@ def observe(
     """
     if (sequences is None) == (cases is None):
         raise ValueError("observe: SEQUENCES or --cases is needed, and not both")
+    check_output(output, *([] if sequences is None else [sequences]))
     if cases is not None:
         known, spec = case_set(cases), find_device(device)
         with Gpu(gpu) as open_gpu:
@@ -100,18 +103,25 @@ def _observe_cases(
     headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
     console.print(table_of(headings, rows))
     if output is not None:
-        save_traces(output, traces)
+        write_traces(output, traces)
     return DISAGREEMENT if differing else AGREEMENT
 
 
 def _run_all(place: Path, output: Path | None, run: Callable[[Sequence], Trace]) -> None:
-    traces = [run(sequence) for sequence in _sequences(place)]
+    found = _sequences(place)
+    if not found:
+        raise ValueError(f"{place}: holds no sequences")
+    traces = [run(sequence) for sequence in found]
     for trace in traces:
         show(trace)
         show("")
     if output is not None:
-        save_traces(output, traces)
+        write_traces(output, traces)
 
 
 def _sequences(place: Path) -> list[Sequence]:
-    return [Sequence.from_json(sys.stdin.read())] if str(place) == "-" else read_sequences(place)
+    if str(place) != "-":
+        return read_sequences(place)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed")
+    return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.errors import did_you_mean
 from tbsched.program.arrays import Int32Array, Int64Array
 from tbsched.traces.placement import Capacity, Placement
 from tbsched.traces.trace import Trace
@@ -162,7 +163,9 @@ def check_level(level: str) -> str:
         ValueError: not one of :data:`LEVELS`.
     """
     if level not in LEVELS:
-        raise ValueError(f"level: {level!r} is not one of {', '.join(LEVELS)}")
+        raise ValueError(
+            f"level: {level!r} is not one of {', '.join(LEVELS)}{did_you_mean(level, LEVELS)}"
+        )
     return level
 
 

@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import read
 from tbsched.hardware.spec import DeviceSpec, Provenance
@@ -47,6 +48,11 @@ def ablations() -> dict[str, str]:
     return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
 
 
+def _names() -> list[str]:
+    """Of the devices, and of their ablations."""
+    return [*devices(), *(f"{base}-{name}" for base in devices() for name in _ablation_rows())]
+
+
 def _even_then_odd(sms: int) -> tuple[int, ...]:
     return (*range(0, sms, 2), *range(1, sms, 2))
 
@@ -81,11 +87,11 @@ def _shipped(name: str) -> DeviceSpec:
     if base in files:
         raise ValueError(
             f"device: {base!r} has no ablation {ablation!r}; there are "
-            f"{', '.join(_ablation_rows())}"
+            f"{', '.join(_ablation_rows())}{did_you_mean(ablation, _ablation_rows())}"
         )
     raise ValueError(
         f"device: {name!r} is unknown; there are {', '.join(devices())}, "
-        "or give the path of a .toml file"
+        f"or give the path of a .toml file{did_you_mean(name, _names())}"
     )
 
 

@@ -9,7 +9,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tbsched import _core
+from tbsched import _core, storage
+from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.field import Field, string
 from tbsched.hardware.spec import DeviceSpec, Provenance
@@ -17,6 +18,7 @@ from tbsched.hardware.spec import DeviceSpec, Provenance
 # What a file may write; INHERITED is what came by `extends`.
 PROVENANCES = ("paper", "vendor", "measured", "assumed")
 INHERITED = "inherited"
+_MAX_BYTES = 2**20
 _ROWS = {field.path: field for field in FIELDS if field.section}
 _SECTIONS = {field.section for field in _ROWS.values()}
 
@@ -54,11 +56,13 @@ def read(
 def _load(file: Traversable) -> dict[str, Any]:
     """The TOML of a file, as it stands."""
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
     except FileNotFoundError:
-        raise ValueError(f"device: no file {file}") from None
-    except OSError as error:
-        raise ValueError(f"device: {file} cannot be read: {error.strerror}") from None
+        raise ValueError(f"device: no file {storage.shown(str(file))}") from None
+    except ValueError as error:
+        raise ValueError(f"device: {error}") from None
+    try:
+        return tomllib.loads(held.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: not TOML: {error}") from None
 
@@ -86,11 +90,11 @@ def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Valu
     found: dict[Field, _Value] = {}
     for section, rows in sections.items():
         if not isinstance(rows, dict) or section not in _SECTIONS:
-            raise ValueError(f"{file}: unknown key {section!r}")
+            raise ValueError(f"{file}: unknown key {section!r}{did_you_mean(section, _SECTIONS)}")
         for key, row in rows.items():
             path = f"{section}.{key}"
             if path not in _ROWS:
-                raise ValueError(f"{file}: unknown key {path!r}")
+                raise ValueError(f"{file}: unknown key {path!r}{did_you_mean(path, _ROWS)}")
             where = f"{file}: {path}"
             value, origin = _row(where, row)
             found[_ROWS[path]] = (_ROWS[path].read(where, value), origin)
@@ -126,5 +130,6 @@ def _row(where: str, row: object) -> tuple[object, Provenance]:
     if row["provenance"] not in PROVENANCES:
         raise ValueError(
             f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"
+            f"{did_you_mean(row['provenance'], PROVENANCES)}"
         )
     return row["value"], Provenance(row["provenance"], string(f"{where}.source", row["source"]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbsched import _core
+from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Launch, Sequence
@@ -135,5 +136,10 @@ def model(
     Raises:
         ValueError: no such policy, or none for this device.
     """
-    found = _core.Model(spec, policy)
+    try:
+        found = _core.Model(spec, policy)
+    except ValueError as error:
+        rows = ((policy, _core.policies()), (spec.launch_order, _core.launch_orders()))
+        meant = (did_you_mean(given, [name for name, *_ in table]) for given, table in rows)
+        raise ValueError(f"{error}{next(filter(None, meant), '')}") from None
     return found, {InitialState(**components): state for state, components in found.states()}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tbsched import storage
 from tbsched.program.sequence import Sequence
 
 
 def is_event_list(place: Path) -> bool:
     """Any file that is nothing else."""
-    return not place.is_dir()
+    return not storage.is_folder(place)
 
 
 def read_event_list(place: Path) -> list[Sequence]:
@@ -17,6 +18,10 @@ def read_event_list(place: Path) -> list[Sequence]:
 
     Raises:
         ValueError, TypeError: not JSON, or not a list of events.
-        OSError: the file cannot be read.
+        FileNotFoundError: no such file.
     """
-    return [Sequence.from_json(place.read_text("utf-8"))]
+    try:
+        return [Sequence.from_json(storage.content(place))]
+    except (TypeError, ValueError) as error:
+        name = storage.shown(place)
+        raise error if name in str(error) else type(error)(f"{name}: {error}") from None

@@ -37,7 +37,7 @@ def read_sequences(place: Path) -> list[Sequence]:
 
     Raises:
         ValueError, TypeError: no reader takes it, or not what its format says.
-        OSError: the file cannot be read.
+        FileNotFoundError: no such file.
     """
     for reader in READERS:
         if reader.takes(place):

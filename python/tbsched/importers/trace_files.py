@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tbsched import storage
 from tbsched.program.sequence import Sequence
 from tbsched.traces.files import is_trace_file, load_traces
 
 
 def holds_traces(place: Path) -> bool:
     """A trace file, or a folder of them."""
-    return place.is_dir() or is_trace_file(place)
+    return storage.is_folder(place) or is_trace_file(place)
 
 
 def read_traces(place: Path) -> list[Sequence]:

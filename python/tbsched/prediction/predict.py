@@ -175,6 +175,8 @@ def predict_as_recorded(
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
     """
+    if not isinstance(observation, Trace):
+        raise TypeError(f"predict_as_recorded: a Trace is needed, got {observation!r}")
     timed = with_launches(
         observation.sequence,
         [

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, SupportsIndex, cast
+
+from tbsched.errors import did_you_mean
 
 MAX_SECONDS = 1e9
 
@@ -15,6 +17,8 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
     Raises:
         TypeError, ValueError: naming ``owner.field``.
     """
+    if type(value) is int and low <= value <= high:
+        return value
     if isinstance(value, bool):
         raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}")
     try:
@@ -40,16 +44,22 @@ def seconds(owner: str, field: str, value: object) -> float:
 
 
 def known_fields(
-    where: str, given: object, known: Iterable[str], needed: Iterable[str]
+    where: str, given: object, known: Collection[str], needed: Iterable[str]
 ) -> dict[str, Any]:
-    """Those fields of an object of a file that are known.
+    """The fields of an object of a file.
 
     Raises:
-        TypeError, ValueError: no object, or one without a field that is needed.
+        TypeError, ValueError: no object; one without a field that is needed, or with another.
     """
     if not isinstance(given, dict):
         raise TypeError(f"{where}: an object is needed, got {given!r}")
     missing = [field for field in needed if field not in given]
     if missing:
         raise ValueError(f"{where}: {missing[0]} is missing")
-    return {key: given[key] for key in known if key in given}
+    for key in given:
+        if key not in known:
+            raise ValueError(
+                f"{where}: {key!r} is unknown; there are {', '.join(known)}"
+                f"{did_you_mean(key, known)}"
+            )
+    return dict(given)

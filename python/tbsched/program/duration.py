@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.errors import did_you_mean
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
 
@@ -42,6 +43,7 @@ class Drawn:
         if self.distribution not in _DRAW:
             raise ValueError(
                 f"Drawn.distribution: {self.distribution!r} is not one of {', '.join(_DRAW)}"
+                f"{did_you_mean(self.distribution, _DRAW)}"
             )
         for field in ("mean", "spread"):
             object.__setattr__(self, field, seconds("Drawn", field, getattr(self, field)))

@@ -112,7 +112,7 @@ class Sequence:
         return json.dumps(events_to_data(self), separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> Sequence:
+    def from_json(cls, text: str | bytes) -> Sequence:
         """The sequence that :meth:`to_json` wrote.
 
         Raises:
@@ -121,7 +121,7 @@ class Sequence:
         if not isinstance(text, str | bytes | bytearray):
             raise TypeError(f"Sequence.from_json: text is needed, got {text!r}")
         try:
-            data = json.loads(text)
+            data = json.loads(text.removeprefix("\ufeff") if isinstance(text, str) else text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"Sequence.from_json: not JSON: {error}") from None
         return events_from_data(data)
@@ -221,7 +221,7 @@ def events_to_data(sequence: Sequence) -> list[dict[str, Any]]:
 
 
 def events_from_data(data: object) -> Sequence:
-    """The inverse of :func:`events_to_data`; keys that it does not know are ignored.
+    """The inverse of :func:`events_to_data`.
 
     Raises:
         TypeError, ValueError: naming the event and the field.

@@ -46,7 +46,8 @@ def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
     lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
     for letter, placement in (("a", a), ("b", b)):
         if placement.limiter is not None:
-            lines.append(f"{letter}: blocks wait because {LIMITER_WORDS[placement.limiter]}")
+            why = LIMITER_WORDS.get(placement.limiter, placement.limiter)
+            lines.append(f"{letter}: blocks wait because {why}")
     table = Table(box=None, pad_edge=False)
     for heading in ("SM", "a", "b"):
         table.add_column(heading, justify="right")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tbsched.comparison.compare import Diff
+from tbsched.errors import missing
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Int64Array, StructuredArray
 from tbsched.show.words import launch_words
@@ -31,13 +32,13 @@ def plot(what: Trace | Diff | DeviceSpec) -> Figure:
         A matplotlib figure; ``figure.savefig("out.png")`` writes it.
 
     Raises:
-        ImportError: matplotlib is missing (``pip install tbsched[plot]``).
+        ImportError: matplotlib is missing (``pip install matplotlib``).
         TypeError: none of these.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'tbsched[plot]'") from error
+        raise missing("plots", "matplotlib", "matplotlib") from error
     if isinstance(what, DeviceSpec):
         return _map(what)
     if isinstance(what, Trace) and what.sequence.timed:

@@ -35,7 +35,8 @@ def _held_text(trace: Trace) -> str:
     for heading in ("launch", "blocks x threads", "placed", "waits because"):
         table.add_column(heading, justify="right" if heading in ("launch", "placed") else "left")
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
-        waits = "" if placement.limiter is None else LIMITER_WORDS[placement.limiter]
+        limiter = placement.limiter or ""
+        waits = LIMITER_WORDS.get(limiter, limiter)
         table.add_row(str(number), launch_words(launch), str(placement.placed), waits)
     lines = [
         _head(trace),

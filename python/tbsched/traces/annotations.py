@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 Extra: TypeAlias = Mapping[str, Any]
 
+MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, too
 _UNSTABLE = "unstable"
 _ISSUED_NS = "issued_ns"
 
@@ -88,6 +89,24 @@ def unstable_reason(extra: Extra) -> str | None:
 def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
     """The same keys, and why the observation does not count."""
     return {**extra, _UNSTABLE: reason}
+
+
+def check_known(extra: Extra, launches: int) -> None:
+    """Refuses keys that are known here and do not hold what they should.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    times = extra.get(_ISSUED_NS)
+    if times is not None and not (
+        isinstance(times, list)
+        and len(times) == launches
+        and all(type(time) is int and 0 <= time <= MAX_NS for time in times)
+    ):
+        raise ValueError(
+            f"{_ISSUED_NS}: nanoseconds per launch are needed, integers of 0 to {MAX_NS}, "
+            f"{launches} in all"
+        )
 
 
 def issued(times_ns: list[int]) -> dict[str, Any]:

@@ -8,62 +8,67 @@ import json
 import lzma
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, BinaryIO, cast
 
-import numpy as np
-
-from tbsched.program.sequence import events_from_data, events_to_data
-from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched import storage
+from tbsched.traces.placement import DeviceInfo
+from tbsched.traces.records import header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
 
-TRACE_VERSION = 1
+# What a file may be. A small one that unpacks to much more than traces do is somebody's mistake.
+MAX_LINE_BYTES = storage.MAX_BYTES
+MAX_LINES = 10_000_000
+MAX_UNPACKED_BYTES, MAX_RATIO = 2**26, 1000  # compressed: more of it only up to this ratio
+_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
 
 
 def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
     """Reads a trace file: JSON lines, optionally ``.xz`` or ``.gz``, or a folder of such files.
 
+    Arrays are read-only.
+
     Raises:
         FileNotFoundError: no such file.
         TypeError: not a path.
-        ValueError: not a trace file, or of a newer version; names the file and the line.
+        ValueError: not a trace file, or of a newer version; something that is no file at the path;
+            lines or sizes beyond what traces need. Names the file and the line.
     """
-    place = _place(path)
-    if place.is_dir():
-        files = sorted(file for file in place.iterdir() if is_trace_file(file))
+    place = storage.as_path(path)
+    if storage.is_folder(place):
+        files = sorted(file for file in place.iterdir() if is_trace_file(file) and file.is_file())
         return [trace for file in files for trace in load_traces(file)]
     traces: list[Trace] = []
     device: DeviceInfo | None = None
     number = 0
-    try:
-        with _open(place, "rt") as lines:
-            for number, line in enumerate(lines, 1):  # noqa: B007 - for the error below
+    with storage.opened(place) as packed:
+        try:
+            for number, line in enumerate(_lines(place, packed), 1):  # noqa: B007 - for the error
                 if not line.strip():
                     continue
-                record = json.loads(line)
+                record = json.loads(line.decode())
                 if not isinstance(record, dict):
                     raise TypeError("an object is needed")
                 if "tbsched_trace" in record:
-                    device = _header(record)
+                    device = read_header(record)
                 elif device is None:
                     raise ValueError('the first line must be a header, {"tbsched_trace":1,…}')
                 else:
-                    traces.append(_record(record, device))
-    except _UNREADABLE as error:
-        raise ValueError(f"{place}, line {number}: {error}") from error
+                    traces.append(read_record(record, device))
+        except _UNREADABLE as error:
+            raise ValueError(f"{storage.shown(place)}, line {number}: {error}") from error
     if device is None:
-        raise ValueError(f"{place}: no header line, not a trace file")
+        raise ValueError(f"{storage.shown(place)}: no header line, not a trace file")
     return traces
 
 
-# What a file that holds no traces makes the readers below raise.
+# What a file that holds no traces makes the readers raise.
 _UNREADABLE = (
     ValueError,
     TypeError,
     KeyError,
     IndexError,
-    AttributeError,
     OverflowError,
     RecursionError,
     EOFError,
@@ -77,61 +82,32 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     """Writes traces of one or more devices; the file appears whole or not at all.
 
     The ending chooses the compression: ``.xz``, ``.gz`` or none. Each change of device writes a
-    header line.
+    header line. A symbolic link stays, and what it leads to is replaced; a pipe or a device such as
+    ``/dev/stdout`` is written to.
 
     Raises:
+        FileNotFoundError: no such folder.
         TypeError: not a path, or something in ``traces`` is not a :class:`Trace`.
+        ValueError: a folder is at the path, or a trace is longer than :func:`load_traces` reads.
     """
-    place = _place(path)
+    place = storage.as_path(path)
     checked = list(traces)
     for trace in checked:
         if not isinstance(trace, Trace):
             raise TypeError(f"save_traces: a Trace is needed, got {trace!r}")
-    temporary = place.with_name(f".{os.getpid()}.{place.name}")
-    try:
-        with _open(temporary, "wt") as out:
-            device: DeviceInfo | None = None
-            for trace in checked:
-                if trace.device != device:
-                    device = trace.device
-                    out.write(header_line(device) + "\n")
-                out.write(record_line(trace) + "\n")
-        os.replace(temporary, place)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def header_line(device: DeviceInfo) -> str:
-    """The header of a trace file, one line of JSON."""
-    return _json(
-        {
-            "tbsched_trace": TRACE_VERSION,
-            "device": {"name": device.name, "sms": device.sms, **device.details},
-        }
-    )
-
-
-def record_line(trace: Trace) -> str:
-    """One trace as a line of JSON."""
-    placements = trace.placements
-    record: dict[str, Any] = {
-        "id": trace.id,
-        "events": events_to_data(trace.sequence),
-        "smid": [placement.smid.tolist() for placement in placements],
-    }
-    for key in _ARRAYS:
-        columns = [getattr(placement, key) for placement in placements]
-        if key == "final_smid" and all(column is not None for column in columns):
-            # null: as in smid. Most blocks are placed at once, and files stay half the size.
-            same = [np.array_equal(p.smid, c) for p, c in zip(placements, columns, strict=True)]
-            record[key] = [None if s else c.tolist() for s, c in zip(same, columns, strict=True)]
-        elif any(column is not None for column in columns):
-            record[key] = [None if column is None else column.tolist() for column in columns]
-    if any(placement.limiter for placement in placements):
-        record["limiter"] = [placement.limiter for placement in placements]
-    return _json({**trace.extra, **record})
+    with storage.replacing(place) as file, _unpacked(place, file, "wb") as out:
+        device: DeviceInfo | None = None
+        for trace in checked:
+            if trace.device != device:
+                device = trace.device
+                out.write(header_line(device))
+            line = record_line(trace)
+            if len(line) > MAX_LINE_BYTES:
+                raise ValueError(
+                    f"save_traces: trace {trace.id!r} takes {len(line)} bytes, more than "
+                    f"{MAX_LINE_BYTES}, the most of a line"
+                )
+            out.write(line)
 
 
 def is_trace_file(path: Path) -> bool:
@@ -139,63 +115,35 @@ def is_trace_file(path: Path) -> bool:
     return path.name.endswith((".jsonl", ".jsonl.xz", ".jsonl.gz"))
 
 
-_ARRAYS: dict[str, type[np.int32] | type[np.int64]] = {
-    "final_smid": np.int32,
-    "start_ns": np.int64,
-    "end_ns": np.int64,
-    "warp_slots": np.int32,
-}
+def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
+    """The lines of a trace file, without a byte-order mark.
+
+    Raises:
+        ValueError: longer, or more, than those of traces.
+    """
+    is_packed = path.suffix in _OPENERS
+    most = max(MAX_UNPACKED_BYTES, MAX_RATIO * os.fstat(packed.fileno()).st_size)
+    with _unpacked(path, packed, "rb") as file:
+        size = 0
+        for number in range(MAX_LINES + 1):
+            line = file.readline(MAX_LINE_BYTES + 1)
+            if not line:
+                return
+            size += len(line)
+            if len(line) > MAX_LINE_BYTES:
+                raise ValueError(f"more than {MAX_LINE_BYTES} bytes, the most of a line")
+            if is_packed and size > most:
+                raise ValueError(
+                    f"unpacks to more than {most} bytes, {MAX_RATIO} times its size; if they are "
+                    "traces, unpack it first"
+                )
+            yield line if number else line.removeprefix(b"\xef\xbb\xbf")
+        raise ValueError(f"more than {MAX_LINES} lines, the most of a file")
 
 
-def _header(record: dict[str, Any]) -> DeviceInfo:
-    version = record["tbsched_trace"]
-    if version != TRACE_VERSION:
-        raise ValueError(
-            f"trace format version {version!r}; this tbsched reads version {TRACE_VERSION}: "
-            "install a newer tbsched"
-        )
-    device = dict(record["device"])
-    return DeviceInfo(str(device.pop("name")), int(device.pop("sms")), device)
-
-
-def _record(record: dict[str, Any], device: DeviceInfo) -> Trace:
-    sequence = events_from_data(record.pop("events"))
-    smids = record.pop("smid")
-    columns = {key: record.pop(key, None) for key in (*_ARRAYS, "limiter")}
-
-    def column(key: str, launch: int, dtype: type[np.int32] | type[np.int64]) -> Any:
-        values = columns[key]
-        if values is None:
-            return None
-        if values[launch] is None:
-            return np.array(smids[launch], dtype) if key == "final_smid" else None
-        return np.array(values[launch], dtype)
-
-    placements = tuple(
-        Placement(
-            smid=np.array(smid, np.int32),
-            limiter=None if columns["limiter"] is None else columns["limiter"][launch],
-            **{key: column(key, launch, dtype) for key, dtype in _ARRAYS.items()},
-        )
-        for launch, smid in enumerate(smids)
-    )
-    return Trace(sequence, device, placements, id=str(record.pop("id", "")), extra=record)
-
-
-def _place(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise TypeError(f"path: a string or a path is needed, got {path!r}") from None
-
-
-def _open(path: Path, mode: str) -> IO[str]:
-    if path.suffix == ".xz":
-        return lzma.open(path, mode, encoding="utf-8")  # type: ignore[return-value]
-    if path.suffix == ".gz":
-        return cast("IO[str]", gzip.open(path, mode, encoding="utf-8"))
-    return cast("IO[str]", open(path, mode, encoding="utf-8"))
-
-
-def _json(data: object) -> str:
-    return json.dumps(data, separators=(",", ":"))
+def _unpacked(path: Path, file: BinaryIO, mode: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """The file, packed or unpacked as its name says."""
+    opener = _OPENERS.get(path.suffix)
+    if opener is None:
+        return contextlib.nullcontext(file)
+    return cast("contextlib.AbstractContextManager[BinaryIO]", opener(file, mode))

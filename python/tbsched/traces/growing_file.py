@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from pathlib import Path
 from types import TracebackType
 
-from tbsched.traces.files import header_line, load_traces, record_line
+from tbsched import storage
+from tbsched.traces.files import MAX_LINE_BYTES, load_traces
 from tbsched.traces.placement import DeviceInfo
+from tbsched.traces.records import header_line, record_line
 from tbsched.traces.trace import Trace
 
 
@@ -27,41 +28,56 @@ class TraceFile:
         traces: what the file held when it was opened.
 
     Raises:
-        ValueError: a compressed file, one that is no trace file, or one that is in use.
+        ValueError: a compressed file, one that is no trace file, or one that is in use; nothing of
+            it is changed.
         FileNotFoundError: no such folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int = 1) -> None:
-        self.path = Path(path)
+        self.path = storage.as_path(path)
         if self.path.suffix in (".xz", ".gz"):
-            raise ValueError(f"{self.path}: a compressed file cannot grow; write .jsonl")
+            name = storage.shown(self.path)
+            raise ValueError(f"{name}: a compressed file cannot grow; write .jsonl")
         self._sync_every = sync_every
         self._unsynced = 0
         self._device: DeviceInfo | None = None
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        self._descriptor = storage.opened_to_append(self.path)
         try:
             self._lock()
             self.traces: tuple[Trace, ...] = self._read()
+            self._end = os.fstat(self._descriptor).st_size
         except BaseException:
             os.close(self._descriptor)
             raise
 
     def append(self, trace: Trace) -> None:
-        """Writes the trace, after a header line if it is of another device than the one before."""
-        lines = [record_line(trace)]
-        if trace.device != self._device:
-            lines.insert(0, header_line(trace.device))
-        data = "".join(line + "\n" for line in lines).encode()
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+        """Writes the trace, after a header line if it is of another device than the one before.
+
+        Raises:
+            OSError: it could not be written, as on a full disk; the file holds nothing of it.
+        """
+        header = b"" if trace.device == self._device else header_line(trace.device)
+        data = header + record_line(trace)
+        size = len(data)
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except BaseException as error:
+            os.ftruncate(self._descriptor, self._end)
+            if isinstance(error, OSError):
+                error.filename = storage.shown(self.path)
+            raise
+        self._end += size
         self._device = trace.device
         self._unsynced += 1
         if self._unsynced >= self._sync_every:
             self._sync()
 
     def close(self) -> None:
-        self._sync()
-        os.close(self._descriptor)
+        try:
+            self._sync()
+        finally:
+            os.close(self._descriptor)
 
     def __enter__(self) -> TraceFile:
         return self
@@ -83,24 +99,43 @@ class TraceFile:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{self.path}: in use by another campaign") from None
+            raise ValueError(f"{storage.shown(self.path)}: in use by another campaign") from None
 
     def _read(self) -> tuple[Trace, ...]:
-        content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        tail = content[len(whole) :]
+        size = os.fstat(self._descriptor).st_size
+        tail = self._tail(size)
         if _is_json(tail):
+            found = load_traces(self.path)
             os.write(self._descriptor, b"\n")
-        elif tail.strip():
-            os.ftruncate(self._descriptor, len(whole))
-        if not (whole or _is_json(tail)):
-            return ()
-        return tuple(load_traces(self.path))
+            return tuple(found)
+        whole = size - len(tail)
+        if tail.strip():
+            if not _begins_as_traces(os.pread(self._descriptor, _CHUNK, 0)):
+                raise ValueError(f"{storage.shown(self.path)}: not a trace file")
+            os.ftruncate(self._descriptor, whole)
+        return tuple(load_traces(self.path)) if whole else ()
+
+    def _tail(self, size: int) -> bytes:
+        """What is behind the last newline."""
+        tail, begin = b"", size
+        while begin and b"\n" not in tail and len(tail) <= MAX_LINE_BYTES:
+            begin = max(0, begin - _CHUNK)
+            tail = os.pread(self._descriptor, size - begin - len(tail), begin) + tail
+        return tail[tail.rfind(b"\n") + 1 :]
+
+
+_CHUNK = 2**20
+_HEADER = b'{"tbsched_trace"'
+
+
+def _begins_as_traces(content: bytes) -> bool:
+    """Whether it is the beginning of what :meth:`TraceFile.append` writes, however short."""
+    return content[: len(_HEADER)] == _HEADER[: len(content)]
 
 
 def _is_json(line: bytes) -> bool:
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.events.launch import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +75,38 @@ class Capacity:
 
     blocks: Int32Array
     limiter: tuple[str, ...]
+
+
+def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str] | None:
+    """The first array that is not of the launch: which one, its shape, and what is needed."""
+    blocks = (launch.blocks,)
+    for key in ("smid", "final_smid", "start_ns", "end_ns"):
+        array = getattr(placement, key)
+        if array is None and key != "smid":
+            continue
+        shape = getattr(array, "shape", None)
+        if shape != blocks:
+            return key, shape, f"{launch.blocks} blocks"
+    if placement.warp_slots is not None:
+        shape, warps = placement.warp_slots.shape, -(-launch.threads // 32)
+        # Those of the first blocks alone may have been recorded.
+        if len(shape) != 2 or shape[0] > launch.blocks or shape[1] != warps:
+            return "warp_slots", shape, f"{launch.blocks} blocks of {warps} warps"
+    return None
+
+
+def first_outside(smids: Sequence[Int32Array | None], sms: int) -> int | None:
+    """The first launch with a block on an SM that is not there; -1 is none."""
+    # All at once: of one launch alone the calls take longer than the comparison.
+    given = [smid for smid in smids if smid is not None]
+    if not given:
+        return None
+    every = np.concatenate(given)
+    if every.min() >= -1 and every.max() < sms and every.dtype.kind == "i":
+        return None
+    whole = (smid is None or smid.dtype.kind == "i" for smid in smids)
+    return next(
+        number
+        for number, (smid, is_whole) in enumerate(zip(smids, whole, strict=True))
+        if not is_whole or (smid is not None and (smid.min() < -1 or smid.max() >= sms))
+    )

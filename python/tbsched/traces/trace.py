@@ -9,7 +9,13 @@ from typing import Any
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
-from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.placement import (
+    Capacity,
+    DeviceInfo,
+    Placement,
+    first_outside,
+    wrong_shape,
+)
 from tbsched.traces.timeline import makespan_of, span_of, timeline_of
 from tbsched.views import Shown, explanation
 
@@ -52,20 +58,18 @@ class Trace(Shown):
         if not check:
             return
         for number, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
-            for key in ("smid", "final_smid"):
-                smid = getattr(placement, key)
-                if smid is None:
-                    continue
-                if smid.shape != (launch.blocks,):
-                    raise ValueError(
-                        f"trace {self.id!r}: {key}[{number}] has shape {smid.shape}, "
-                        f"the launch has {launch.blocks} blocks"
-                    )
-                if smid.size and not (smid.min() >= -1 and smid.max() < self.device.sms):
-                    raise ValueError(
-                        f"trace {self.id!r}: {key}[{number}] has an SM outside "
-                        f"0..{self.device.sms - 1}"
-                    )
+            wrong = wrong_shape(launch, placement)
+            if wrong is not None:
+                key, shape, needed = wrong
+                raise ValueError(
+                    f"trace {self.id!r}: {key}[{number}] has shape {shape}, the launch has {needed}"
+                )
+        for key in ("smid", "final_smid"):
+            far = first_outside([getattr(p, key) for p in self.placements], self.device.sms)
+            if far is not None:
+                raise ValueError(
+                    f"trace {self.id!r}: {key}[{far}] has an SM outside 0..{self.device.sms - 1}"
+                )
 
     def __len__(self) -> int:
         return len(self.placements)

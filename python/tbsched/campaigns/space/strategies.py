@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tbsched.errors import missing
+
 try:
     from hypothesis import strategies as st
 except ImportError as error:
-    raise ImportError(
-        "tbsched.strategies needs Hypothesis: pip install tbsched[fuzz]", name="hypothesis"
-    ) from error
+    raise missing("tbsched's strategies", "Hypothesis", "hypothesis") from error
 
 from tbsched.campaigns.oracles import prefix
 from tbsched.campaigns.space.launch_tables import BINDING, LaunchTables, SequenceTables

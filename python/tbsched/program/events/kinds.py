@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tbsched.errors import did_you_mean
 from tbsched.program.events.cuda_events import (
     RecordEvent,
     WaitEvent,
@@ -60,15 +61,21 @@ def event_to_data(event: Event) -> dict[str, object]:
 
 
 def event_from_data(where: str, given: object) -> Event:
-    """The inverse of :func:`event_to_data`; keys that it does not know are ignored.
+    """The inverse of :func:`event_to_data`.
 
     Raises:
         TypeError, ValueError: naming ``where`` and the field.
     """
-    found = [kind for kind in KINDS if isinstance(given, dict) and kind.key in given]
-    if len(found) != 1:
-        needed = [f'{{"{kind.key}": …}}' for kind in KINDS]
-        raise ValueError(f"{where}: {', '.join(needed[:-1])} or {needed[-1]} is needed")
-    assert isinstance(given, dict)
-    (kind,) = found
-    return kind.from_data(f"{where}.{kind.key}", given[kind.key])
+    if isinstance(given, dict) and len(given) == 1:
+        ((key, fields),) = given.items()
+        for kind in KINDS:
+            if kind.key == key:
+                return kind.from_data(f"{where}.{key}", fields)
+    needed = [f'{{"{kind.key}": …}}' for kind in KINDS]
+    message = f"{where}: {', '.join(needed[:-1])} or {needed[-1]} is needed"
+    if isinstance(given, dict):
+        names = [kind.key for kind in KINDS]
+        unknown = [key for key in given if key not in names][:1]
+        message += f", got {', '.join(map(repr, [*given][:5])) or 'an empty object'}"
+        message += "".join(did_you_mean(key, names) for key in unknown)
+    raise ValueError(message)

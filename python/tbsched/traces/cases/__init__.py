@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
+from tbsched.errors import did_you_mean
 from tbsched.traces.annotations import Shows
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
@@ -44,7 +45,10 @@ def cases(name: str = "hopper") -> tuple[Case, ...]:
         ValueError: no such set.
     """
     if name not in case_sets():
-        raise ValueError(f"cases: {name!r} is unknown; there are {', '.join(case_sets())}")
+        raise ValueError(
+            f"cases: {name!r} is unknown; there are {', '.join(case_sets())}"
+            f"{did_you_mean(name, case_sets())}"
+        )
     with resources.as_file(resources.files("tbsched.traces") / "cases" / f"{name}.jsonl") as path:
         return tuple(_case(trace) for trace in load_traces(path))
 

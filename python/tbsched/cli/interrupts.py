@@ -1,0 +1,75 @@
+"""Ctrl-C and SIGTERM, of which neither ends in a traceback.
+
+This module alone is loaded before the first Ctrl-C can be pressed, so it imports little.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+INTERRUPTED = 130
+
+
+def end_at_once() -> None:
+    """From here on Ctrl-C ends the process, where there is nothing to tidy up.
+
+    It does nothing in other threads, and where Ctrl-C is ignored or has a handler already.
+    """
+    if _is_own(signal.SIGINT, signal.default_int_handler):
+        signal.signal(signal.SIGINT, _end)
+
+
+@contextlib.contextmanager
+def ending_at_once() -> Iterator[None]:
+    """The same for what runs in here: imports, which turn an exception into any other."""
+    end_at_once()
+    try:
+        yield
+    finally:
+        if _is_own(signal.SIGINT, _end):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM interrupts what runs in here as Ctrl-C does, so that a campaign reports."""
+    if not _is_own(signal.SIGTERM, signal.SIG_DFL):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: some callers of Python turn it into one of their own."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _is_own(number: int, handler: object) -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(number) == handler
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    on_ctrl_c = signal.getsignal(signal.SIGINT)
+    if not callable(on_ctrl_c):  # ignored, as in the background of a shell
+        on_ctrl_c = signal.default_int_handler
+    on_ctrl_c(number, frame)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, b"tbsched: interrupted\n")
+    os._exit(INTERRUPTED)

@@ -1,0 +1,36 @@
+"""Files that verbs write: refused before the work, and named after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tbsched import storage
+from tbsched.cli.console import note
+from tbsched.traces.files import save_traces
+from tbsched.traces.trace import Trace
+
+
+def check_output(output: Path | None, *inputs: Path) -> None:
+    """Refuses a file that could not be written, or that the verb reads.
+
+    Raises:
+        FileNotFoundError, ValueError: naming the file.
+    """
+    if output is None:
+        return
+    storage.check_writable(output)
+    for place in inputs:
+        if storage.is_same_file(place, output):
+            raise ValueError(f"--output: {output} is what is read; write another file")
+
+
+def write_traces(output: Path, traces: list[Trace]) -> None:
+    """Writes the traces, and says so on standard error."""
+    is_there = storage.check_writable(output)
+    save_traces(output, traces)
+    note_written(output, is_there, f"{len(traces)} trace{'s' if len(traces) != 1 else ''}")
+
+
+def note_written(output: Path, was_there: bool, what: str) -> None:
+    """Says what was written, and whether something was there."""
+    note(f"wrote {output}: {what}{', in place of what was there' if was_there else ''}")

@@ -1,0 +1,284 @@
+"""What cannot be written, and interruptions, are neither a disagreement nor a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from helpers import run_python
+from tbsched.campaigns.oracles import ModelGpu
+from tbsched.cli import app as command_line
+from tbsched.cli.interrupts import ending_at_once
+
+SEQUENCE = tb.Sequence([tb.Launch(132, 256, 32)])
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command line with arguments; its exit status."""
+
+    def status(*arguments: str | Path) -> int:
+        monkeypatch.setattr(sys, "argv", ["tbsched", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code
+
+    return status
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    tb.save_traces(tmp_path / "one.jsonl", [tb.predict(SEQUENCE, "h200")])
+    return tmp_path / "one.jsonl"
+
+
+# -- what cannot be written or read ----------------------------------------------------------------
+
+
+def test_closed_pipe_is_silent_and_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert run("predict", one) == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_full_output_is_named_and_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    for arguments in (["predict", one], ["--help"]):
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert run(*arguments) == 2
+        assert capsys.readouterr().err.count("No space left on device") == 1
+
+
+def test_errors_that_cannot_be_written_keep_their_status(
+    monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    for argument in ("no-such-verb", "verify"):
+        with open("/dev/full", "w") as full:
+            monkeypatch.setattr(sys, "stderr", full)
+            assert run(argument) == 2
+
+
+def test_no_output_at_all_is_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run("predict", one) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "ONE", "-o", "FOLDER"],
+        ["predict", "ONE", "-o", "FOLDER/none/x.jsonl"],
+        ["predict", "ONE", "-o", "/dev/full"],
+        ["predict", "FOLDER"],
+        ["predict", "x" * 10_000],
+        ["compare", "FOLDER", "FOLDER"],
+        ["verify", "FOLDER"],
+        ["verify", "ONE", "FOLDER"],
+        ["plot", "FOLDER", "-o", "FOLDER/p.png"],
+        ["plot", "ONE", "-o", "FOLDER"],
+        ["devices", "FOLDER/x.toml"],
+        ["fuzz", "--oracle", "rtx3090", "--predictor", "rtx3090", "--corpus", "FOLDER"],
+        ["record", "FOLDER", "--oracle", "rtx3090", "--predictor", "rtx3090"],
+    ],
+)
+def test_what_is_no_file_is_2_and_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+    one: Path,
+    arguments: list[str],
+) -> None:
+    (tmp_path / "folder").mkdir()
+    names = {"ONE": str(one), "FOLDER": str(tmp_path / "folder")}
+    given = [names.get(a, a.replace("FOLDER", names["FOLDER"])) for a in arguments]
+    assert run(*given) == 2
+    error = capsys.readouterr().err
+    assert "tbsched: " in error
+    assert "Traceback" not in error
+    assert len(error) < 1000
+
+
+def test_what_nobody_expected_is_neither_silent_nor_a_disagreement(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    def fail(place: Path) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr("tbsched.cli.input.load_traces", fail)
+    assert run("verify", one) == 2
+    assert "a mistake of ours" in capsys.readouterr().err
+
+
+# -- interruptions --------------------------------------------------------------------------------
+
+
+def test_ctrl_c_that_became_another_error_is_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    def fail(place: Path) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr("tbsched.cli.input.load_traces", fail)
+    assert run("verify", one) == 130
+    assert capsys.readouterr().err == "tbsched: interrupted\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_campaign_leaves_a_report_and_130(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+    number: signal.Signals,
+) -> None:
+    class Interrupting(ModelGpu):
+        def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+            os.kill(os.getpid(), number)
+            return super().observe(seq)
+
+    monkeypatch.setattr("tbsched.campaigns.oracles.ModelGpu", Interrupting)
+    before = signal.getsignal(signal.SIGTERM)
+    assert run("fuzz", "--oracle", "rtx3090", "--predictor", "rtx3090", "--seed", "1") == 130
+    assert "interrupted" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"),
+    [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--predictor", "tx2"])],
+)
+def test_ctrl_c_during_imports_is_130(library: str, arguments: list[str]) -> None:
+    code = f"""if True:
+        import os, signal, sys
+
+        class Presses:
+            def find_spec(self, name, *rest):
+                if name == {library!r}:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.meta_path.insert(0, Presses())
+        sys.argv = ["tbsched", *{arguments!r}]
+        from tbsched.__main__ import main
+        main()
+    """
+    found = run_python(code, check=False)
+    assert (found.returncode, found.stderr) == (130, "tbsched: interrupted\n")
+
+
+def test_ctrl_c_is_as_it_was_after_imports() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with ending_at_once():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+# -- files that are there already -----------------------------------------------------------------
+
+
+def test_output_says_whether_it_replaced_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    assert run("predict", one, "-o", out) == 0
+    assert capsys.readouterr().err == f"wrote {out}: 1 trace\n"
+    assert run("predict", one, "-o", out) == 0
+    assert capsys.readouterr().err == f"wrote {out}: 1 trace, in place of what was there\n"
+
+
+@pytest.mark.parametrize("verb", ["predict", "plot"])
+def test_what_is_read_is_not_overwritten(
+    capsys: pytest.CaptureFixture[str], run: Run, one: Path, verb: str
+) -> None:
+    before = one.read_bytes()
+    assert run(verb, one, "-o", one) == 2
+    assert "is what is read" in capsys.readouterr().err
+    assert one.read_bytes() == before
+
+
+def test_record_says_that_it_appends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    out = tmp_path / "r.jsonl"
+    arguments = ["record", out, "--oracle", "rtx3090", "--predictor", "rtx3090", "-n", "2"]
+    for words in ("appended to a new file", "appended to what is there"):
+        assert run(*arguments, "--seed", "1") == 0
+        assert words in capsys.readouterr().err
+    assert len(tb.load_traces(out)) == 4
+
+
+@pytest.mark.parametrize(("name", "begin"), [("p", b"\x89PNG"), ("p.svg", b"<?xml")])
+def test_plot_writes_the_file_that_it_names_and_no_other(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+    one: Path,
+    name: str,
+    begin: bytes,
+) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "p.png").write_text("mine")
+    assert run("plot", one, "-o", tmp_path / name) == 0
+    assert f"wrote {tmp_path / name}: a picture" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes().startswith(begin)
+    assert (tmp_path / "p.png").read_text() == "mine"
+
+
+# -- letters and windows --------------------------------------------------------------------------
+
+
+def test_titles_have_any_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    file = tmp_path / "x.toml"
+    row = '{ value = "Grafikkarte Ä ™", provenance = "assumed", source = "é" }'
+    file.write_text(f'extends = "rtx3090"\n[device]\ntitle = {row}\n', "utf-8-sig")
+    for encoding, shown in (("utf-8", "Grafikkarte Ä ™"), ("ascii", "Grafikkarte ? ?")):
+        out = tmp_path / encoding
+        with open(out, "w", encoding=encoding) as stdout:
+            monkeypatch.setattr(sys, "stdout", stdout)
+            assert run("devices", file) == 0
+            assert run("devices", file, "--cpp") == 0
+        assert shown in out.read_text(encoding)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["devices"], "NVIDIA DRIVE AGX Pegasus, discrete Turing GPU   44  ampere"),
+        (["configs", "--help"], "--shared-memory-per-thread"),
+        (["fuzz", "--help"], "--max-counterexamples"),
+        (["--help"], "prediction agrees"),
+    ],
+)
+def test_narrow_windows_cut_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(*arguments) == 0
+    out = capsys.readouterr().out.replace("[ARGS]...", "")
+    assert "…" not in out
+    assert "..." not in out
+    assert words in out
