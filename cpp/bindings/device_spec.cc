@@ -22,7 +22,7 @@ void read(const Field& field, const py::handle value, Member& member) {
   const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   if (overflow != 0 || !field.range.holds(number)) {
-    refuse_outside(field, py::str(value).cast<std::string>());
+    refuse_outside(field, overflow != 0 ? "a number of more than 64 bits" : std::to_string(number));
   }
   member = static_cast<Member>(number);
 }

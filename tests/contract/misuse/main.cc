@@ -147,6 +147,7 @@ const std::map<std::string, std::function<void()>> kSchedulerCases = {
     {"add 128 warps", [] { add({.threads = 4096}); }},
     {"add no blocks", [] { add({.blocks = 0}); }},
     {"add negative local memory", [] { add({.local_memory = -1}); }},
+    {"add 2 GB of local memory", [] { add({.local_memory = INT32_MAX}); }},
     {"add a carveout beyond 100 percent", [] { add({.carveout = 101}); }},
     {"add a cluster that does not divide", [] { add({.blocks = 4, .cluster = 3}); }},
     {"place while it places",

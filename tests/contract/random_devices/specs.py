@@ -20,9 +20,9 @@ LAYOUTS = ("contiguous", "circular", "pooled")
 LATENCIES = (0, 0, 1, 180, 1_450, 7_000)
 
 
-def topology(draw: st.DrawFn) -> Values:
-    """1 to 40 SMs; the last TPC can be smaller, GPCs are uneven or empty, TPCs are in none."""
-    sms = draw(st.one_of(st.integers(1, 12), st.integers(1, 40)))
+def topology(draw: st.DrawFn, most_sms: int) -> Values:
+    """Few SMs or more; the last TPC can be smaller, GPCs are uneven or empty, TPCs are in none."""
+    sms = draw(st.integers(1, min(12, most_sms)) | st.integers(1, most_sms))
     sms_per_tpc = draw(st.sampled_from([2, 2, 2, 1, 3, 4, 64]))
     order = list(range(sms))
     preference = draw(
@@ -44,7 +44,7 @@ def topology(draw: st.DrawFn) -> Values:
     }
 
 
-def limits(draw: st.DrawFn) -> Values:
+def limits(draw: st.DrawFn, _: int) -> Values:
     """From an SM that holds hardly anything to the largest that the core is built for."""
     parts = draw(st.integers(1, 4))
     unit = draw(st.sampled_from([256, 256, 1, 100, 512, 65_536]))
@@ -61,7 +61,7 @@ def limits(draw: st.DrawFn) -> Values:
     }
 
 
-def allocation(draw: st.DrawFn) -> Values:
+def allocation(draw: st.DrawFn, _: int) -> Values:
     """Shared memory of one size or many, of which the reserve may take all."""
     sizes = st.sampled_from([0, 1, 4_096, 8_192, 10_000, 16_384, 32_768, 102_400, 233_472, 2**24])
     found = sorted(draw(st.sets(sizes, min_size=1, max_size=6)))
@@ -78,7 +78,7 @@ def allocation(draw: st.DrawFn) -> Values:
     }
 
 
-def mechanisms(draw: st.DrawFn) -> Values:
+def mechanisms(draw: st.DrawFn, _: int) -> Values:
     """Each switch by itself."""
     fields = dataclasses.fields(device("h200").mechanisms)
     return {
@@ -87,10 +87,11 @@ def mechanisms(draw: st.DrawFn) -> Values:
     }
 
 
-def scheduler(draw: st.DrawFn) -> Values:
-    """Launch orders, few queues and grids, latencies."""
+def scheduler(draw: st.DrawFn, _: int) -> Values:
+    """Policies and launch orders, few queues and grids, latencies."""
     latencies = ("launch", "completion", "exit", "event", "legacy")
     return {
+        "policy": draw(st.sampled_from([row.name for row in policies()])),
         "launch_order": draw(st.sampled_from([row.name for row in launch_orders()])),
         "hardware_queues": draw(st.sampled_from([1, 2, 8, 1_024])),
         "resident_grids": draw(st.sampled_from([1, 2, 128, 2**20])),
@@ -99,7 +100,7 @@ def scheduler(draw: st.DrawFn) -> Values:
     }
 
 
-SECTIONS: Mapping[str, Callable[[st.DrawFn], Values]] = {
+SECTIONS: Mapping[str, Callable[[st.DrawFn, int], Values]] = {
     "topology": topology,
     "limits": limits,
     "allocation": allocation,
@@ -118,14 +119,15 @@ def changed(spec: DeviceSpec, values: Values) -> DeviceSpec:
 
 
 @st.composite
-def specs(draw: st.DrawFn, base: str | None = None, only: tuple[str, ...] = ()) -> DeviceSpec:
+def specs(
+    draw: st.DrawFn, base: str | None = None, only: tuple[str, ...] = (), most_sms: int = 40
+) -> DeviceSpec:
     """A shipped device, or that one, of which some sections, or those, are drawn anew."""
-    drawn = only or draw(st.sets(st.sampled_from(sorted(SECTIONS)), min_size=1))
-    if not only and draw(st.integers(0, 3)):
-        drawn = set(SECTIONS)
+    some = st.sets(st.sampled_from(sorted(SECTIONS)), min_size=1)
+    drawn = only or draw(some | st.just(set(SECTIONS)))
     if base is None:
         base = draw(st.sampled_from(devices()))
-    values: Values = {"policy": draw(st.sampled_from([row.name for row in policies()]))}
+    values: Values = {}
     for section in sorted(drawn):
-        values |= SECTIONS[section](draw)
+        values |= SECTIONS[section](draw, most_sms)
     return changed(device(base), values)

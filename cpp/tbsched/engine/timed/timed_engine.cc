@@ -35,6 +35,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
     issue(sequence);
     admit();
     place();
+    check_waits();
   }
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -56,6 +57,10 @@ void TimedEngine::add(const Sequence& sequence) {
   if (issue_ns_.size() != launches_.size() || !in_range || !std::ranges::is_sorted(issue_ns_)) {
     refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
            std::to_string(kLatestNs) + " ns");
+  }
+  if (rows_ > kMostTimedBlocks) {
+    refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
+           std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
@@ -170,6 +175,13 @@ int64_t TimedEngine::end_ns(const int32_t launch, const size_t block) const {
            " ns from " + std::to_string(now_) + " ns on is beyond the range of time");
   }
   return now_ + duration;
+}
+
+void TimedEngine::check_waits() const {
+  if (timeline_.waits.size() <= kMostWaits) return;
+  refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
+         " launches have more than " + std::to_string(kMostWaits) +
+         ", the most that are kept; predict a part of the program at a time");
 }
 
 // Takes a place that is not in use, so that the host allocates no more than are held at once.

@@ -31,8 +31,8 @@ class TimedEngine : private Observer {
   TimedEngine& operator=(const TimedEngine&) = delete;
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
-  // issue, for a stream of a negative number other than the legacy stream, for a release, and where
-  // time overflows.
+  // issue, for a stream of a negative number other than the legacy stream, for a release, where time
+  // overflows, and for more blocks or waits than a timeline holds.
   Timeline run(const Sequence& sequence) &&;
 
  private:
@@ -81,6 +81,7 @@ class TimedEngine : private Observer {
   int64_t end_ns(int32_t launch, size_t block) const;
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
+  void check_waits() const;
 
   BlockScheduler scheduler_;
   Streams streams_;
