@@ -18,7 +18,7 @@ from tbsched.traces.trace import Trace
 
 Property = Callable[[st.DataObject, DeviceSpec, str, InitialState], None]
 ONCE = settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,

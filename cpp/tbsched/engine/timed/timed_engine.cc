@@ -19,12 +19,13 @@ void check_stream(const std::string& who, const int32_t stream) {
 }  // namespace
 
 TimedEngine::TimedEngine(const Model& model, const InitialState state,
-                         std::vector<int64_t> issue_ns)
+                         std::vector<int64_t> issue_ns, const size_t most_waits)
     : scheduler_(model, state),
       streams_(model.device().spec),
       grids_left_(model.device().spec.resident_grids),
       exit_latency_ns_(model.device().spec.exit_latency_ns),
       launch_switch_ns_(model.device().spec.launch_switch_ns),
+      most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true} {}
 
@@ -178,9 +179,9 @@ int64_t TimedEngine::end_ns(const int32_t launch, const size_t block) const {
 }
 
 void TimedEngine::check_waits() const {
-  if (timeline_.waits.size() <= kMostWaits) return;
+  if (timeline_.waits.size() <= most_waits_) return;
   refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
-         " launches have more than " + std::to_string(kMostWaits) +
+         " launches have more than " + std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
 }
 

@@ -10,6 +10,7 @@
 // Blocks that run for no time at all then leave, at the same instant, and all begins anew.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <vector>
@@ -26,7 +27,8 @@ class TimedEngine : private Observer {
  public:
   // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
   // is between two launches is issued together with the first.
-  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns);
+  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns,
+              size_t most_waits = kMostWaits);
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
 
@@ -88,6 +90,7 @@ class TimedEngine : private Observer {
   int32_t grids_left_;
   int64_t exit_latency_ns_;
   int64_t launch_switch_ns_;
+  size_t most_waits_;
   std::vector<int64_t> issue_ns_;
   PlaceOptions options_;
   int64_t now_ = 0;
