@@ -24,8 +24,8 @@ H200 = device("h200")
 def test_gpcs_may_be_empty(gpcs: tuple[tuple[int, ...], ...], cluster: int) -> None:
     spec = dataclasses.replace(H200, gpcs=gpcs)
     cluster = min(cluster, largest_cluster(spec))
-    held = Sequence([Launch(4 * 132, 128, 16, cluster=cluster)] * 2)
-    for state in spec.initial_states():
+    held = Sequence([Launch(132, 512, 32, cluster=cluster)] * 2)
+    for state in spec.initial_states()[:2]:
         check_held(held, spec, "hopper", state)
 
 
