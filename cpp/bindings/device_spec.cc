@@ -14,6 +14,13 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+// Python refuses to write integers of thousands of digits.
+std::string in_words(const py::handle integer) {
+  const auto bits = integer.attr("bit_length")().cast<int64_t>();
+  if (bits > 512) return "an integer of " + std::to_string(bits) + " bits";
+  return py::str(integer).cast<std::string>();
+}
+
 void read(const Field&, const py::handle value, bool& member) { member = value.cast<bool>(); }
 
 template <std::integral Member>
@@ -22,7 +29,7 @@ void read(const Field& field, const py::handle value, Member& member) {
   const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
   if (number == -1 && PyErr_Occurred()) throw py::error_already_set();
   if (overflow != 0 || !field.range.holds(number)) {
-    refuse_outside(field, py::str(value).cast<std::string>());
+    refuse_outside(field, in_words(value));
   }
   member = static_cast<Member>(number);
 }

@@ -184,6 +184,7 @@ void bind_predictions(py::module_& module) {
       "behind, begin, end and cause; and the hardware queue of each launch.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
+  module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;
   module.attr("CAUSES") = py::tuple(causes);
 }
 

@@ -58,6 +58,17 @@ def against_literal() -> Iterator[Figure]:
         pair = core(*events, policy="algorithm1"), core(*events)
         yield Figure(name, ratios(*pair, rounds=5), ">= 50", LITERAL)
 
+    # An SM is asked, filled and emptied once a wave, however few blocks it holds.
+    for per_sm, threads in ((1, 1024), (2, 512), (8, 128)):
+        grid = Launch(20_000, threads, 64)
+        pair = core(grid, Release(0), policy="algorithm1"), core(grid, Release(0))
+        name = f"2*10^4 blocks in waves of {per_sm} per SM, released"
+        yield Figure(name, ratios(*pair, rounds=5), ">= 20", LITERAL)
+    own = dataclasses.replace(grid, duration=(1e-6,) * grid.blocks)
+    pair = core(own, policy="algorithm1"), core(own)
+    name = "2*10^4 blocks in waves of 8 per SM, each with a duration of its own"
+    yield Figure(name, ratios(*pair, rounds=5), ">= 20", LITERAL)
+
     recorded = [_core.Sequence(t.sequence.events) for t in load_traces(TRACES / "rall.jsonl.xz")]
 
     def mixed(policy: str) -> Work:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from contract.literal import CANNOT_SCHEDULE_NOW, GPU, Resident, ThreadBlock, thread_block
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Release, Sequence
 
 
@@ -46,7 +47,9 @@ class Line:
 
     def launch(self, launch: Launch) -> Kernel:
         same = [k for k in self.kernels if k.launch.stream == launch.stream is not None]
-        self.kernels.append(Kernel(launch, same[-1] if same else None, thread_block(launch)))
+        self.kernels.append(
+            Kernel(launch, same[-1] if same else None, thread_block(launch, self.gpu.spec))
+        )
         self.serve()
         return self.kernels[-1]
 
@@ -96,10 +99,10 @@ class Line:
 
 
 def run(
-    sequence: Sequence, sms: int, *, by_priority: bool, head_of_line: bool
+    sequence: Sequence, spec: DeviceSpec, *, by_priority: bool, head_of_line: bool
 ) -> list[tuple[list[int], str | None, list[int]]]:
     """Of each launch the SMs and the cause before the next event, and the SMs after all events."""
-    line = Line(GPU(sms), by_priority, head_of_line)
+    line = Line(GPU(spec), by_priority, head_of_line)
     first: list[tuple[list[int], str | None]] = []
     for event in sequence:
         if isinstance(event, Release):

@@ -1,49 +1,33 @@
-"""Algorithm 1 of the ICCD 2023 paper in plain Python, line by line, for an RTX 3090.
+"""Algorithm 1 of the ICCD 2023 paper in plain Python, line by line.
 
-Written from the paper's pseudocode and Table I alone, slow, and sharing nothing with the core.
-Comments give the paper's line numbers. Only the number of SMs can be chosen, to be quicker.
+Written from the paper's pseudocode alone, slow, and sharing nothing with the core. What Table I
+says of a GPU is read from its spec. Comments give the paper's line numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Release, Sequence
 
-# Table I.
-GRAN_R = 32 * 8
-GRAN_S = 128
-CUDART_S = 1024
-CONFIGURATIONS = [8 * 1024, 16 * 1024, 32 * 1024, 64 * 1024, 100 * 1024]
-SLOTS = 16
-WARPS_PER_PB = 1536 // 32 // 4
-REGISTERS_PER_PB = 65536 // 4
-LOCAL_MEMORY_AT_FIRST = 1024
-
 CANNOT_SCHEDULE_NOW = -1
+UNBOUNDED = 2**31
+
+
+def rounded(value: int, granularity: int) -> int:
+    return -(-value // granularity) * granularity
 
 
 @dataclass
 class ThreadBlock:
-    """TB: what the algorithm is told of the block."""
+    """TB: what the algorithm is told of the block, in the units of the GPU."""
 
-    t: int
-    r: int
-    s: int
+    w: int
+    registers: int  # of a warp
+    shared: int
     config_l: int
     config_s: int = 0
-
-    @property
-    def w(self) -> int:  # 4
-        return -(-self.t // 32)
-
-    @property
-    def registers(self) -> int:  # 5
-        return -(-self.r * 32 // GRAN_R) * GRAN_R
-
-    @property
-    def shared(self) -> int:  # 6
-        return -(-self.s // GRAN_S) * GRAN_S + CUDART_S
 
 
 @dataclass
@@ -60,24 +44,30 @@ class Resident:
 class SM:
     """SM[i]: slots b, pointer p, per processing block warps w and registers r."""
 
-    b: int = SLOTS
+    b: int
+    w: list[int]
+    r: list[int]
     p: int = 0
-    w: list[int] = field(default_factory=lambda: [WARPS_PER_PB] * 4)
-    r: list[int] = field(default_factory=lambda: [REGISTERS_PER_PB] * 4)
 
 
 class GPU:
     """GPGPU: its SMs, what is resident, and both kinds of configuration."""
 
-    def __init__(self, n_sm: int) -> None:
-        self.n_sm = n_sm
-        self.sm = [SM() for _ in range(n_sm)]
+    def __init__(self, spec: DeviceSpec) -> None:
+        n = spec.processing_blocks
+        w, r = spec.warps_per_sm // n, spec.registers_per_sm // n
+        self.spec = spec
+        self.n_smpb = n
+        self.sm = [SM(spec.blocks_per_sm, [w] * n, [r] * n) for _ in range(spec.sms)]
         self.resident: list[Resident] = []
-        self.tpc_config_s = [0] * (n_sm // 2)
-        self.config_l = LOCAL_MEMORY_AT_FIRST
+        self.tpc_config_s = [0] * spec.tpcs
+        self.config_l = spec.local_memory_initial
+
+    def tpc(self, i: int) -> int:
+        return i // self.spec.sms_per_tpc
 
     def tpc_is_idle(self, i: int) -> bool:
-        return not any(block.sm // 2 == i // 2 for block in self.resident)
+        return not any(self.tpc(block.sm) == self.tpc(i) for block in self.resident)
 
     def gaps(self, i: int) -> list[tuple[int, int]]:
         """The free (address, size) of an SM's shared memory, by address."""
@@ -85,7 +75,7 @@ class GPU:
         edges = [0]
         for address, size in taken:
             edges += [address, address + size]
-        edges.append(self.tpc_config_s[i // 2])
+        edges.append(self.tpc_config_s[self.tpc(i)])
         return [(a, b - a) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
     def schedule(self, tb: ThreadBlock) -> int:
@@ -94,22 +84,25 @@ class GPU:
             return CANNOT_SCHEDULE_NOW  # 2
         max_thread_blocks = 0  # 7
         smid = 0  # 8
-        for i in [*range(0, self.n_sm, 2), *range(1, self.n_sm, 2)]:  # 9
+        for i in self.spec.sm_preference:  # 9
             sm = self.sm[i]
             idle = self.tpc_is_idle(i)
-            if not idle and tb.config_s > self.tpc_config_s[i // 2]:  # 10
+            if not idle and tb.config_s > self.tpc_config_s[self.tpc(i)]:  # 10
                 continue  # 11
             limit_b = sm.b  # 13
-            limit_pb_w = [min(sm.w[j], sm.r[j] // tb.registers) for j in range(4)]  # 14 to 17
+            limit_pb_w = [
+                min(sm.w[j], sm.r[j] // tb.registers)
+                for j in range(self.n_smpb)  # 14 to 17
+            ]
             limit_w = 0
-            for j in range(4):  # 18
-                smpb_p = (sm.p + j) % 4  # 19
+            for j in range(self.n_smpb):  # 18
+                smpb_p = (sm.p + j) % self.n_smpb  # 19
                 if limit_pb_w[smpb_p] == min(limit_pb_w):  # 20
-                    limit_w = min(limit_pb_w) * 4 + j  # 21
+                    limit_w = min(limit_pb_w) * self.n_smpb + j  # 21
                     break  # 22
             # 25; SM[i].s is the available contiguous shared memory.
             contiguous = tb.config_s if idle else max(size for _, size in self.gaps(i))
-            limit_s = contiguous // tb.shared
+            limit_s = contiguous // tb.shared if tb.shared else UNBOUNDED
             cur_thread_blocks = min(limit_b, limit_w // tb.w, limit_s)  # 26
             if cur_thread_blocks > max_thread_blocks:  # 27
                 max_thread_blocks = cur_thread_blocks  # 28
@@ -119,13 +112,13 @@ class GPU:
     def place(self, tb: ThreadBlock, i: int) -> Resident:
         """Mechanisms 2.1, 2.2, 3 and 4: what placing the block changes."""
         if self.tpc_is_idle(i):
-            self.tpc_config_s[i // 2] = tb.config_s
+            self.tpc_config_s[self.tpc(i)] = tb.config_s
         sm = self.sm[i]
-        turns = [(sm.p + warp) % 4 for warp in range(tb.w)]
+        turns = [(sm.p + warp) % self.n_smpb for warp in range(tb.w)]
         for j in turns:
             sm.w[j] -= 1
             sm.r[j] -= tb.registers
-        sm.p = (sm.p + tb.w + (tb.w % 4 == 0)) % 4
+        sm.p = (sm.p + tb.w + (tb.w % self.n_smpb == 0)) % self.n_smpb
         sm.b -= 1
         address = next(address for address, size in self.gaps(i) if size >= tb.shared)
         block = Resident(i, tb, turns, address)
@@ -142,22 +135,29 @@ class GPU:
         self.resident = [other for other in self.resident if other is not block]
 
 
-def thread_block(launch: Launch) -> ThreadBlock:
-    tb = ThreadBlock(launch.threads, launch.registers, launch.shared_memory, launch.local_memory)
+def thread_block(launch: Launch, spec: DeviceSpec) -> ThreadBlock:
+    tb = ThreadBlock(
+        -(-launch.threads // 32),  # 4
+        rounded(launch.registers * 32, spec.register_unit),  # 5
+        rounded(launch.shared_memory, spec.shared_memory_unit) + spec.shared_memory_reserve,  # 6
+        rounded(launch.local_memory, spec.local_memory_unit),
+    )
     # Mechanism 3: as many blocks as an SM can accommodate times their shared memory, rounded up.
-    per_pb = min(WARPS_PER_PB, REGISTERS_PER_PB // tb.registers)
-    blocks = min(SLOTS, 4 * per_pb // tb.w, CONFIGURATIONS[-1] // tb.shared)
-    tb.config_s = next(size for size in CONFIGURATIONS if size >= blocks * tb.shared)
+    sizes, n = spec.shared_memory_configurations, spec.processing_blocks
+    per_pb = min(spec.warps_per_sm // n, spec.registers_per_sm // n // tb.registers)
+    by_shared = sizes[-1] // tb.shared if tb.shared else UNBOUNDED
+    blocks = min(spec.blocks_per_sm, n * per_pb // tb.w, by_shared)
+    tb.config_s = next(size for size in sizes if size >= blocks * tb.shared)
     return tb
 
 
-def run(sequence: Sequence, n_sm: int) -> tuple[list[list[int]], list[list[int]]]:
+def run(sequence: Sequence, spec: DeviceSpec) -> tuple[list[list[int]], list[list[int]]]:
     """The SMs of each launch's blocks before the next event, and after all events.
 
     Launches wait in line. What is left of a released launch runs as room comes, as many blocks at
     a time as fit, each such wave making room for the next.
     """
-    gpu = GPU(n_sm)
+    gpu = GPU(spec)
     blocks: list[ThreadBlock] = []
     placed: list[list[int]] = []
     wanted: list[int] = []
@@ -193,7 +193,7 @@ def run(sequence: Sequence, n_sm: int) -> tuple[list[list[int]], list[list[int]]
             leave(event.launch)
             serve()
         else:
-            blocks.append(thread_block(event))
+            blocks.append(thread_block(event, spec))
             placed.append([])
             wanted.append(event.blocks)
             held.append([])

@@ -19,6 +19,15 @@ from tbsched.traces.trace import Trace
 USUAL_THREADS = st.sampled_from([1, 32, 64, 96, 128, 160, 256, 512, 1024])
 THREADS = st.one_of(USUAL_THREADS, st.integers(1, 1024))
 AROUND = st.sampled_from([1, 0, -1, 1])
+MOST_BLOCKS = 10_000  # of a launch: more than any GPU holds at once
+
+
+def most_threads(spec: DeviceSpec) -> int:
+    """Of a block that fits an empty SM with one register per thread."""
+    least = math.ceil(32 / spec.register_unit) * spec.register_unit
+    held = spec.registers_per_sm // spec.processing_blocks // least
+    warps = min(held, spec.warps_per_sm // spec.processing_blocks) * spec.processing_blocks
+    return min(spec.threads_per_block, 32 * warps)
 
 
 def most_registers(spec: DeviceSpec, threads: int) -> int:
@@ -27,7 +36,7 @@ def most_registers(spec: DeviceSpec, threads: int) -> int:
     warps_each = math.ceil(warps / spec.processing_blocks)
     per_warp = spec.registers_per_sm // spec.processing_blocks // warps_each
     per_warp -= per_warp % spec.register_unit
-    return min(spec.registers_per_thread, per_warp // 32)
+    return min(255, spec.registers_per_thread, per_warp // 32)
 
 
 def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:
@@ -41,6 +50,13 @@ def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) ->
         spec.registers_per_sm // (32 * registers * warps),
         largest // shared if shared else spec.blocks_per_sm,
     )
+
+
+def largest_cluster(spec: DeviceSpec) -> int:
+    """The blocks of the largest cluster that an idle GPU takes, of 16 at most."""
+    homes = [gpc if gpc >= 0 else ("none", tpc) for tpc, gpc in enumerate(spec.gpc_of_tpc)]
+    sms = Counter(homes[sm // spec.sms_per_tpc] for sm in range(spec.sms))
+    return min(16, spec.max_cluster, max(sms.values()))
 
 
 Choices = dict[str, tuple[int | None, ...]]
@@ -57,18 +73,16 @@ def usual_or_up_to(usual: int, first: int, last: int) -> st.SearchStrategy[int]:
 
 
 @functools.cache
-def few_or_many(spec: DeviceSpec) -> st.SearchStrategy[int | None]:
+def few_or_many(few: int, many: int) -> st.SearchStrategy[int | None]:
     """How many blocks; None for about as many as an idle GPU takes."""
-    few = st.integers(1, 2 * spec.sms)
-    many = st.integers(1, 2 * spec.sms * spec.blocks_per_sm)
-    return st.one_of(few, many, st.none())
+    return st.one_of(st.integers(1, few), st.integers(1, many), st.none())
 
 
 @st.composite
 def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> Choices:
     """What the launches of one sequence may have: in each a few things, so that they meet."""
     offered: dict[str, list[tuple[int | None, ...]]] = {
-        "local_memory": [(0,), (0,), (0, 0, 0, spec.local_memory_initial + 1)],
+        "local_memory": [(0,), (0,), (0, 0, 0, min(spec.local_memory_initial + 1, 2**19))],
     }
     if not plain:
         offered |= {
@@ -77,7 +91,7 @@ def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> C
             "priority": [(0,), (0, -1, 1), (0, -1, 1)],
         }
     if clusters:
-        offered["cluster"] = [(1,), (1, *range(1, spec.max_cluster + 1))]
+        offered["cluster"] = [(1,), (1, *range(1, largest_cluster(spec) + 1))]
     return {field: draw(sampled(tuple(rows))) for field, rows in offered.items()}
 
 
@@ -87,12 +101,13 @@ def launches(draw: st.DrawFn, spec: DeviceSpec, offered: Choices) -> Launch:
 
     Often it is one that just fits an idle GPU, or just does not: its last block then waits.
     """
-    threads = min(draw(THREADS), spec.threads_per_block, 32 * spec.warps_per_sm)
-    registers = draw(usual_or_up_to(16, 1, most_registers(spec, threads)))
+    threads = min(draw(THREADS), most_threads(spec))
+    most = most_registers(spec, threads)
+    registers = draw(usual_or_up_to(min(16, most), 1, most))
     shared = draw(usual_or_up_to(0, 0, spec.shared_memory_per_block))
-    blocks = draw(few_or_many(spec))
+    blocks = draw(few_or_many(2 * spec.sms, min(2 * spec.sms * spec.blocks_per_sm, MOST_BLOCKS)))
     if blocks is None:
-        blocks = holds(spec, threads, registers, shared) + draw(AROUND)
+        blocks = min(holds(spec, threads, registers, shared), MOST_BLOCKS) + draw(AROUND)
     rest: dict[str, Any] = {
         field: draw(sampled(values)) if len(values) > 1 else values[0]
         for field, values in offered.items()

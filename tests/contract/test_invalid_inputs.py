@@ -73,7 +73,10 @@ def wrong_type(rng: random.Random, *allowed: type | None) -> Any:
 
 
 def bad_number(rng: random.Random, low: int, high: int, *allowed: type | None) -> Any:
-    return wrong_type(rng, *allowed) if rng.random() < 0.4 else number_outside(rng, low, high)
+    if rng.random() < 0.4:
+        return wrong_type(rng, *allowed)
+    # Python does not write integers of so many digits.
+    return rng.choice([*[number_outside(rng, low, high)] * 9, 10**5000])
 
 
 def damaged(rng: random.Random, text: str) -> str:

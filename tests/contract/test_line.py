@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract import line_reference
+from contract.random_devices.specs import specs
+from contract.sequences import most_registers, most_threads
 from helpers import gpu
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.placement import Placement
 
-SMS = 2
+RESOURCES = ("topology", "limits", "allocation")
 RULES = {
     "leftover": {"by_priority": True, "head_of_line": True},
     "fifo": {"by_priority": False, "head_of_line": True},
@@ -30,10 +35,21 @@ small_launches = st.builds(
 )
 
 
+def fitting(launch: Launch, spec: DeviceSpec) -> Launch:
+    """The launch, cut down to what the device can run."""
+    threads = min(launch.threads, most_threads(spec))
+    return dataclasses.replace(
+        launch,
+        threads=threads,
+        registers=min(launch.registers, most_registers(spec, threads)),
+        shared_memory=min(launch.shared_memory, spec.shared_memory_per_block),
+    )
+
+
 @st.composite
-def crowds(draw: st.DrawFn) -> Sequence:
+def crowds(draw: st.DrawFn, spec: DeviceSpec) -> Sequence:
     """A launch that fills the GPU, many behind it, and then releases among more launches."""
-    events: list[Event] = [Launch(2 * SMS, 1024, 16, stream=draw(st.sampled_from([None, 0])))]
+    events: list[Event] = [Launch(2 * spec.sms, 1024, 16, stream=draw(st.sampled_from([None, 0])))]
     events += draw(st.lists(small_launches, max_size=25))
     held = list(range(len(events)))
     for later in draw(st.lists(st.none() | small_launches, max_size=30)):
@@ -42,7 +58,7 @@ def crowds(draw: st.DrawFn) -> Sequence:
             events.append(later)
         elif held:
             events.append(Release(held.pop(draw(st.integers(0, min(3, len(held) - 1))))))
-    return Sequence(events)
+    return Sequence(fitting(e, spec) if isinstance(e, Launch) else e for e in events)
 
 
 def cause(placement: Placement) -> str | None:
@@ -62,13 +78,18 @@ def test_every_order_of_launches_has_its_rules_here() -> None:
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-@given(sequence=crowds(), order=st.sampled_from(sorted(RULES)))
+@given(
+    data=st.data(),
+    spec=st.just(gpu(2)) | specs("rtx3090", RESOURCES, most_sms=3),
+    order=st.sampled_from(sorted(RULES)),
+)
 def test_launches_that_wait_are_placed_as_if_all_were_looked_at_every_time(
-    sequence: Sequence, order: str
+    data: st.DataObject, spec: DeviceSpec, order: str
 ) -> None:
-    trace = predict(sequence, gpu(SMS, launch_order=order), "ampere")
+    sequence = data.draw(crowds(spec))
+    trace = predict(sequence, dataclasses.replace(spec, launch_order=order), "ampere")
     found = []
     for placement in trace:
         assert placement.final_smid is not None
         found.append((placement.smid.tolist(), cause(placement), placement.final_smid.tolist()))
-    assert found == line_reference.run(sequence, SMS, **RULES[order])
+    assert found == line_reference.run(sequence, spec, **RULES[order])

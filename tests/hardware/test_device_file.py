@@ -44,6 +44,14 @@ def without(field: Field) -> str:
     return f"{before}[{field.section}]\n{less}"
 
 
+def test_ranges_of_more_sms_than_a_device_has_are_refused_before_they_are_listed(
+    write: Write,
+) -> None:
+    many = str([[0, 1_000_000, 1]] * 2_000)
+    said = refusal(write(variant("topology.sm_preference", many)))
+    assert "topology.sm_preference: the rows have more than 65536 SMs" in said
+
+
 @pytest.mark.parametrize("field", REQUIRED, ids=lambda field: field.path)
 def test_missing_key_is_named(write: Write, field: Field) -> None:
     assert f"'{field.path}' is missing" in refusal(write(without(field)))

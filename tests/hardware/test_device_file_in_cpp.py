@@ -20,6 +20,8 @@ from tbsched.hardware.device_fields import FIELDS
 CXX = os.environ.get("CXX", "c++")
 HEADER = "#include <toml++/toml.h>"
 
+# Each of them is short enough by itself.
+MANY_RANGES = variant("topology.sm_preference", str([[0, 60_000, 1]] * 2_000))
 Reader = Callable[..., list[Any]]
 
 
@@ -81,6 +83,7 @@ def test_variants_are_alike_field_by_field(reader: Reader, write: Write) -> None
         variant("topology.sm_preference", "[]"),
         variant("topology.sm_preference", "[[0, 82]]"),
         variant("topology.sm_preference", "[[0, 82, 0]]"),
+        pytest.param(MANY_RANGES, id="many ranges"),
         variant("topology.gpcs", "[1]"),
         variant("topology.gpcs", "[[0, 0]]"),
         variant("allocation.shared_memory_configurations", "[2, 1]"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.sequences import sequences
-from helpers import gpu
+from helpers import gpu, run_python
 from tbsched.prediction.predict import predict, predict_many
 from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.trace import Trace
@@ -77,6 +79,21 @@ def test_first_sequence_at_fault_is_named() -> None:
         predict_many([HELD, HELD, large], "h200")
     with pytest.raises(TypeError, match=r"^sequence 0: sequence: a Sequence is needed, got 'no'"):
         predict_many(["no"], "h200")  # type: ignore[list-item]
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it takes all addresses")
+def test_out_of_memory_is_no_value_error() -> None:
+    done = run_python(
+        "import resource, tbsched as tb\n"
+        "sequence = tb.Sequence([tb.Launch(2**26, 32, 16, duration=1e-6)])\n"
+        "tb.predict(tb.Sequence([tb.Launch(1, 32, 16)]), 'h200')\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+        "try:\n"
+        "    tb.predict_many([sequence] * 2, 'h200', threads=2)\n"
+        "except MemoryError:\n"
+        "    print('out of memory')\n"
+    )
+    assert done.stdout == "out of memory\n"
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025])

@@ -67,6 +67,14 @@ def test_normal_below_zero_is_drawn_again() -> None:
     assert values.mean() > 1.5
 
 
+@pytest.mark.parametrize("mean", [5e-324, 1e-200])
+@pytest.mark.parametrize("distribution", [drawn.distribution for drawn in DRAWN])
+def test_draws_of_the_least_mean_are_numbers(distribution: str, mean: float) -> None:
+    spread = {"uniform": mean, "exponential": 0.0}.get(distribution, 1e9)
+    values = durations(Drawn(distribution, mean, spread), 100)
+    assert ((values >= 0) & (values <= 1e9)).all()
+
+
 def test_draw_beyond_the_limit_becomes_the_limit() -> None:
     assert durations(Drawn("exponential", 1e9)).max() == 1e9
 

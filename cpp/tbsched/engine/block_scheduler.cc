@@ -49,8 +49,9 @@ void BlockScheduler::check(const Launch& launch, const int32_t index) const {
   if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
     refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");
   }
-  if (launch.local_memory < 0) {
-    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is negative");
+  if (const Range range = ranges::local_memory_initial; !range.holds(launch.local_memory)) {
+    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is outside 0.." +
+                      std::to_string(range.high) + " bytes");
   }
   if (launch.cluster == 1) return;
   const std::string got = "; got " + std::to_string(launch.cluster);

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tbsched/hardware/check.h"
@@ -80,6 +81,10 @@ void read_ranges(const Field& field, const toml::node& value, std::vector<int32_
       read(part, item, parts.emplace_back());
     if (parts.size() != 3 || parts[2] == 0) needed(field, kWhat, value);
     for (int32_t i = parts[0]; parts[2] > 0 ? i < parts[1] : i > parts[1]; i += parts[2]) {
+      if (std::cmp_equal(member.size(), ranges::sms.high)) {
+        refuse(field.path() + ": the rows have more than " + std::to_string(ranges::sms.high) +
+               " SMs, the most of a device");
+      }
       member.push_back(i);
     }
   }

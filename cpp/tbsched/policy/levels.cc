@@ -7,11 +7,8 @@ namespace {
 
 // Whether each block leaves its SM with room for exactly one less. Where a block must have one gap
 // to itself, the room of the others may stay.
-bool room_falls_by_one(const Demand& demand, const DeviceSpec& spec) {
-  const ConfigurationDemand& configuration = demand.configuration;
-  return spec.mechanisms.shared_memory != Layout::contiguous &&
-         configuration.minimum <= configuration.target &&
-         configuration.target <= configuration.maximum;
+bool room_falls_by_one(const DeviceSpec& spec) {
+  return spec.mechanisms.shared_memory != Layout::contiguous;
 }
 
 }  // namespace
@@ -27,7 +24,7 @@ void Levels::fill(const Demand& demand, const int32_t blocks, const GpuState& gp
   last_is_whole_ = true;
   rooms.ask(gpu, demand);
   most_ = rooms.most();
-  evenly_ = room_falls_by_one(demand, gpu.spec());
+  evenly_ = room_falls_by_one(gpu.spec());
   if (evenly_) {
     fill_evenly(blocks, gpu, rooms, commit);
   } else {

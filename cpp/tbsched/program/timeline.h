@@ -2,6 +2,7 @@
 // nanoseconds from the first call of the host.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -12,6 +13,10 @@ namespace tbsched {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kLatestNs = kNever / 4;  // of what a user gives: no sum of it overflows
+
+// A longer timeline is refused, before it takes more memory than there may be.
+inline constexpr size_t kMostTimedBlocks = size_t{1} << 26;
+inline constexpr size_t kMostWaits = size_t{1} << 24;
 
 struct BlockTime {
   int32_t launch;

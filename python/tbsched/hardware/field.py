@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+MOST_IN_RANGES = 65_536  # SMs: schema/device.toml
+
 
 class Field(NamedTuple):
     """One value of a device.
@@ -121,6 +123,10 @@ def _ranges(where: str, value: object) -> tuple[int, ...]:
     rows = [_whole_list(where, row) for row in value]
     if any(len(row) != 3 or row[2] == 0 or max(map(abs, row)) > 10**6 for row in rows):
         raise ValueError(f"{where}: each row must be [start, stop, step], got {value!r}")
+    if sum(len(range(*row)) for row in rows) > MOST_IN_RANGES:
+        raise ValueError(
+            f"{where}: the rows have more than {MOST_IN_RANGES} SMs, the most of a device"
+        )
     return tuple(sm for row in rows for sm in range(*row))
 
 

@@ -83,7 +83,8 @@ def predict(
             of single blocks, an unknown device, policy or state, a launch_interval or
             issue_times without durations, both of them, issue_times that are not one per launch
             and ascending, warp_slots with durations or of a device whose warps do not go in
-            strict turn; names the field, the value and the limit. A launch that could never be
+            strict turn; more than 2**28 blocks, of a timed sequence 2**26, or 2**24 waits; names
+            the field, the value and the limit. A launch that could never be
             placed is refused so before anything runs, which is the only way not to finish: what
             waits, waits for work issued before it.
     """
@@ -232,8 +233,11 @@ class _Run:
         """The sequence for the core, if the device takes it."""
         self._device.check(seq)
         blocks = sum([launch.blocks for launch in seq.launches])
-        if blocks > MAX_PREDICTED_BLOCKS:
-            raise ValueError(f"blocks: {blocks} in all are more than {MAX_PREDICTED_BLOCKS}")
+        most = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
+        if blocks > most:
+            raise ValueError(
+                f"blocks: {blocks} in all are more than {most}; predict a part at a time"
+            )
         if self._warp_slots:
             self._check_slots(seq)
         if self._interval and not seq.timed:

@@ -26,8 +26,15 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
     except TypeError:
         raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}") from None
     if not low <= number <= high:
-        raise ValueError(f"{owner}.{field}: {number} is outside {low}..{high}")
+        raise ValueError(f"{owner}.{field}: {_shown(number)} is outside {low}..{high}")
     return number
+
+
+def _shown(number: float) -> str:
+    """A number in a message; Python refuses to write integers of thousands of digits."""
+    if isinstance(number, int) and number.bit_length() > 512:
+        return f"an integer of {number.bit_length()} bits"
+    return repr(number)
 
 
 def seconds(owner: str, field: str, value: object) -> float:
@@ -39,7 +46,7 @@ def seconds(owner: str, field: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{owner}.{field}: seconds are needed, got {value!r}")
     if not 0 <= value <= MAX_SECONDS:
-        raise ValueError(f"{owner}.{field}: {value!r} is outside 0..1e9 seconds")
+        raise ValueError(f"{owner}.{field}: {_shown(value)} is outside 0..1e9 seconds")
     return float(value)
 
 

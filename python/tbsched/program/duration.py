@@ -75,7 +75,11 @@ def _normal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array
 
 
 def _lognormal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
-    variance = math.log1p((drawn.spread / drawn.mean) ** 2)
+    ratio = drawn.spread / drawn.mean
+    if ratio < 1e100:
+        variance = math.log1p(ratio**2)
+    else:  # its square may be beyond a float
+        variance = 2 * (math.log(drawn.spread) - math.log(drawn.mean))
     return rng.lognormal(math.log(drawn.mean) - variance / 2, math.sqrt(variance), blocks)
 
 

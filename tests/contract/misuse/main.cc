@@ -1,9 +1,10 @@
 // Uses the C++ interface wrongly in the way that is named, on the model of an H200, and prints what
-// the std::invalid_argument says: see tests/contract/test_misuse.py. Without a name it prints all.
+// the exception says: see tests/contract/test_misuse.py. Without a name it prints all.
 #include <cstdint>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -12,8 +13,10 @@
 #include "h200.h"
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/bulk/bulk.h"
+#include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/predict.h"
+#include "tbsched/engine/timed/timed_engine.h"
 #include "tbsched/program/event_table.h"
 
 namespace {
@@ -147,6 +150,7 @@ const std::map<std::string, std::function<void()>> kSchedulerCases = {
     {"add 128 warps", [] { add({.threads = 4096}); }},
     {"add no blocks", [] { add({.blocks = 0}); }},
     {"add negative local memory", [] { add({.local_memory = -1}); }},
+    {"add 2 GB of local memory", [] { add({.local_memory = INT32_MAX}); }},
     {"add a carveout beyond 100 percent", [] { add({.carveout = 101}); }},
     {"add a cluster that does not divide", [] { add({.blocks = 4, .cluster = 3}); }},
     {"place while it places",
@@ -186,6 +190,19 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"timed: a negative stream", [] { time({Launch{.stream = -2, .duration_ns = {1}}}, {0}); }},
     {"timed: record in a negative stream", [] { time({RecordEvent{.stream = -2}}, {}); }},
     {"timed: wait in a negative stream", [] { time({WaitEvent{.stream = -2}}, {}); }},
+    {"timed: more blocks than a timeline holds",
+     [] { time({Launch{.blocks = 1 << 30, .duration_ns = {1}}}, {0}); }},
+    {"timed: more waits than are kept",
+     [] {
+       const Launch whole{.blocks = 132, .threads = 1024, .registers = 64, .duration_ns = {1}};
+       tbsched::TimedEngine(model(), {}, std::vector<int64_t>(9), 20).run(Sequence(9, whole));
+     }},
+    {"many: a fault that has no words",
+     [] {
+       tbsched::for_each_sequence(9, 2, [](const size_t k) {
+         if (k == 7) throw std::bad_alloc();
+       });
+     }},
     {"table: an unknown sequence", [] { tbsched::EventTable().sequence(0); }},
     {"table: bounds beyond it",
      [] {
@@ -211,6 +228,8 @@ std::string refusal(const std::function<void()>& misuse) {
     misuse();
   } catch (const std::invalid_argument& error) {
     return error.what();
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
   }
   return "nothing was thrown";
 }

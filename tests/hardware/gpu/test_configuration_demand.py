@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers import CONFIGURATIONS, KB, admits, asks_for, enters, gpu, launch, sets
+from helpers import CONFIGURATIONS, KB, admits, asks_for, enters, gpu, launch, run, sets
+from tbsched.prediction.predict import policies
 from tbsched.program.sequence import Launch
 
 H200 = gpu(base="h200")  # one SM of 64 warps, 32 blocks, 228 KB
@@ -236,3 +237,32 @@ def test_carveout_bounds_what_a_block_enters_and_the_driver_s_choice_does_not() 
     assert admits(H200, asks_for(8), block)
     assert not admits(H200, asks_for(16), block)
     assert admits(H200, asks_for(228), launch(warps=16, shared_memory=KB))
+
+
+# -- devices other than the H200 ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [row.name for row in policies()])
+@pytest.mark.parametrize("carveout", [None, 0, 100])
+def test_configuration_holds_a_block_whose_reserve_is_large(
+    policy: str, carveout: int | None
+) -> None:
+    spec = gpu(base="h200", shared_memory_reserve=64 * KB, shared_memory_per_block=KB)
+    block = launch(warps=32, carveout=carveout, duration=1e-6)
+    (placement,) = run(spec, block, policy=policy)
+    assert placement.smid.tolist() == [0]
+    assert placement.start_ns is not None
+    assert placement.start_ns.tolist() == [spec.launch_latency_ns]
+
+
+@pytest.mark.parametrize("policy", ["algorithm1", "ampere", "hopper"])
+@pytest.mark.parametrize("carveout", [None, 0, 100])
+def test_configuration_is_one_that_the_device_has(policy: str, carveout: int | None) -> None:
+    spec = gpu(
+        base="h200",
+        shared_memory_configurations=(8 * KB,),
+        shared_memory_reserve=4 * KB,
+        shared_memory_per_block=4 * KB,
+    )
+    (placement,) = run(spec, launch(8, carveout=carveout), policy=policy)
+    assert placement.placed == 2

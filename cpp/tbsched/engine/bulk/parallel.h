@@ -13,18 +13,18 @@
 
 namespace tbsched {
 
-// Calls work(k) for every k below `count` on so many threads. Throws std::invalid_argument with
-// what the first of them threw, and its number.
+// Calls work(k) for every k below `count` on so many threads. Throws what the first of them threw;
+// a std::invalid_argument with its number.
 inline void for_each_sequence(const size_t count, const int32_t threads,
                               const std::function<void(size_t k)>& work) {
-  std::vector<std::string> faults(count);
+  std::vector<std::exception_ptr> faults(count);
   std::atomic<size_t> next = 0;
   const auto some = [&] {
     for (size_t k = next++; k < count; k = next++) {
       try {
         work(k);
-      } catch (const std::exception& error) {
-        faults[k] = error.what();
+      } catch (...) {
+        faults[k] = std::current_exception();
       }
     }
   };
@@ -34,8 +34,11 @@ inline void for_each_sequence(const size_t count, const int32_t threads,
     some();
   }
   for (size_t k = 0; k < count; ++k) {
-    if (!faults[k].empty()) {
-      throw std::invalid_argument("sequence " + std::to_string(k) + ": " + faults[k]);
+    if (!faults[k]) continue;
+    try {
+      std::rethrow_exception(faults[k]);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("sequence " + std::to_string(k) + ": " + error.what());
     }
   }
 }

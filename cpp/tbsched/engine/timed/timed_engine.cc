@@ -18,12 +18,13 @@ void check_stream(const std::string& who, const int32_t stream) {
 }  // namespace
 
 TimedEngine::TimedEngine(const Model& model, const InitialState state,
-                         std::vector<int64_t> issue_ns)
+                         std::vector<int64_t> issue_ns, const size_t most_waits)
     : scheduler_(model, state),
       streams_(model.device().spec),
       grids_left_(model.device().spec.resident_grids),
       exit_latency_ns_(model.device().spec.exit_latency_ns),
       launch_switch_ns_(model.device().spec.launch_switch_ns),
+      most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true} {}
 
@@ -34,6 +35,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
     issue(sequence);
     admit();
     place();
+    check_waits();
   }
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -55,6 +57,10 @@ void TimedEngine::add(const Sequence& sequence) {
   if (issue_ns_.size() != launches_.size() || !in_range || !std::ranges::is_sorted(issue_ns_)) {
     refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
            std::to_string(kLatestNs) + " ns");
+  }
+  if (rows_ > kMostTimedBlocks) {
+    refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
+           std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
@@ -169,6 +175,13 @@ int64_t TimedEngine::end_ns(const int32_t launch, const size_t block) const {
            " ns from " + std::to_string(now_) + " ns on is beyond the range of time");
   }
   return now_ + duration;
+}
+
+void TimedEngine::check_waits() const {
+  if (timeline_.waits.size() <= most_waits_) return;
+  refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
+         " launches have more than " + std::to_string(most_waits_) +
+         ", the most that are kept; predict a part of the program at a time");
 }
 
 // Takes a place that is not in use, so that the host allocates no more than are held at once.

@@ -10,6 +10,7 @@
 // Blocks that run for no time at all then leave, at the same instant, and all begins anew.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <vector>
@@ -26,13 +27,14 @@ class TimedEngine : private Observer {
  public:
   // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
   // is between two launches is issued together with the first.
-  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns);
+  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns,
+              size_t most_waits = kMostWaits);
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
-  // issue, for a stream of a negative number other than the legacy stream, for a release, and where
-  // time overflows.
+  // issue, for a stream of a negative number other than the legacy stream, for a release, where time
+  // overflows, and for more blocks or waits than a timeline holds.
   Timeline run(const Sequence& sequence) &&;
 
  private:
@@ -81,12 +83,14 @@ class TimedEngine : private Observer {
   int64_t end_ns(int32_t launch, size_t block) const;
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
+  void check_waits() const;
 
   BlockScheduler scheduler_;
   Streams streams_;
   int32_t grids_left_;
   int64_t exit_latency_ns_;
   int64_t launch_switch_ns_;
+  size_t most_waits_;
   std::vector<int64_t> issue_ns_;
   PlaceOptions options_;
   int64_t now_ = 0;

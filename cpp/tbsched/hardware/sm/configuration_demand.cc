@@ -27,18 +27,19 @@ class Sizes {
 ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec& spec,
                                          const int32_t shared_memory, const int32_t blocks_per_sm) {
   const Sizes sizes(spec);
-  const int32_t all_blocks = sizes.that_holds(int64_t{shared_memory} * blocks_per_sm);
+  const int64_t all_blocks = int64_t{shared_memory} * blocks_per_sm;
   const int32_t warps = ceil_div(launch.threads, kWarpThreads);
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
-  const int32_t floor =
+  const int64_t floor =
       has_headroom && uses_none ? hopper_headroom::without_shared_memory(warps, blocks_per_sm) : 0;
   if (!launch.carveout) {
-    const int32_t target = !has_headroom ? all_blocks
-                           : uses_none   ? sizes.that_holds(floor)
-                                         : sizes.that_holds(hopper_headroom::without_carveout(
-                                             shared_memory, warps, blocks_per_sm));
-    return {all_blocks, sizes.largest(), target};
+    const int64_t headroom =
+        has_headroom && !uses_none
+            ? hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm)
+            : 0;
+    return {sizes.that_holds(all_blocks), sizes.largest(),
+            sizes.that_holds(std::max({all_blocks, headroom, floor}))};
   }
 
   // The carveout is of the memory that blocks use themselves; the reserve of as many blocks as that
@@ -48,8 +49,8 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
   const int64_t with_reserve =
       has_headroom && !uses_none ? hopper_headroom::with_carveout(asked, own, shared_memory) : 0;
-  const int32_t plain = std::max(sizes.that_holds(shared_memory), sizes.that_holds(asked));
-  const int32_t target = std::max({plain, sizes.that_holds(with_reserve), floor});
+  const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, asked));
+  const int32_t target = sizes.that_holds(std::max({int64_t{plain}, with_reserve, floor}));
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));
   const bool bounded = spec.mechanisms.explicit_carveout_is_upper_bound;
   return {sizes.that_holds(blocks * shared_memory), bounded ? target : sizes.largest(), target};

@@ -9,6 +9,7 @@
 
 namespace tbsched {
 
+// Each is a size that the device has. The target lies within the bounds and holds a block.
 struct ConfigurationDemand {
   int32_t minimum = 0;  // bytes
   int32_t maximum = 0;
