@@ -63,4 +63,13 @@ def predict_until_refused(
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int]]: ...
+def shortest_order(
+    model: Model,
+    sequence: Sequence,
+    orders: npt.NDArray[np.int32],
+    state: InitialState,
+    launch_interval_ns: int,
+    limit_ns: int,
+    threads: int,
+) -> tuple[int, int] | None: ...
 def state_names() -> list[tuple[str, ...]]: ...
