@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
-from tbsched.show.tables import render
+from tbsched.show.tables import render, table_of
 from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
 from tbsched.traces.trace import Trace
 
@@ -47,19 +45,14 @@ def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
     for letter, placement in (("a", a), ("b", b)):
         if placement.limiter is not None:
             lines.append(f"{letter}: blocks wait because {LIMITER_WORDS[placement.limiter]}")
-    table = Table(box=None, pad_edge=False)
-    for heading in ("SM", "a", "b"):
-        table.add_column(heading, justify="right")
     capacity = found.capacity
-    if capacity is not None:
-        table.add_column("room", justify="right")
-        table.add_column("bound by")
+    rows = []
     for sm in found.sms[:_ROWS_SHOWN]:
-        row = [str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])]
+        rows.append([str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])])
         if capacity is not None:
-            row += [str(capacity.blocks[sm]), capacity.limiter[sm]]
-        table.add_row(*row)
-    lines.append(render(table))
+            rows[-1] += [str(capacity.blocks[sm]), capacity.limiter[sm]]
+    headings = ("SM", "a", "b", "room", "bound by")[: 3 if capacity is None else 5]
+    lines.append(render(table_of(headings, rows, left=(4,))))
     if len(found.sms) > _ROWS_SHOWN:
         lines.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
     if capacity is not None:
@@ -85,12 +78,9 @@ def _few(sms: list[int]) -> str:
 
 def _order_words(diff: Diff, found: Divergence) -> list[str]:
     a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
-    table = Table(box=None, pad_edge=False)
-    for heading in ("block", "SM in a", "SM in b"):
-        table.add_column(heading, justify="right")
-    for block in found.blocks[:_ROWS_SHOWN]:
-        table.add_row(str(block), str(a[block]), str(b[block]))
-    lines = ["each SM has the same number of blocks, in another order:", render(table)]
+    rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
+    table = render(table_of(("block", "SM in a", "SM in b"), rows, left=()))
+    lines = ["each SM has the same number of blocks, in another order:", table]
     if len(found.blocks) > _ROWS_SHOWN:
         lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
     return lines
