@@ -7,10 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import gpu, launch
 from tbsched.traces.placement import DeviceInfo
+from tbsched.traces.timeline import BLOCK, Running
 
 TWO_QUEUES = gpu(hardware_queues=2)
 PROGRAM = tb.Sequence(
@@ -139,3 +142,25 @@ def test_block_that_never_ran_is_in_the_timeline_and_not_in_the_makespan() -> No
 def test_launch_that_is_not_there_cannot_be_explained(trace: tb.Trace) -> None:
     with pytest.raises(ValueError, match=r"explain: launch 4 is outside 0\.\.3"):
         trace.explain(4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=12
+    ),
+    st.integers(0, 12),
+    st.integers(1, 6),
+)
+def test_what_ran_in_a_while_is_what_has_a_block_in_it(
+    blocks: list[tuple[int, int, int]], begin: int, length: int
+) -> None:
+    rows = np.zeros(len(blocks), BLOCK)
+    for row, (number, start, duration) in zip(rows, sorted(blocks), strict=True):
+        row["launch"], row["start_ns"], row["end_ns"] = number, start, start + duration
+    end = begin + length
+    there = {k for k, start, duration in blocks if start < end and start + duration > begin}
+    assert Running(rows).during(begin, end) == sorted(there)
+
+
+def test_nothing_ran_in_an_empty_timeline() -> None:
+    assert Running(np.zeros(0, BLOCK)).during(0, 1) == []
