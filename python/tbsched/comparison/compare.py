@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.traces.placement import Capacity, Placement
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
@@ -28,7 +28,7 @@ class LaunchDiff:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Divergence:
+class Divergence(HoldsArrays):
     """The first launch on which two traces differ, and what is known of it.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import time
@@ -16,7 +17,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
-from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, integer, seconds
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
@@ -97,7 +98,7 @@ def predict(
         rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, events, rows)
+    return run.trace(seq, rows)
 
 
 def predict_many(
@@ -138,9 +139,7 @@ def predict_many(
     found = _core.predict_many(
         run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
-    return tuple(
-        run.trace(seq, events, result) for (seq, events), result in zip(rows, found, strict=True)
-    )
+    return tuple(run.trace(seq, result) for (seq, _), result in zip(rows, found, strict=True))
 
 
 class OrdersOfLaunches:
@@ -260,18 +259,19 @@ class _Run:
         self._warp_slots = warp_slots
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
+        self._policy = policy
         self.model, self._info, states = prepared(self._device, policy)
         if initial_state is None:
-            self.state = next(iter(states.values()))
+            initial_state = next(iter(states))
         elif not isinstance(initial_state, InitialState):
             raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
-        elif initial_state in states:
-            self.state = states[initial_state]
-        else:
+        elif initial_state not in states:
             raise ValueError(
                 f"initial_state: {initial_state} is not one of {self._device.name}'s "
                 f"initial_states({policy!r})"
             )
+        self._initial_state = initial_state
+        self.state = states[initial_state]
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
@@ -322,15 +322,13 @@ class _Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def trace(self, seq: Sequence, events: _core.Sequence, rows: Any) -> Trace:
+    def trace(self, seq: Sequence, rows: Any) -> Trace:
         """What the core answered, as it is shown to users."""
         if seq.timed:
             return _timed_trace(seq, self._info, *rows)
-
-        def capacities() -> tuple[Capacity, ...]:
-            found = _core.capacities(self.model, events, self.state)
-            return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
-
+        capacities = functools.partial(
+            _capacities, self._device, self._policy, self._initial_state, seq
+        )
         placements = tuple(
             [
                 Placement(smid, final_smid, limiter, None, None, slots)
@@ -338,6 +336,15 @@ class _Run:
             ]
         )
         return Trace(seq, self._info, placements, capacities=capacities, check=False)
+
+
+def _capacities(
+    spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
+) -> tuple[Capacity, ...]:
+    """What each SM had room for, of a prediction that may have been made in another process."""
+    model, _, core_states = prepared(spec, policy)
+    found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
+    return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
 
 
 def _timed_trace(
@@ -384,7 +391,7 @@ def _wait_rows(
     found["launch"], found["behind"] = launch, behind
     found["begin_ns"], found["end_ns"] = begin_ns, end_ns
     found["cause"] = np.array(_core.CAUSES)[cause]
-    return found
+    return read_only(found)
 
 
 _spec = device  # predict() has a parameter of that name

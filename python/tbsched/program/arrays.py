@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,3 +19,20 @@ def read_only(array: AnyArray) -> AnyArray:
     """The array, which nobody can write to any more."""
     array.flags.writeable = False
     return array
+
+
+class HoldsArrays:
+    """A frozen dataclass whose arrays nobody can write to, also once it was copied or pickled."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # A view: whoever made the array may go on with it.
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                object.__setattr__(self, name, read_only(value.view()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self), values

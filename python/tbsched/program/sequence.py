@@ -102,6 +102,10 @@ class Sequence:
             self._hash = hash(self._events)
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Sequence], tuple[tuple[Event, ...]]]:
+        # The hash is another in another process.
+        return type(self), (self._events,)
+
     def __repr__(self) -> str:
         if not self._events:
             return "Sequence([])"

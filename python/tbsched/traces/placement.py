@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Placement:
-    """Where the blocks of one launch went.
+class Placement(HoldsArrays):
+    """Where the blocks of one launch went. Its arrays are read-only.
 
     Attributes:
         smid: int32 (blocks,), the SM of each block placed before the next event; -1: not by then.
@@ -59,12 +59,12 @@ class Placement:
         return int(np.count_nonzero(self.smid >= 0))
 
     def occupancy(self, sms: int) -> Int64Array:
-        """Blocks per SM before the next event, int64 (sms,)."""
+        """Blocks per SM before the next event, a new array, int64 (sms,)."""
         return np.bincount(self.smid[self.smid >= 0], minlength=sms)
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+@dataclass(frozen=True, eq=False, slots=True)
+class Capacity(HoldsArrays):
     """What each SM had room for when a launch was considered.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched.program.arrays import StructuredArray
+from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
@@ -15,7 +15,7 @@ from tbsched.views import Shown, explanation
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Trace(Shown):
+class Trace(Shown, HoldsArrays):
     """A sequence and where its blocks went; ``trace[k]`` is launch k's :class:`Placement`.
 
     Attributes:
@@ -44,6 +44,7 @@ class Trace(Shown):
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
+        HoldsArrays.__post_init__(self)
         launches = self.sequence.launches
         if len(self.placements) != len(launches):
             raise ValueError(
