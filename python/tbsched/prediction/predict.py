@@ -262,16 +262,16 @@ class _Run:
         self._policy = policy
         self.model, self._info, states = prepared(self._device, policy)
         if initial_state is None:
-            initial_state = next(iter(states))
+            self._initial_state, self.state = next(iter(states.items()))
         elif not isinstance(initial_state, InitialState):
             raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
-        elif initial_state not in states:
+        elif initial_state in states:
+            self._initial_state, self.state = initial_state, states[initial_state]
+        else:
             raise ValueError(
                 f"initial_state: {initial_state} is not one of {self._device.name}'s "
                 f"initial_states({policy!r})"
             )
-        self._initial_state = initial_state
-        self.state = states[initial_state]
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
