@@ -140,7 +140,7 @@ def test_block_that_never_ran_is_in_the_timeline_and_not_in_the_makespan() -> No
 
 
 def test_launch_that_is_not_there_cannot_be_explained(trace: tb.Trace) -> None:
-    with pytest.raises(ValueError, match=r"explain: launch 4 is outside 0\.\.3"):
+    with pytest.raises(ValueError, match=r"explain\.launch: 4 is outside 0\.\.3"):
         trace.explain(4)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import FOREVER_NS, OrdersOfLaunches, predict
-from tbsched.program.checks import integer
+from tbsched.program.checks import flag, integer, items, shown
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
 from tbsched.views import Shown
 
@@ -68,18 +68,19 @@ def best_order(
         TypeError, ValueError: as :func:`tbsched.predict`; no kernels, one without a duration, or
             one in the legacy stream, which orders everything; names the field and the value.
     """
-    given = tuple(kernels)
-    sequence = Sequence(given)
+    given = tuple(items("best_order", "kernels", kernels))
     if not given:
         raise ValueError("kernels: none are given")
     for number, kernel in enumerate(given):
         if not isinstance(kernel, Launch):
-            raise TypeError(f"kernels[{number}]: a Launch is needed, got {kernel!r}")
+            raise TypeError(f"kernels[{number}]: a Launch is needed, got {shown(kernel)}")
         if kernel.duration is None:
             raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
         if kernel.stream == LEGACY_STREAM:
             raise ValueError(f"kernels[{number}]: Launch.stream: {LEGACY_STREAM!r} orders all work")
     integer("best_order", "max_predictions", max_predictions, 1, 10**9)
+    integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
+    sequence = Sequence(given)
     search = _Search(given, OrdersOfLaunches(sequence, device, policy, launch_interval))
     in_order = tuple(range(len(given)))
     search.consider([in_order])
@@ -241,6 +242,7 @@ def what_if(
         TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
     """
     spec = find_device(device)
+    flag("what_if", "orders", orders)
     if isinstance(seq, Sequence) and not seq.timed:
         raise ValueError("sequence: launches with durations are needed")
 
@@ -250,11 +252,13 @@ def what_if(
 
     given = predicted("as it is", seq)
     candidates: list[tuple[str, Sequence]] = []
-    for carveout in carveouts:
+    for carveout in items("what_if", "carveouts", carveouts):
         words = "the driver's" if carveout is None else str(carveout)
         changed = with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
         candidates.append((f"carveout {words} for every launch", changed))
-    for number, threads in itertools.product(range(len(seq.launches)), block_sizes):
+    for number, threads in itertools.product(
+        range(len(seq.launches)), items("what_if", "block_sizes", block_sizes)
+    ):
         launch = _with_block_size(seq.launches[number], threads)
         if launch is not None:
             launches = [*seq.launches[:number], launch, *seq.launches[number + 1 :]]

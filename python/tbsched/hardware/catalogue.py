@@ -14,6 +14,7 @@ from typing import Any
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import read
 from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.program.checks import shown
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
@@ -28,10 +29,10 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
     if isinstance(name, DeviceSpec):
         return name
     if not isinstance(name, str | os.PathLike):
-        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {shown(name)}")
     text = os.fspath(name)
     if not isinstance(text, str):
-        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {shown(name)}")
     if text.endswith(".toml"):
         return read(Path(text), _shipped)
     return _shipped(text)
@@ -84,7 +85,7 @@ def _shipped(name: str) -> DeviceSpec:
             f"{', '.join(_ablation_rows())}"
         )
     raise ValueError(
-        f"device: {name!r} is unknown; there are {', '.join(devices())}, "
+        f"device: {shown(name)} is unknown; there are {', '.join(devices())}, "
         "or give the path of a .toml file"
     )
 

@@ -18,7 +18,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
-from tbsched.program.checks import MAX_SECONDS, integer, seconds
+from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds, shown
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -131,7 +131,7 @@ def predict_many(
     threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
     run = _Run(device, policy, initial_state, launch_interval, warp_slots)
     rows: list[tuple[Sequence, _core.Sequence]] = []
-    for number, seq in enumerate(sequences):
+    for number, seq in enumerate(items("predict_many", "sequences", sequences)):
         try:
             rows.append((seq, run.events(seq)))
         except (TypeError, ValueError) as error:
@@ -221,6 +221,7 @@ def predict_as_recorded(
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
     """
+    instance("predict_as_recorded", "observation", observation, Trace)
     timed = with_launches(
         observation.sequence,
         [
@@ -253,10 +254,8 @@ class _Run:
         if policy is None:
             policy = self._device.policy
         elif not isinstance(policy, str):
-            raise TypeError(f"policy: a name is needed, got {policy!r}")
-        if not isinstance(warp_slots, bool):
-            raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
-        self._warp_slots = warp_slots
+            raise TypeError(f"policy: a name is needed, got {shown(policy)}")
+        self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
         self._policy = policy
@@ -264,7 +263,7 @@ class _Run:
         if initial_state is None:
             self._initial_state, self.state = next(iter(states.items()))
         elif not isinstance(initial_state, InitialState):
-            raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
+            raise TypeError(f"initial_state: an InitialState is needed, got {shown(initial_state)}")
         elif initial_state in states:
             self._initial_state, self.state = initial_state, states[initial_state]
         else:
@@ -294,7 +293,7 @@ class _Run:
         """When each launch of a timed sequence is issued."""
         if not seq.timed:
             if issue_times is not None:
-                raise ValueError(f"issue_times: {issue_times} needs launches with durations")
+                raise ValueError(f"issue_times: {shown(issue_times)} needs launches with durations")
             return []
         if issue_times is None:
             return [number * self.interval_ns for number in range(len(seq.launches))]
@@ -304,12 +303,12 @@ class _Run:
             given = list(issue_times)
         except TypeError:
             raise TypeError(
-                f"issue_times: a time per launch is needed, got {issue_times!r}"
+                f"issue_times: a time per launch is needed, got {shown(issue_times)}"
             ) from None
         times = [seconds("predict", "issue_times", time) for time in given]
         if len(times) != len(seq.launches) or any(a > b for a, b in itertools.pairwise(times)):
             raise ValueError(
-                f"issue_times: {len(seq.launches)} ascending times are needed, got {times}"
+                f"issue_times: {len(seq.launches)} ascending times are needed, got {shown(times)}"
             )
         return [round(time * 1e9) for time in times]
 

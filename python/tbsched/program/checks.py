@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import Any, SupportsIndex, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, SupportsIndex, TypeVar, cast
 
 MAX_SECONDS = 1e9
+_MOST_SHOWN = 200
+Value = TypeVar("Value")
+
+
+def shown(value: object) -> str:
+    """A value in a message, however large it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of thousands of digits
+        return f"{type(value).__name__} of thousands of digits"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
@@ -16,13 +27,13 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
         TypeError, ValueError: naming ``owner.field``.
     """
     if isinstance(value, bool):
-        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}")
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}")
     try:
         number = operator.index(cast(SupportsIndex, value))
     except TypeError:
-        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}") from None
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}") from None
     if not low <= number <= high:
-        raise ValueError(f"{owner}.{field}: {number} is outside {low}..{high}")
+        raise ValueError(f"{owner}.{field}: {shown(number)} is outside {low}..{high}")
     return number
 
 
@@ -33,9 +44,9 @@ def seconds(owner: str, field: str, value: object) -> float:
         TypeError, ValueError: naming ``owner.field``.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{owner}.{field}: seconds are needed, got {value!r}")
+        raise TypeError(f"{owner}.{field}: seconds are needed, got {shown(value)}")
     if not 0 <= value <= MAX_SECONDS:
-        raise ValueError(f"{owner}.{field}: {value!r} is outside 0..1e9 seconds")
+        raise ValueError(f"{owner}.{field}: {shown(value)} is outside 0..1e9 seconds")
     return float(value)
 
 
@@ -53,3 +64,37 @@ def known_fields(
     if missing:
         raise ValueError(f"{where}: {missing[0]} is missing")
     return {key: given[key] for key in known if key in given}
+
+
+def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
+    """The value, which is of a class.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise TypeError(f"{owner}.{field}: {article} {kind.__name__} is needed, got {shown(value)}")
+    return value
+
+
+def flag(owner: str, field: str, value: object) -> bool:
+    """True or False.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{owner}.{field}: True or False is needed, got {shown(value)}")
+    return value
+
+
+def items(owner: str, field: str, value: Iterable[Value]) -> Iterable[Value]:
+    """What can be gone through, but for text and mappings.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{owner}.{field}: a list is needed, got {shown(value)}")
+    return value

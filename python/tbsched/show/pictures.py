@@ -10,6 +10,7 @@ import numpy as np
 from tbsched.comparison.compare import Diff
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Int64Array, StructuredArray
+from tbsched.program.checks import shown
 from tbsched.show.words import launch_words
 from tbsched.traces.trace import Trace
 
@@ -54,7 +55,7 @@ def plot(what: Trace | Diff | DeviceSpec) -> Figure:
             ("b - a", b - a, "coolwarm"),
         ]
     else:
-        raise TypeError(f"plot: a Trace, a Diff or a DeviceSpec is needed, got {what!r}")
+        raise TypeError(f"plot: a Trace, a Diff or a DeviceSpec is needed, got {shown(what)}")
     height = 1.2 + 0.28 * max(1, len(trace)) + 0.3
     figure = Picture(figsize=(12, height * len(panels)), layout="constrained")
     for axes, (title, blocks, colours) in zip(

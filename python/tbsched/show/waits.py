@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from tbsched.program.arrays import StructuredArray
+from tbsched.program.checks import integer
 from tbsched.show.words import seconds_words
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
@@ -78,10 +79,9 @@ class Waits:
         """The rows of ``trace.waits`` of one launch.
 
         Raises:
-            ValueError: no such launch.
+            TypeError, ValueError: no such launch.
         """
-        if not 0 <= launch < len(self._trace):
-            raise ValueError(f"explain: launch {launch} is outside 0..{len(self._trace) - 1}")
+        integer("explain", "launch", launch, 0, len(self._trace) - 1)
         first, last = self._launch.searchsorted([launch, launch + 1])
         return self._rows[first:last]
 

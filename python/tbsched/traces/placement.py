@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
+from tbsched.program.checks import integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,12 @@ class Placement(HoldsArrays):
         return int(np.count_nonzero(self.smid >= 0))
 
     def occupancy(self, sms: int) -> Int64Array:
-        """Blocks per SM before the next event, a new array, int64 (sms,)."""
+        """Blocks per SM before the next event, a new array, int64 (sms,).
+
+        Raises:
+            TypeError, ValueError: no number of SMs.
+        """
+        integer("occupancy", "sms", sms, 0, 2**20)
         return np.bincount(self.smid[self.smid >= 0], minlength=sms)
 
 

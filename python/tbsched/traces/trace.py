@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.checks import integer
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
@@ -114,8 +115,10 @@ class Trace(Shown, HoldsArrays):
         A launch lasts from the start of its first block to the end of its last.
 
         Raises:
-            ValueError: nobody recorded when blocks ran.
+            TypeError, ValueError: no such launch, or nobody recorded when blocks ran.
         """
+        for name, launch in (("a", a), ("b", b)):
+            integer("concurrent", name, launch, -len(self), len(self) - 1)
         (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
 
@@ -123,6 +126,6 @@ class Trace(Shown, HoldsArrays):
         """Why a launch waited, for how long, and what would have let it run, in words.
 
         Raises:
-            ValueError: no such launch, or nobody recorded what launches waited for.
+            TypeError, ValueError: no such launch, or nobody recorded what launches waited for.
         """
         return explanation(self, launch)
