@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import tbsched as tb
-from helpers import gpu, launch
+from helpers import asks_for, gpu, launch
 from tbsched import views
 from tbsched.show.tables import render, table_of
 
@@ -80,6 +81,43 @@ def test_table_is_not_cut() -> None:
     rows = [("1", name, "[b]"), ("", "é", "界")]
     lines = render(table_of(("n", "wide", "w"), rows, left=(1,))).splitlines()
     assert lines == [f"n  wide{' ' * 300}w", f"1  {name}  [b]", f"   é{' ' * 302}界"]
+
+
+LARGER = [asks_for(8), asks_for(100)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "events", "words"),
+    [
+        (gpu(), None, LARGER, "the TPC's shared-memory configuration does not suit"),
+        (gpu(base="h200"), None, LARGER, "the SM's shared-memory configuration does not suit"),
+        (gpu(), None, [launch(17, 8)], "no warp slot is free in the processing block whose"),
+        (gpu(strict_round_robin=False), None, [launch(17, 8)], "too few warp slots are free"),
+        (gpu(), "most_room", [launch(17, 8)], "too few warp slots are free"),
+        (gpu(), None, [launch(9, 8, 255)], "too few registers in the processing block whose"),
+        (gpu(), "first_fit", [launch(9, 8, 255)], "too few registers are free"),
+    ],
+)
+def test_causes_are_in_words_of_the_devices_own_mechanism(
+    spec: tb.DeviceSpec, policy: str | None, events: list[tb.Launch], words: str
+) -> None:
+    trace = tb.predict(tb.Sequence(events), spec, policy)
+    assert words in str(trace)
+
+
+def test_comparison_has_the_words_of_each_device() -> None:
+    seq = tb.Sequence([launch(17, 8)])
+    specs = (gpu(), gpu(strict_round_robin=False, blocks_per_sm=1))
+    text = str(tb.compare(*(tb.predict(seq, spec) for spec in specs)))
+    assert "a: blocks wait because no warp slot is free in the processing block" in text
+    assert "b: blocks wait because no thread block slot is free" in text
+
+
+def test_launches_wait_for_what_has_a_configuration_of_its_own() -> None:
+    timed = tb.Sequence([dataclasses.replace(one, duration=1e-3) for one in LARGER])
+    for base, unit in (("rtx3090", "TPC"), ("h200", "SM")):
+        text = str(tb.predict(timed, gpu(base=base)))
+        assert f"for {unit}s with another shared-memory configuration than launch 0 set" in text
 
 
 def test_what_nobody_shows_is_refused_by_name() -> None:

@@ -6,7 +6,7 @@ from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
 from tbsched.show.tables import render, table_of
-from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.trace import Trace
 
 _ROWS_SHOWN = 12
@@ -42,9 +42,10 @@ def _who(trace: Trace) -> str:
 def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
     a, b = diff.a[found.launch], diff.b[found.launch]
     lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
-    for letter, placement in (("a", a), ("b", b)):
+    for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
         if placement.limiter is not None:
-            lines.append(f"{letter}: blocks wait because {LIMITER_WORDS[placement.limiter]}")
+            why = limiter_words(placement.limiter, trace.device)
+            lines.append(f"{letter}: blocks wait because {why}")
     capacity = found.capacity
     rows = []
     for sm in found.sms[:_ROWS_SHOWN]:

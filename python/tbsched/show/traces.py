@@ -7,7 +7,7 @@ import numpy as np
 from tbsched.program.arrays import Int64Array
 from tbsched.show.tables import render, table_of
 from tbsched.show.waits import Waits
-from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -33,7 +33,7 @@ def _held_text(trace: Trace) -> str:
     sms = trace.device.sms
     rows, maps = [], []
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
-        waits = "" if placement.limiter is None else LIMITER_WORDS[placement.limiter]
+        waits = limiter_words(placement.limiter or "", trace.device)
         rows.append((str(number), launch_words(launch), str(placement.placed), waits))
         maps += [
             f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"

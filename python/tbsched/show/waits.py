@@ -6,7 +6,7 @@ import functools
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
-from tbsched.show.words import seconds_words
+from tbsched.show.words import configured_unit, seconds_words
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -42,8 +42,8 @@ CAUSE_WORDS = {
         "for shared memory, beside {who} (less of it per block would have fitted sooner)"
     ),
     "configuration": (
-        "for SMs with another shared-memory configuration than {who} set (launches that ask for "
-        "the same can share an SM)"
+        "for {unit}s with another shared-memory configuration than {who} set (launches that ask "
+        "for the same can share one)"
     ),
     "local_memory": (
         "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
@@ -70,7 +70,14 @@ class Waits:
 
     def __init__(self, trace: Trace) -> None:
         if trace.waits is None:
-            raise ValueError("explain: nobody recorded what the launches waited for")
+            raise ValueError(
+                "explain: nobody recorded what the launches waited for; "
+                + (
+                    "predict() says it"
+                    if trace.sequence.timed
+                    else "give launches durations: Launch(..., duration=seconds)"
+                )
+            )
         self._trace = trace
         self._rows = trace.waits
         self._launch = trace.waits["launch"].copy()
@@ -101,7 +108,9 @@ class Waits:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
                 who = _names(beside, launch)
-            words = CAUSE_WORDS[cause].format(who=who, queue=trace[launch].hardware_queue)
+            words = CAUSE_WORDS[cause].format(
+                who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
+            )
             parts.append(f"{seconds_words(waited / 1e9)} {words}")
         if len(shares) > _PARTS_SHOWN:
             parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")

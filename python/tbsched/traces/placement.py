@@ -19,7 +19,10 @@ class DeviceInfo:
     Attributes:
         name: such as ``NVIDIA H200``, or the name of the model that predicted.
         sms: number of SMs.
-        details: further keys (compute_capability, driver, cuda, uuid, …).
+        details: further keys (compute_capability, driver, cuda, uuid, …). Of a prediction
+            ``model``, ``policy`` and what explanations need to know: ``warps_in_turn``, whether a
+            warp waits for the processing block whose turn it is, and ``configuration_per``, whether
+            a ``TPC`` or an ``SM`` has a shared-memory configuration of its own.
     """
 
     name: str

@@ -38,7 +38,10 @@ def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]
         ValueError: nobody recorded it.
     """
     if placement.start_ns is None or placement.end_ns is None:
-        raise ValueError(f"timeline: nobody recorded when the blocks of launch {launch} ran")
+        raise ValueError(
+            f"timeline: nobody recorded when the blocks of launch {launch} ran; for times in a "
+            "prediction, give launches durations: Launch(..., duration=seconds)"
+        )
     return placement.start_ns, placement.end_ns
 
 
