@@ -1,4 +1,4 @@
-// Vectors as arrays of NumPy.
+// Vectors as arrays of NumPy that nobody can write to.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -17,7 +17,10 @@ pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
   const pybind11::capsule keeper(owned.get(),
                                  [](void* data) { delete static_cast<std::vector<Value>*>(data); });
   const std::vector<Value>& kept = *owned.release();
-  return pybind11::array_t<Value>(static_cast<pybind11::ssize_t>(kept.size()), kept.data(), keeper);
+  pybind11::array_t<Value> array(static_cast<pybind11::ssize_t>(kept.size()), kept.data(), keeper);
+  pybind11::detail::array_proxy(array.ptr())->flags &=
+      ~pybind11::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
 }
 
 // One member of each row as an array.

@@ -55,7 +55,11 @@ void bind_device(py::module_& module) {
            }),
            py::arg("spec"), py::arg("policy"))
       .def("states", &states_in_python,
-           "The latent states of an idle device, each with its components by name.");
+           "The latent states of an idle device, each with its components by name.")
+      .def(
+          "processing_blocks",
+          [](const Model& model) { return model.device().spec.processing_blocks; },
+          "How many of them an SM has as the policy sees it.");
 
   py::class_<InitialState>(module, "InitialState");
 

@@ -13,6 +13,7 @@
 #include "bindings/events.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/matching_state.h"
+#include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
 
 namespace py = pybind11;
@@ -134,6 +135,17 @@ std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers
   return matching_states(model, table, states, seen, threads);
 }
 
+std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
+    const Model& model, const Sequence& sequence, const Numbers& orders, const InitialState state,
+    const int64_t launch_interval_ns, const int64_t limit_ns, const int32_t threads) {
+  const std::span rows(orders.data(), static_cast<size_t>(orders.size()));
+  const py::gil_scoped_release unlocked;
+  const std::optional<Shortest> found =
+      shortest_order(model, sequence, rows, state, launch_interval_ns, limit_ns, threads);
+  if (!found) return std::nullopt;
+  return std::pair(found->order, found->makespan_ns);
+}
+
 py::list capacities_in_python(const Model& model, const Sequence& sequence,
                               const InitialState state) {
   py::list result;
@@ -175,6 +187,11 @@ void bind_predictions(py::module_& module) {
              py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
              "For each sequence of a table of events the index of the first state that puts every "
              "block where `smid` has it, or -1.");
+  module.def("shortest_order", &shortest_order_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("orders"), py::arg("state"), py::arg("launch_interval_ns"),
+             py::arg("limit_ns"), py::arg("threads"),
+             "The first of the orders, rows of the numbers of all launches, of the shortest "
+             "makespan, and that in ns; None: none is below the limit.");
   module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
   module.def(

@@ -29,6 +29,10 @@ class CudaError(TbschedError):
         super().__init__(f"{call}: {code}" + (f" ({detail})" if detail else ""))
         self.call = call
         self.code = code
+        self._detail = detail
+
+    def __reduce__(self) -> tuple[type[CudaError], tuple[str, str, str]]:
+        return type(self), (self.call, self.code, self._detail)
 
 
 class UnstableMeasurement(TbschedError):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import gpu, launch
+from tbsched import _core
 from tbsched.advice.orders import EXACT_UP_TO
+from tbsched.prediction.model import prepared
+from tbsched.prediction.predict import OrdersOfLaunches
 
 ONE = gpu()  # 16 slots
 KB = 1024
@@ -150,3 +157,59 @@ def test_launches_with_durations_are_needed() -> None:
         tb.what_if(tb.Sequence([launch()]), ONE)
     with pytest.raises(TypeError, match="sequence: a Sequence is needed, got None"):
         tb.what_if(None, ONE)  # type: ignore[arg-type]
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None)
+def test_shortest_order_is_the_first_of_the_shortest_of_all_predictions(
+    data: st.DataObject,
+) -> None:
+    ms = st.sampled_from([0, 1, 2, 3])
+    kernels = data.draw(
+        st.lists(
+            st.builds(
+                timed,
+                st.integers(1, 20),
+                ms,
+                shared_memory=st.sampled_from([0, 4 * KB, 40 * KB]),
+                priority=st.sampled_from([0, -1]),
+                stream=st.sampled_from([None, 0, 1]),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    kernels[0] = dataclasses.replace(
+        kernels[0], duration=tuple(1e-3 * data.draw(ms) for _ in range(kernels[0].blocks))
+    )
+    interval = data.draw(st.sampled_from([0.0, 5e-4]))
+    orders = list(itertools.permutations(range(len(kernels))))
+    every = [
+        tb.predict(tb.Sequence([kernels[k] for k in order]), ONE, launch_interval=interval).makespan
+        for order in orders
+    ]
+    search = OrdersOfLaunches(tb.Sequence(kernels), ONE, None, interval)
+    best = min(every)
+    limit = round(best * 1e9)
+    assert search.shortest(orders) == (orders[every.index(best)], limit)
+    assert search.shortest(orders, limit + 1) == (orders[every.index(best)], limit)
+    assert search.shortest(orders, limit) is None
+
+
+@pytest.mark.parametrize(
+    ("events", "orders", "message"),
+    [
+        ([timed()] * 2, [0, 1, 2], "orders: each is of all launches"),
+        ([timed(), tb.RecordEvent(0, 0)], [0, 1], "there is nothing else"),
+        ([], [], "orders: each is of all launches"),
+        ([timed()] * 2, [0, 2], "sequence 0: orders: 2 is no launch"),
+        ([timed()] * 2, [0, -1], "sequence 0: orders: -1 is no launch"),
+        ([launch()], [0], "duration: one, or one per block, is needed"),
+    ],
+)
+def test_core_refuses_what_is_no_order(events: list[Any], orders: list[int], message: str) -> None:
+    model, _, states = prepared(ONE, ONE.policy)
+    state = next(iter(states.values()))
+    rows = np.array(orders, np.int32)
+    with pytest.raises(ValueError, match=message):
+        _core.shortest_order(model, _core.Sequence(events), rows, state, 0, 2**63 - 1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import shutil
 import statistics
@@ -18,6 +19,7 @@ import numpy as np
 from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
 from tbsched import _core
+from tbsched.advice.orders import best_order
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
 from tbsched.hardware.spec import DeviceSpec
@@ -263,6 +265,37 @@ def loading() -> Iterator[Figure]:
         rounds=5,
     )
     yield Figure("45,074 recorded launches, loaded", values, "<= 10", "predicting them")
+def around_the_core() -> Iterator[Figure]:
+    """What users ask beside predictions, as a multiple of the predictions that it needs."""
+    kernels = [Launch(50 + 13 * k, 256, 32, duration=(k + 1) * 1e-4) for k in range(7)]
+    model, state = prepared(H200, "hopper")
+    orders = [_core.Sequence(order) for order in itertools.permutations(kernels)]
+
+    def search() -> object:
+        return best_order(kernels, H200)
+
+    def every() -> object:
+        return _core.predict_many(model, orders, state, 0, False, 1)
+
+    row = "best_order of 7 kernels"
+    yield Figure(row, ratios(search, every, rounds=5), "<= 1", "5,040 predictions, one thread")
+    yield Figure(row, tuple(seconds(search) / 0.3 for _ in range(5)), "<= 1", "0.3 seconds")
+
+    some = dataclasses.replace(GRID, blocks=GRID.blocks // 100, duration=1e-5)
+    for name, events in (
+        ("in 1 launch", [GRID, Release(0)]),
+        ("in 1 launch with durations", [dataclasses.replace(GRID, duration=1e-6)]),
+        ("in 100 launches", [dataclasses.replace(some, duration=None)] * 100),
+        ("in 100 launches with durations", [some] * 100),
+    ):
+        sequence = Sequence(events)
+        trace = predict(sequence, H200)
+        views: list[tuple[str, Work]] = [("str", lambda t=trace: str(t))]
+        if sequence.timed:
+            views.append(("timeline", lambda t=trace: t.timeline))
+        for view, work in views:
+            values = ratios(work, lambda s=sequence: predict(s, H200))
+            yield Figure(f"{view} of 10^5 blocks {name}", values, "<= 10", "predicting them")
 
 
 def figures() -> Iterator[Figure]:
@@ -274,3 +307,4 @@ def figures() -> Iterator[Figure]:
     yield from linearity()
     yield from loading()
     yield from of_python()
+    yield from around_the_core()

@@ -152,5 +152,5 @@ def test_slots_of_every_block_are_needed_to_compare_them(second: list[list[int]]
 
 def test_number_of_processing_blocks_to_rotate_is_positive() -> None:
     assert compare(SLOTS, SLOTS).warp_slots_agree(1)
-    with pytest.raises(ValueError, match="processing_blocks: 0 is less than 1"):
+    with pytest.raises(ValueError, match="processing_blocks: 0 is outside"):
         compare(SLOTS, SLOTS).warp_slots_agree(0)

@@ -257,7 +257,7 @@ def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float, sleep: 
         table_of(phase_headings, gpu_phases),
         table_of(("beside the GPU, us per sequence", ""), host_rows(spec)),
     )
-    return "\n\n".join(render(part, WIDTH) for part in parts)
+    return "\n\n".join(render(part) for part in parts)
 
 
 def false_mismatches(gpu: Gpu, spec: tb.DeviceSpec, launches: int) -> tuple[str, bool]:

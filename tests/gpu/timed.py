@@ -421,7 +421,7 @@ def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    return render(table_of(headings, rows), width=WIDTH)
+    return render(table_of(headings, rows))
 
 
 if __name__ == "__main__":

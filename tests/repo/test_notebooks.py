@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom and import public names only."""
+"""The notebooks run from top to bottom, show their pictures and import public names only."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 def test_notebook_runs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        assert not [out for out in outputs if out.get("name") == "stderr"]
+        if cell.source.rpartition("\n")[2].startswith("plot("):
+            assert "image/png" in outputs[0].data
+        # What is printed is written, not displayed.
+        kinds = {out.output_type for out in outputs}
+        assert "print(" not in cell.source or kinds == {"stream"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import sys
 from collections.abc import Callable
 
 import pytest
 
 import tbsched as tb
-from helpers import gpu, launch
+from helpers import asks_for, gpu, launch
 from tbsched import views
+from tbsched.show.tables import render, table_of
 
 TIMED = tb.Sequence([launch(4, duration=1e-3), launch(4, stream=0, duration=1e-3)])
 HELD = tb.Sequence([launch(4)])
+WAITS = tb.Sequence([launch(300, 8), launch(1, 32, name="[a]")])
 TABLES = [*views._TEXT.values(), *views._EXPLANATION.values()]
 
 
@@ -39,6 +43,81 @@ def test_value_prints_its_view(value: Callable[[], object], begin: str) -> None:
     shown = value()
     assert str(shown) == views.text(shown)
     assert str(shown).startswith(begin)
+
+
+def test_text_is_written_and_not_displayed_in_a_notebook(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    diff = tb.compare(tb.predict(WAITS, "h200", "first_fit"), tb.predict(WAITS, "h200"))
+    values = [
+        tb.predict(WAITS, gpu()), tb.predict(TIMED, gpu()), diff, tb.what_if(TIMED, gpu()),
+        tb.launch_configs("rtx3090", tb.Kernel(82 * 64, 16)),
+    ]  # fmt: skip
+    before = [str(value) for value in values]
+    assert all(text.count("\n") > 3 for text in before)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert [f"{value}" for value in values] == before
+    assert capsys.readouterr().out == ""
+
+
+def test_campaign_in_a_notebook_without_widgets_shows_no_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert tb.fuzz("rtx3090", "rtx3090", max_examples=50, seed=1, progress=True).examples == 50
+    assert capsys.readouterr().err.strip() == "fuzz: seed 1"
+
+
+def test_notebook_shows_pictures() -> None:
+    formatters = pytest.importorskip("IPython.core.formatters")
+    picture = tb.show.plot(tb.predict(HELD, gpu()))
+    data, _ = formatters.DisplayFormatter().format(picture)
+    assert data["image/png"].startswith(b"\x89PNG")
+
+
+def test_table_is_not_cut() -> None:
+    name = "a" * 300
+    rows = [("1", name, "[b]"), ("", "é", "界")]
+    lines = render(table_of(("n", "wide", "w"), rows, left=(1,))).splitlines()
+    assert lines == [f"n  wide{' ' * 300}w", f"1  {name}  [b]", f"   é{' ' * 302}界"]
+
+
+LARGER = [asks_for(8), asks_for(100)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "events", "words"),
+    [
+        (gpu(), None, LARGER, "the TPC's shared-memory configuration does not suit"),
+        (gpu(base="h200"), None, LARGER, "the SM's shared-memory configuration does not suit"),
+        (gpu(), None, [launch(17, 8)], "no warp slot is free in the processing block whose"),
+        (gpu(strict_round_robin=False), None, [launch(17, 8)], "too few warp slots are free"),
+        (gpu(), "most_room", [launch(17, 8)], "too few warp slots are free"),
+        (gpu(), None, [launch(9, 8, 255)], "too few registers in the processing block whose"),
+        (gpu(), "first_fit", [launch(9, 8, 255)], "too few registers are free"),
+    ],
+)
+def test_causes_are_in_words_of_the_devices_own_mechanism(
+    spec: tb.DeviceSpec, policy: str | None, events: list[tb.Launch], words: str
+) -> None:
+    trace = tb.predict(tb.Sequence(events), spec, policy)
+    assert words in str(trace)
+
+
+def test_comparison_has_the_words_of_each_device() -> None:
+    seq = tb.Sequence([launch(17, 8)])
+    specs = (gpu(), gpu(strict_round_robin=False, blocks_per_sm=1))
+    text = str(tb.compare(*(tb.predict(seq, spec) for spec in specs)))
+    assert "a: blocks wait because no warp slot is free in the processing block" in text
+    assert "b: blocks wait because no thread block slot is free" in text
+
+
+def test_launches_wait_for_what_has_a_configuration_of_its_own() -> None:
+    timed = tb.Sequence([dataclasses.replace(one, duration=1e-3) for one in LARGER])
+    for base, unit in (("rtx3090", "TPC"), ("h200", "SM")):
+        text = str(tb.predict(timed, gpu(base=base)))
+        assert f"for {unit}s with another shared-memory configuration than launch 0 set" in text
 
 
 def test_what_nobody_shows_is_refused_by_name() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.program.checks import shown
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.views import Shown
 
@@ -69,7 +70,7 @@ def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> 
     """
     spec = _spec(device)
     if not isinstance(launch, Launch):
-        raise TypeError(f"launch: a Launch is needed, got {launch!r}")
+        raise TypeError(f"launch: a Launch is needed, got {shown(launch)}")
     each, limiter = _capacity(spec, launch)
     forced, reason = _verdict(launch, spec.sms, each)
     return Evenness(forced, reason, launch.blocks, spec.sms, each, limiter)

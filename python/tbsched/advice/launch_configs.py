@@ -17,6 +17,7 @@ from tbsched.advice.evenness import Evenness, forced_even
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.program.checks import flag, integer, shown
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
 from tbsched.views import Shown
 
@@ -36,8 +37,7 @@ class Kernel:
         carveout: as in :class:`tbsched.Launch`.
 
     Raises:
-        TypeError, ValueError: naming the field, the value and the limit; other fields are checked
-            when a launch is made of them.
+        TypeError, ValueError: naming the field, the value and the limit.
     """
 
     threads: int
@@ -53,11 +53,8 @@ class Kernel:
             ("shared_memory", 0, 2**24),
             ("shared_memory_per_thread", 0, 2**13),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"Kernel.{name}: an integer is needed, got {value!r}")
-            if not low <= value <= high:
-                raise ValueError(f"Kernel.{name}: {value} is outside {low}..{high}")
+            integer("Kernel", name, getattr(self, name), low, high)
+        Launch(1, 1, self.registers, local_memory=self.local_memory, carveout=self.carveout)
 
     def launch(self, threads: int) -> Launch:
         """The launch with so many threads per block; the last block may be in part idle.
@@ -65,6 +62,7 @@ class Kernel:
         Raises:
             TypeError, ValueError: naming the field, the value and the limit.
         """
+        integer("Kernel.launch", "threads", threads, 1, 1024)
         return Launch(
             blocks=-(-self.threads // threads),
             threads=threads,
@@ -137,8 +135,9 @@ def launch_configs(
         TypeError, ValueError: not a :class:`Kernel`, or a field of it that no launch allows.
     """
     spec = _spec(device)
+    flag("launch_configs", "trust_policy", trust_policy)
     if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel: a Kernel is needed, got {kernel!r}")
+        raise TypeError(f"kernel: a Kernel is needed, got {shown(kernel)}")
     launches = map(kernel.launch, range(WARP, spec.threads_per_block + 1, WARP))
     rows = tuple(_judge(spec, launch, trust_policy) for launch in launches)
     return LaunchConfigs(spec.name, kernel, rows)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
-from tbsched.program.checks import integer
+from tbsched.prediction.predict import FOREVER_NS, OrdersOfLaunches, predict
+from tbsched.program.checks import flag, integer, items, shown
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
 from tbsched.views import Shown
 
@@ -68,39 +68,34 @@ def best_order(
         TypeError, ValueError: as :func:`tbsched.predict`; no kernels, one without a duration, or
             one in the legacy stream, which orders everything; names the field and the value.
     """
-    given = tuple(kernels)
-    sequence = Sequence(given)
+    given = tuple(items("best_order", "kernels", kernels))
     if not given:
         raise ValueError("kernels: none are given")
     for number, kernel in enumerate(given):
         if not isinstance(kernel, Launch):
-            raise TypeError(f"kernels[{number}]: a Launch is needed, got {kernel!r}")
+            raise TypeError(f"kernels[{number}]: a Launch is needed, got {shown(kernel)}")
         if kernel.duration is None:
             raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
         if kernel.stream == LEGACY_STREAM:
             raise ValueError(f"kernels[{number}]: Launch.stream: {LEGACY_STREAM!r} orders all work")
     integer("best_order", "max_predictions", max_predictions, 1, 10**9)
-    spec = find_device(device)
-
-    def makespan(candidate: Sequence) -> float:
-        return predict(candidate, spec, policy, launch_interval=launch_interval).makespan
-
-    search = _Search(given, makespan)
+    integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
+    sequence = Sequence(given)
+    search = _Search(given, OrdersOfLaunches(sequence, device, policy, launch_interval))
     in_order = tuple(range(len(given)))
-    search.consider(in_order)
-    given_makespan = search.best
+    search.consider([in_order])
+    given_ns = search.best_ns
     exact = len(given) <= EXACT_UP_TO
     if exact:
-        for order in itertools.permutations(in_order):
-            search.consider(order)
+        search.consider(itertools.permutations(in_order))
     else:
-        search.consider(search.sorted_first())
+        search.consider([search.sorted_first()])
         search.improve(random.Random(seed), max_predictions)
     return BestOrder(
         search.order,
-        sequence if search.order == in_order else search.arranged(search.order),
-        search.best,
-        given_makespan,
+        sequence if search.order == in_order else Sequence(given[k] for k in search.order),
+        search.best_ns / 1e9,
+        given_ns / 1e9,
         exact,
         len(search.known),
     )
@@ -109,12 +104,12 @@ def best_order(
 class _Search:
     """The best order so far."""
 
-    def __init__(self, kernels: tuple[Launch, ...], makespan: Callable[[Sequence], float]) -> None:
+    def __init__(self, kernels: tuple[Launch, ...], orders: OrdersOfLaunches) -> None:
         self.kernels = kernels
-        self.makespan = makespan
-        self.known: dict[tuple[int, ...], float] = {}
+        self.orders = orders
+        self.known: set[tuple[int, ...]] = set()
         self.order: tuple[int, ...] = ()
-        self.best = float("inf")
+        self.best_ns = FOREVER_NS
         # Equal launches are one: the first of them stands for all.
         first: dict[Launch, int] = {}
         self.kind = [
@@ -122,18 +117,18 @@ class _Search:
             for number, kernel in enumerate(kernels)
         ]
 
-    def arranged(self, order: tuple[int, ...]) -> Sequence:
-        return Sequence(self.kernels[number] for number in order)
+    def consider(self, orders: Iterable[tuple[int, ...]]) -> bool:
+        """Predicts those that are not known and break no stream; whether one is the best now."""
+        found = self.orders.shortest(filter(self._is_new, orders), self.best_ns)
+        if found is not None:
+            self.order, self.best_ns = found
+        return found is not None
 
-    def consider(self, order: tuple[int, ...]) -> bool:
-        """Predicts an order, unless it is known or breaks a stream; whether it is the best now."""
-        key = tuple(self.kind[number] for number in order)
+    def _is_new(self, order: tuple[int, ...]) -> bool:
+        key = tuple([self.kind[number] for number in order])
         if key in self.known or not self._keeps_streams(order):
             return False
-        self.known[key] = self.makespan(self.arranged(order))
-        if self.known[key] >= self.best:
-            return False
-        self.best, self.order = self.known[key], order
+        self.known.add(key)
         return True
 
     def _keeps_streams(self, order: tuple[int, ...]) -> bool:
@@ -173,7 +168,7 @@ class _Search:
             for candidate in self._neighbours(rng):
                 if len(self.known) >= max_predictions:
                     return
-                if self.consider(candidate):
+                if self.consider([candidate]):
                     improved = True
                     break
 
@@ -247,6 +242,7 @@ def what_if(
         TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
     """
     spec = find_device(device)
+    flag("what_if", "orders", orders)
     if isinstance(seq, Sequence) and not seq.timed:
         raise ValueError("sequence: launches with durations are needed")
 
@@ -256,11 +252,13 @@ def what_if(
 
     given = predicted("as it is", seq)
     candidates: list[tuple[str, Sequence]] = []
-    for carveout in carveouts:
+    for carveout in items("what_if", "carveouts", carveouts):
         words = "the driver's" if carveout is None else str(carveout)
         changed = with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
         candidates.append((f"carveout {words} for every launch", changed))
-    for number, threads in itertools.product(range(len(seq.launches)), block_sizes):
+    for number, threads in itertools.product(
+        range(len(seq.launches)), items("what_if", "block_sizes", block_sizes)
+    ):
         launch = _with_block_size(seq.launches[number], threads)
         if launch is not None:
             launches = [*seq.launches[:number], launch, *seq.launches[number + 1 :]]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.errors import did_you_mean
-from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
+from tbsched.program.checks import instance, integer, shown
 from tbsched.traces.placement import Capacity, Placement
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
@@ -29,7 +30,7 @@ class LaunchDiff:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Divergence:
+class Divergence(HoldsArrays):
     """The first launch on which two traces differ, and what is known of it.
 
     Attributes:
@@ -92,11 +93,10 @@ class Diff(Shown):
             processing_blocks: per SM of the device.
 
         Raises:
-            ValueError: a trace without warp slots, or not those of every block; a number of
-                processing blocks that is not positive.
+            TypeError, ValueError: a trace without warp slots, or not those of every block; a
+                number of processing blocks outside 1..1024.
         """
-        if processing_blocks < 1:
-            raise ValueError(f"processing_blocks: {processing_blocks} is less than 1")
+        integer("warp_slots_agree", "processing_blocks", processing_blocks, 1, 1024)
         found = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
         if not self.exact:
             return False
@@ -142,9 +142,8 @@ def compare(a: Trace, b: Trace) -> Diff:
         TypeError: not traces.
         ValueError: traces of different sequences, or of different numbers of SMs.
     """
-    for trace in (a, b):
-        if not isinstance(trace, Trace):
-            raise TypeError(f"compare: a Trace is needed, got {trace!r}")
+    instance("compare", "a", a, Trace)
+    instance("compare", "b", b, Trace)
     if a.device.sms != b.device.sms:
         raise ValueError(
             f"compare: device.sms: {a.device.name} has {a.device.sms}, "
@@ -162,9 +161,9 @@ def check_level(level: str) -> str:
     Raises:
         ValueError: not one of :data:`LEVELS`.
     """
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise ValueError(
-            f"level: {level!r} is not one of {', '.join(LEVELS)}{did_you_mean(level, LEVELS)}"
+            f"level: {shown(level)} is not one of {', '.join(LEVELS)}{did_you_mean(level, LEVELS)}"
         )
     return level
 

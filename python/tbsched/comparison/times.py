@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.program.arrays import Float64Array, Int64Array
-from tbsched.program.checks import seconds
+from tbsched.program.checks import instance, seconds
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
 
@@ -76,9 +76,8 @@ def compare_times(
         ValueError: different sequences, one without launches or durations, or a trace without
             times.
     """
-    for trace in (prediction, observation):
-        if not isinstance(trace, Trace):
-            raise TypeError(f"compare_times: a Trace is needed, got {trace!r}")
+    instance("compare_times", "prediction", prediction, Trace)
+    instance("compare_times", "observation", observation, Trace)
     if prediction.sequence != observation.sequence:
         raise ValueError("compare_times: sequence: the traces are of different sequences")
     launches = prediction.sequence.launches

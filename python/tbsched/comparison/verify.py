@@ -10,6 +10,7 @@ from tbsched.comparison.compare import Diff, compare
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.program.checks import instance, items
 from tbsched.traces.trace import Trace
 
 
@@ -64,7 +65,8 @@ def verify(
     spec = _spec(device)
     skipped: list[tuple[str, str]] = []
     diffs: list[Diff] = []
-    for trace in traces:
+    for trace in items("verify", "traces", traces):
+        instance("verify", "traces", trace, Trace)
         try:
             diffs.append(best_diff(trace, spec, policy))
         except SequenceRefusedError as error:

@@ -15,6 +15,7 @@ from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import read
 from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.program.checks import shown
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
@@ -29,10 +30,10 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
     if isinstance(name, DeviceSpec):
         return name
     if not isinstance(name, str | os.PathLike):
-        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {shown(name)}")
     text = os.fspath(name)
     if not isinstance(text, str):
-        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {name!r}")
+        raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {shown(name)}")
     if text.endswith(".toml"):
         return read(Path(text), _shipped)
     return _shipped(text)
@@ -90,7 +91,7 @@ def _shipped(name: str) -> DeviceSpec:
             f"{', '.join(_ablation_rows())}{did_you_mean(ablation, _ablation_rows())}"
         )
     raise ValueError(
-        f"device: {name!r} is unknown; there are {', '.join(devices())}, "
+        f"device: {shown(name)} is unknown; there are {', '.join(devices())}, "
         f"or give the path of a .toml file{did_you_mean(name, _names())}"
     )
 

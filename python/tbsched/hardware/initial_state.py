@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import SupportsIndex, cast
 
 from tbsched import _core
+from tbsched.program.checks import shown
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -20,7 +23,7 @@ class InitialState:
     GPCs at or after which, in turn, the pair of such TPCs begins that is first among those.
 
     Raises:
-        TypeError: components that no policy has.
+        TypeError: components that no policy has, or that are no integers.
     """
 
     _not_zero: tuple[tuple[str, int], ...]
@@ -30,6 +33,7 @@ class InitialState:
         given = dict(zip(names, values, strict=False)) | components
         if len(given) < len(values) + len(components):
             raise TypeError(f"InitialState: each of {', '.join(names)} is needed at most once")
+        given = {name: _whole(name, value) for name, value in given.items()}
         not_zero = tuple((name, given[name]) for name in names if given.get(name, 0) != 0)
         object.__setattr__(self, "_not_zero", not_zero)
 
@@ -40,7 +44,16 @@ class InitialState:
 
     def __repr__(self) -> str:
         names = _names_with([name for name, _ in self._not_zero])
-        return f"InitialState({', '.join(f'{name}={getattr(self, name)}' for name in names)})"
+        return (
+            f"InitialState({', '.join(f'{name}={shown(getattr(self, name))}' for name in names)})"
+        )
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        raise TypeError(f"InitialState.{name}: an integer is needed, got {shown(value)}") from None
 
 
 def _names_with(wanted: Collection[str]) -> tuple[str, ...]:

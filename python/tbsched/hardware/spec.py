@@ -10,6 +10,7 @@ from tbsched import _core
 from tbsched.errors import did_you_mean
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
+from tbsched.program.checks import shown
 from tbsched.program.sequence import Launch, Sequence
 
 
@@ -67,7 +68,7 @@ class DeviceSpec(DeviceFields):
         if policy is None:
             policy = self.policy
         elif not isinstance(policy, str):
-            raise TypeError(f"policy: a name is needed, got {policy!r}")
+            raise TypeError(f"policy: a name is needed, got {shown(policy)}")
         return tuple(model(self, policy)[1])
 
     def __hash__(self) -> int:
@@ -82,7 +83,7 @@ class DeviceSpec(DeviceFields):
             ValueError: a launch that can never run; names launch, field, value and limit.
         """
         if not isinstance(sequence, Sequence):
-            raise TypeError(f"sequence: a Sequence is needed, got {sequence!r}")
+            raise TypeError(f"sequence: a Sequence is needed, got {shown(sequence)}")
         most_threads = min(self.threads_per_block, 32 * self.warps_per_sm)
         most_registers = self.registers_per_thread
         # Of these alone a block always fits.
@@ -137,7 +138,7 @@ def model(
         ValueError: no such policy, or none for this device.
     """
     try:
-        found = _core.Model(spec, policy)
+        found = _core.Model(spec, policy[:200])  # no name is longer, and a message need not be
     except ValueError as error:
         rows = ((policy, _core.policies()), (spec.launch_order, _core.launch_orders()))
         meant = (did_you_mean(given, [name for name, *_ in table]) for given, table in rows)

@@ -11,6 +11,10 @@ They are here to be compared with :func:`tbsched.predict`, which they are not pa
 
 from __future__ import annotations
 
+from tbsched.program.checks import integer
+
+MOST = 2**31 - 1
+
 
 def joins_on_idle_sms(warps_per_sm: int, first: int, second: int) -> bool:
     """Definition III.1 (RTAS 2020, equation 2): whether two blocks share an SM of an idle GPU.
@@ -21,7 +25,7 @@ def joins_on_idle_sms(warps_per_sm: int, first: int, second: int) -> bool:
         second: warps of the block that comes next, ``y``.
 
     Raises:
-        ValueError: a block without warps, or with more than an SM holds.
+        TypeError, ValueError: a block without warps, or with more than an SM holds.
     """
     return joins_on_equal_sms(warps_per_sm, 0, first, second)
 
@@ -37,11 +41,10 @@ def joins_on_equal_sms(warps_per_sm: int, resident: int, first: int, second: int
             another question: with no room for it on any SM, the definition has it join.
 
     Raises:
-        ValueError: a block without warps, or more warps than an SM holds.
+        TypeError, ValueError: a block without warps, or more warps than an SM holds.
     """
     _check(warps_per_sm, first=first, second=second)
-    if not 0 <= resident <= warps_per_sm:
-        raise ValueError(f"resident: {resident} warps are outside 0..{warps_per_sm}")
+    integer("warps", "resident", resident, 0, warps_per_sm)
     free = warps_per_sm - resident
     return free - first >= ((free - second) // second + 1) * second
 
@@ -56,7 +59,7 @@ def joins_on_last_idle_sm(warps_per_sm: int, others: int, first: int, second: in
         second: warps of the block that comes next, ``y``.
 
     Raises:
-        ValueError: a block without warps, or with more than an SM holds.
+        TypeError, ValueError: a block without warps, or with more than an SM holds.
     """
     _check(warps_per_sm, others=others, first=first, second=second)
     left = warps_per_sm - first
@@ -69,7 +72,11 @@ def spreads_unevenly(registers: int, registers_per_sm: int) -> bool:
     Args:
         registers: what the two blocks wanted on each SM take together.
         registers_per_sm: the register file.
+
+    Raises:
+        TypeError, ValueError: no numbers of registers.
     """
+    _check_registers(registers, registers_per_sm)
     return 2 * registers <= registers_per_sm
 
 
@@ -79,11 +86,20 @@ def spreads_evenly(registers: int, registers_per_sm: int) -> bool:
     Args:
         registers: what the two blocks wanted on each SM take together.
         registers_per_sm: the register file.
+
+    Raises:
+        TypeError, ValueError: no numbers of registers.
     """
+    _check_registers(registers, registers_per_sm)
     return registers <= registers_per_sm < 2 * registers
 
 
+def _check_registers(registers: int, registers_per_sm: int) -> None:
+    integer("registers", "registers", registers, 0, MOST)
+    integer("registers", "registers_per_sm", registers_per_sm, 0, MOST)
+
+
 def _check(warps_per_sm: int, **blocks: int) -> None:
+    integer("warps", "warps_per_sm", warps_per_sm, 1, MOST)
     for name, warps in blocks.items():
-        if not 1 <= warps <= warps_per_sm:
-            raise ValueError(f"{name}: {warps} warps are outside 1..{warps_per_sm}")
+        integer("warps", name, warps, 1, warps_per_sm)

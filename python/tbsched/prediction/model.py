@@ -15,10 +15,14 @@ def prepared(
     spec: DeviceSpec, policy: str
 ) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
     """What predictions of a device have in common, kept as most programs ask about one device."""
-    info = DeviceInfo(
-        spec.title,
-        spec.sms,
-        {"compute_capability": spec.compute_capability, "model": spec.name, "policy": policy},
-    )
     core_model, states = model(spec, policy)
+    switches = spec.mechanisms
+    details = {
+        "compute_capability": spec.compute_capability,
+        "model": spec.name,
+        "policy": policy,
+        "warps_in_turn": core_model.processing_blocks() > 1 and switches.strict_round_robin,
+        "configuration_per": "TPC" if switches.configuration_per_tpc else "SM",
+    }
+    info = DeviceInfo(spec.title, spec.sms, details)
     return core_model, info, states

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,14 +17,15 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
-from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray
-from tbsched.program.checks import MAX_SECONDS, integer, seconds
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
+from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds, shown
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
 MAX_THREADS = 1024
+FOREVER_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def predict(
         rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, events, rows)
+    return run.trace(seq, rows)
 
 
 def predict_many(
@@ -129,7 +132,7 @@ def predict_many(
     threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
     run = _Run(device, policy, initial_state, launch_interval, warp_slots)
     rows: list[tuple[Sequence, _core.Sequence]] = []
-    for number, seq in enumerate(sequences):
+    for number, seq in enumerate(items("predict_many", "sequences", sequences)):
         try:
             rows.append((seq, run.events(seq)))
         except (TypeError, ValueError) as error:
@@ -137,9 +140,52 @@ def predict_many(
     found = _core.predict_many(
         run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
-    return tuple(
-        run.trace(seq, events, result) for (seq, events), result in zip(rows, found, strict=True)
-    )
+    return tuple(run.trace(seq, result) for (seq, _), result in zip(rows, found, strict=True))
+
+
+class OrdersOfLaunches:
+    """The launches of a program in other orders, of which only the makespan is wanted.
+
+    Args:
+        seq: launches with durations, and nothing else.
+        device, policy, launch_interval: as for :func:`predict`.
+
+    Raises:
+        TypeError, ValueError: as :func:`predict`.
+    """
+
+    def __init__(
+        self,
+        seq: Sequence,
+        device: str | os.PathLike[str] | DeviceSpec,
+        policy: str | None,
+        launch_interval: float,
+    ) -> None:
+        self._run = _Run(device, policy, None, launch_interval, False)
+        self._launches = self._run.events(seq)
+
+    def shortest(
+        self, orders: Iterable[tuple[int, ...]], limit_ns: int = FOREVER_NS
+    ) -> tuple[tuple[int, ...], int] | None:
+        """The first order of the shortest makespan, and that in nanoseconds.
+
+        Each order is the numbers of all launches. None: no makespan is less than ``limit_ns``.
+        """
+        best = None
+        waiting = iter(orders)
+        at_once = 16
+        while some := list(itertools.islice(waiting, at_once)):
+            began = time.monotonic()
+            found = _core.shortest_order(
+                self._run.model, self._launches, np.array(some, np.int32), self._run.state,
+                self._run.interval_ns, limit_ns, min(os.cpu_count() or 1, len(some)),
+            )  # fmt: skip
+            if found is not None:
+                number, limit_ns = found
+                best = some[number], limit_ns
+            # An interrupt need not wait long, and threads need not wait often for each other.
+            at_once *= 2 if time.monotonic() - began < 0.1 else 1
+        return best
 
 
 def matching_state(
@@ -176,8 +222,7 @@ def predict_as_recorded(
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
     """
-    if not isinstance(observation, Trace):
-        raise TypeError(f"predict_as_recorded: a Trace is needed, got {observation!r}")
+    instance("predict_as_recorded", "observation", observation, Trace)
     timed = with_launches(
         observation.sequence,
         [
@@ -210,19 +255,18 @@ class _Run:
         if policy is None:
             policy = self._device.policy
         elif not isinstance(policy, str):
-            raise TypeError(f"policy: a name is needed, got {policy!r}")
-        if not isinstance(warp_slots, bool):
-            raise TypeError(f"warp_slots: True or False is needed, got {warp_slots!r}")
-        self._warp_slots = warp_slots
+            raise TypeError(f"policy: a name is needed, got {shown(policy)}")
+        self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
+        self._policy = policy
         self.model, self._info, states = prepared(self._device, policy)
         if initial_state is None:
-            self.state = next(iter(states.values()))
+            self._initial_state, self.state = next(iter(states.items()))
         elif not isinstance(initial_state, InitialState):
-            raise TypeError(f"initial_state: an InitialState is needed, got {initial_state!r}")
+            raise TypeError(f"initial_state: an InitialState is needed, got {shown(initial_state)}")
         elif initial_state in states:
-            self.state = states[initial_state]
+            self._initial_state, self.state = initial_state, states[initial_state]
         else:
             raise ValueError(
                 f"initial_state: {initial_state} is not one of {self._device.name}'s "
@@ -253,7 +297,7 @@ class _Run:
         """When each launch of a timed sequence is issued."""
         if not seq.timed:
             if issue_times is not None:
-                raise ValueError(f"issue_times: {issue_times} needs launches with durations")
+                raise ValueError(f"issue_times: {shown(issue_times)} needs launches with durations")
             return []
         if issue_times is None:
             return [number * self.interval_ns for number in range(len(seq.launches))]
@@ -263,12 +307,12 @@ class _Run:
             given = list(issue_times)
         except TypeError:
             raise TypeError(
-                f"issue_times: a time per launch is needed, got {issue_times!r}"
+                f"issue_times: a time per launch is needed, got {shown(issue_times)}"
             ) from None
         times = [seconds("predict", "issue_times", time) for time in given]
         if len(times) != len(seq.launches) or any(a > b for a, b in itertools.pairwise(times)):
             raise ValueError(
-                f"issue_times: {len(seq.launches)} ascending times are needed, got {times}"
+                f"issue_times: {len(seq.launches)} ascending times are needed, got {shown(times)}"
             )
         return [round(time * 1e9) for time in times]
 
@@ -281,15 +325,13 @@ class _Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def trace(self, seq: Sequence, events: _core.Sequence, rows: Any) -> Trace:
+    def trace(self, seq: Sequence, rows: Any) -> Trace:
         """What the core answered, as it is shown to users."""
         if seq.timed:
             return _timed_trace(seq, self._info, *rows)
-
-        def capacities() -> tuple[Capacity, ...]:
-            found = _core.capacities(self.model, events, self.state)
-            return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
-
+        capacities = functools.partial(
+            _capacities, self._device, self._policy, self._initial_state, seq
+        )
         placements = tuple(
             [
                 Placement(smid, final_smid, limiter, None, None, slots)
@@ -297,6 +339,15 @@ class _Run:
             ]
         )
         return Trace(seq, self._info, placements, capacities=capacities, check=False)
+
+
+def _capacities(
+    spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
+) -> tuple[Capacity, ...]:
+    """What each SM had room for, of a prediction that may have been made in another process."""
+    model, _, core_states = prepared(spec, policy)
+    found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
+    return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
 
 
 def _timed_trace(
@@ -343,7 +394,7 @@ def _wait_rows(
     found["launch"], found["behind"] = launch, behind
     found["begin_ns"], found["end_ns"] = begin_ns, end_ns
     found["cause"] = np.array(_core.CAUSES)[cause]
-    return found
+    return read_only(found)
 
 
 _spec = device  # predict() has a parameter of that name

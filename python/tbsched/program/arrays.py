@@ -1,8 +1,9 @@
-"""Names of the types of arrays."""
+"""Arrays: names of their types, and values that hold some."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,3 +12,27 @@ Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 Float64Array: TypeAlias = npt.NDArray[np.float64]
 StructuredArray: TypeAlias = npt.NDArray[np.void]
+AnyArray = TypeVar("AnyArray", bound=npt.NDArray[np.generic])
+
+
+def read_only(array: AnyArray) -> AnyArray:
+    """The array, which nobody can write to any more."""
+    array.flags.writeable = False
+    return array
+
+
+class HoldsArrays:
+    """A frozen dataclass whose arrays nobody can write to, also once it was copied or pickled."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # A view: whoever made the array may go on with it.
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                object.__setattr__(self, name, read_only(value.view()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self), values

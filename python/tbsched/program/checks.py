@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable
-from typing import Any, SupportsIndex, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, SupportsIndex, TypeVar, cast
 
 from tbsched.errors import did_you_mean
 
 MAX_SECONDS = 1e9
+_MOST_SHOWN = 200
+Value = TypeVar("Value")
+
+
+def shown(value: object) -> str:
+    """A value in a message, however large it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of thousands of digits
+        return f"{type(value).__name__} of thousands of digits"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
@@ -20,21 +31,14 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
     if type(value) is int and low <= value <= high:
         return value
     if isinstance(value, bool):
-        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}")
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}")
     try:
         number = operator.index(cast(SupportsIndex, value))
     except TypeError:
-        raise TypeError(f"{owner}.{field}: an integer is needed, got {value!r}") from None
+        raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}") from None
     if not low <= number <= high:
-        raise ValueError(f"{owner}.{field}: {_shown(number)} is outside {low}..{high}")
+        raise ValueError(f"{owner}.{field}: {shown(number)} is outside {low}..{high}")
     return number
-
-
-def _shown(number: float) -> str:
-    """A number in a message; Python refuses to write integers of thousands of digits."""
-    if isinstance(number, int) and number.bit_length() > 512:
-        return f"an integer of {number.bit_length()} bits"
-    return repr(number)
 
 
 def seconds(owner: str, field: str, value: object) -> float:
@@ -44,9 +48,9 @@ def seconds(owner: str, field: str, value: object) -> float:
         TypeError, ValueError: naming ``owner.field``.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{owner}.{field}: seconds are needed, got {value!r}")
+        raise TypeError(f"{owner}.{field}: seconds are needed, got {shown(value)}")
     if not 0 <= value <= MAX_SECONDS:
-        raise ValueError(f"{owner}.{field}: {_shown(value)} is outside 0..1e9 seconds")
+        raise ValueError(f"{owner}.{field}: {shown(value)} is outside 0..1e9 seconds")
     return float(value)
 
 
@@ -66,7 +70,41 @@ def known_fields(
     for key in given:
         if key not in known:
             raise ValueError(
-                f"{where}: {key!r} is unknown; there are {', '.join(known)}"
+                f"{where}: {shown(key)} is unknown; there are {', '.join(known)}"
                 f"{did_you_mean(key, known)}"
             )
     return dict(given)
+
+
+def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
+    """The value, which is of a class.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIO" else "a"
+        raise TypeError(f"{owner}.{field}: {article} {kind.__name__} is needed, got {shown(value)}")
+    return value
+
+
+def flag(owner: str, field: str, value: object) -> bool:
+    """True or False.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{owner}.{field}: True or False is needed, got {shown(value)}")
+    return value
+
+
+def items(owner: str, field: str, value: Iterable[Value]) -> Iterable[Value]:
+    """What can be gone through, but for text and mappings.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"{owner}.{field}: a list is needed, got {shown(value)}")
+    return value

@@ -10,7 +10,7 @@ import numpy as np
 
 from tbsched.errors import did_you_mean
 from tbsched.program.arrays import Float64Array
-from tbsched.program.checks import MAX_SECONDS, integer, seconds
+from tbsched.program.checks import MAX_SECONDS, integer, seconds, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class Drawn:
 
     def __post_init__(self) -> None:
         if not isinstance(self.distribution, str):
-            raise TypeError(f"Drawn.distribution: a name is needed, got {self.distribution!r}")
+            raise TypeError(f"Drawn.distribution: a name is needed, got {shown(self.distribution)}")
         if self.distribution not in _DRAW:
             raise ValueError(
-                f"Drawn.distribution: {self.distribution!r} is not one of {', '.join(_DRAW)}"
+                f"Drawn.distribution: {shown(self.distribution)} is not one of {', '.join(_DRAW)}"
                 f"{did_you_mean(self.distribution, _DRAW)}"
             )
         for field in ("mean", "spread"):
@@ -58,7 +58,12 @@ class Drawn:
             )
 
     def draw(self, blocks: int) -> Float64Array:
-        """float64 (blocks,), seconds."""
+        """float64 (blocks,), seconds.
+
+        Raises:
+            TypeError, ValueError: no number of blocks.
+        """
+        integer("Drawn.draw", "blocks", blocks, 0, 2**31 - 1)
         drawn = _DRAW[self.distribution](np.random.default_rng(self.seed), self, blocks)
         return np.minimum(drawn, MAX_SECONDS)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Never, assert_never, overload
 
+from tbsched.program.checks import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to_data
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
@@ -53,7 +54,7 @@ class Sequence:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise TypeError(
-                f"Sequence.events: a list of Launch and Release is needed, got {events!r}"
+                f"Sequence.events: a list of Launch and Release is needed, got {shown(events)}"
             )
         self._events = tuple(events)
         self._timed = _is_timed(self._events)
@@ -102,6 +103,10 @@ class Sequence:
             self._hash = hash(self._events)
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Sequence], tuple[tuple[Event, ...]]]:
+        # The hash is another in another process.
+        return type(self), (self._events,)
+
     def __repr__(self) -> str:
         if not self._events:
             return "Sequence([])"
@@ -119,7 +124,7 @@ class Sequence:
             ValueError, TypeError: not JSON, or not a list of events; the message names the field.
         """
         if not isinstance(text, str | bytes | bytearray):
-            raise TypeError(f"Sequence.from_json: text is needed, got {text!r}")
+            raise TypeError(f"Sequence.from_json: text is needed, got {shown(text)}")
         try:
             data = json.loads(text.removeprefix("\ufeff") if isinstance(text, str) else text)
         except (ValueError, RecursionError) as error:
@@ -147,7 +152,7 @@ def _not_an_event(position: int, event: Never) -> TypeError:
     names = [kind.event.__name__ for kind in KINDS]
     return TypeError(
         f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
-        f"got {event!r}"
+        f"got {shown(event)}"
     )
 
 

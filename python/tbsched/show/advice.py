@@ -14,11 +14,11 @@ def launch_configs_text(configs: LaunchConfigs) -> str:
     table = table_of(
         ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
         map(_launch_config_row, configs),
+        left=(0, 5),
     )
-    table.columns[-1].justify = "left"
     count = len(configs.accepted)
     head = f"{configs.device}: {count} of {len(configs)} block sizes are accepted"
-    return f"{head}\n{render(table, width=160)}"
+    return f"{head}\n{render(table)}"
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:

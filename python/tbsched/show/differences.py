@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
-from tbsched.show.tables import render
-from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.show.tables import render, table_of
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.trace import Trace
 
 _ROWS_SHOWN = 12
@@ -44,23 +42,18 @@ def _who(trace: Trace) -> str:
 def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
     a, b = diff.a[found.launch], diff.b[found.launch]
     lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
-    for letter, placement in (("a", a), ("b", b)):
+    for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
         if placement.limiter is not None:
-            why = LIMITER_WORDS.get(placement.limiter, placement.limiter)
+            why = limiter_words(placement.limiter, trace.device)
             lines.append(f"{letter}: blocks wait because {why}")
-    table = Table(box=None, pad_edge=False)
-    for heading in ("SM", "a", "b"):
-        table.add_column(heading, justify="right")
     capacity = found.capacity
-    if capacity is not None:
-        table.add_column("room", justify="right")
-        table.add_column("bound by")
+    rows = []
     for sm in found.sms[:_ROWS_SHOWN]:
-        row = [str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])]
+        rows.append([str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])])
         if capacity is not None:
-            row += [str(capacity.blocks[sm]), capacity.limiter[sm]]
-        table.add_row(*row)
-    lines.append(render(table))
+            rows[-1] += [str(capacity.blocks[sm]), capacity.limiter[sm]]
+    headings = ("SM", "a", "b", "room", "bound by")[: 3 if capacity is None else 5]
+    lines.append(render(table_of(headings, rows, left=(4,))))
     if len(found.sms) > _ROWS_SHOWN:
         lines.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
     if capacity is not None:
@@ -86,12 +79,9 @@ def _few(sms: list[int]) -> str:
 
 def _order_words(diff: Diff, found: Divergence) -> list[str]:
     a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
-    table = Table(box=None, pad_edge=False)
-    for heading in ("block", "SM in a", "SM in b"):
-        table.add_column(heading, justify="right")
-    for block in found.blocks[:_ROWS_SHOWN]:
-        table.add_row(str(block), str(a[block]), str(b[block]))
-    lines = ["each SM has the same number of blocks, in another order:", render(table)]
+    rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
+    table = render(table_of(("block", "SM in a", "SM in b"), rows, left=()))
+    lines = ["each SM has the same number of blocks, in another order:", table]
     if len(found.blocks) > _ROWS_SHOWN:
         lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
     return lines

@@ -11,6 +11,7 @@ from tbsched.comparison.compare import Diff
 from tbsched.errors import missing
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Int64Array, StructuredArray
+from tbsched.program.checks import shown
 from tbsched.show.words import launch_words
 from tbsched.traces.trace import Trace
 
@@ -29,14 +30,14 @@ def plot(what: Trace | Diff | DeviceSpec) -> Figure:
         what: a trace, what :func:`tbsched.compare` returned, or a device.
 
     Returns:
-        A matplotlib figure; ``figure.savefig("out.png")`` writes it.
+        A matplotlib figure; ``figure.savefig("out.png")`` writes it, and a notebook shows it.
 
     Raises:
         ImportError: matplotlib is missing (``pip install matplotlib``).
         TypeError: none of these.
     """
     try:
-        from matplotlib.figure import Figure
+        from tbsched.show.figure import Picture
     except ImportError as error:
         raise missing("plots", "matplotlib", "matplotlib") from error
     if isinstance(what, DeviceSpec):
@@ -55,9 +56,9 @@ def plot(what: Trace | Diff | DeviceSpec) -> Figure:
             ("b - a", b - a, "coolwarm"),
         ]
     else:
-        raise TypeError(f"plot: a Trace, a Diff or a DeviceSpec is needed, got {what!r}")
+        raise TypeError(f"plot: a Trace, a Diff or a DeviceSpec is needed, got {shown(what)}")
     height = 1.2 + 0.28 * max(1, len(trace)) + 0.3
-    figure = Figure(figsize=(12, height * len(panels)), layout="constrained")
+    figure = Picture(figsize=(12, height * len(panels)), layout="constrained")
     for axes, (title, blocks, colours) in zip(
         figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True
     ):
@@ -68,8 +69,9 @@ def plot(what: Trace | Diff | DeviceSpec) -> Figure:
 def _map(spec: DeviceSpec) -> Figure:
     """A row per GPC, a box per SM; the TPCs of no GPC are the last row."""
     from matplotlib import colormaps
-    from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
+
+    from tbsched.show.figure import Picture
 
     in_gpcs = {tpc for gpc in spec.gpcs for tpc in gpc}
     outside = tuple(tpc for tpc in range(spec.tpcs) if tpc not in in_gpcs)
@@ -79,7 +81,7 @@ def _map(spec: DeviceSpec) -> Figure:
     rank = np.argsort(spec.sm_preference)
     widest = max(len(tpcs) for _, tpcs in rows)
     size = (2 + 0.45 * spec.sms_per_tpc * widest, 1 + 0.4 * len(rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Picture(figsize=size, layout="constrained")
     axes = figure.subplots()
     for row, (_, tpcs) in enumerate(rows):
         for column, tpc in enumerate(tpcs):
@@ -103,8 +105,9 @@ def _gantt(trace: Trace) -> Figure:
     """SMs from bottom to top, time from left to right, a colour per launch."""
     from matplotlib import colormaps
     from matplotlib.collections import PolyCollection
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
+
+    from tbsched.show.figure import Picture
 
     rows = trace.timeline
     rows = rows[rows["sm"] >= 0]
@@ -114,7 +117,7 @@ def _gantt(trace: Trace) -> Figure:
     bottom, height = rows["sm"] + lane / lanes[rows["sm"]] - 0.5, 1 / lanes[rows["sm"]]
     corners = [(left, bottom), (right, bottom), (right, bottom + height), (left, bottom + height)]
     colours = colormaps["tab20"](np.arange(len(trace)) % 20)
-    figure = Figure(figsize=(12, 2 + min(10, 0.15 * trace.device.sms)), layout="constrained")
+    figure = Picture(figsize=(12, 2 + min(10, 0.15 * trace.device.sms)), layout="constrained")
     axes = figure.subplots()
     axes.add_collection(
         PolyCollection(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+import numpy as np
 
 from tbsched.program.arrays import Int64Array
 from tbsched.show.tables import render, table_of
-from tbsched.show.waits import explanation, waits_of
-from tbsched.show.words import LIMITER_WORDS, launch_words, seconds_words
+from tbsched.show.waits import Waits
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
-_DIGITS = ".123456789abcdefghijklmnopqrstuvwxyz"
+_DIGITS = np.frombuffer(b".123456789abcdefghijklmnopqrstuvwxyz#", np.uint8)
 _MAP_COLUMNS = 66
 _LAUNCHES_SHOWN = 50
 
@@ -24,33 +24,25 @@ def trace_text(trace: Trace) -> str:
 
 def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
     """Lines of one character per SM (see :data:`MAP_LEGEND`)."""
-    text = "".join(_DIGITS[count] if count < len(_DIGITS) else "#" for count in blocks_per_sm)
+    text = _DIGITS[np.minimum(blocks_per_sm, len(_DIGITS) - 1)].tobytes().decode()
     return [text[begin : begin + _MAP_COLUMNS] for begin in range(0, len(text), _MAP_COLUMNS)]
 
 
 def _held_text(trace: Trace) -> str:
     """A table of the launches, and a map of the blocks on each SM."""
     sms = trace.device.sms
-    table = Table(box=None, pad_edge=False)
-    for heading in ("launch", "blocks x threads", "placed", "waits because"):
-        table.add_column(heading, justify="right" if heading in ("launch", "placed") else "left")
+    rows, maps = [], []
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
-        limiter = placement.limiter or ""
-        waits = LIMITER_WORDS.get(limiter, limiter)
-        table.add_row(str(number), launch_words(launch), str(placement.placed), waits)
-    lines = [
-        _head(trace),
-        render(table),
-        "",
-        f"Blocks on each SM, before the next event ({MAP_LEGEND}):",
-    ]
-    for number, placement in enumerate(trace):
-        rows = occupancy_map(placement.occupancy(sms))
-        lines += [
+        waits = limiter_words(placement.limiter or "", trace.device)
+        rows.append((str(number), launch_words(launch), str(placement.placed), waits))
+        maps += [
             f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
-            for row, text in enumerate(rows)
+            for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
         ]
-    return "\n".join(lines)
+    headings = ("launch", "blocks x threads", "placed", "waits because")
+    table = table_of(headings, rows, left=(1, 3))
+    legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
+    return "\n".join([_head(trace), render(table), "", legend, *maps])
 
 
 def _head(trace: Trace) -> str:
@@ -63,23 +55,23 @@ def _head(trace: Trace) -> str:
 def _timed_text(trace: Trace) -> str:
     """A table of the launches over time, and why they waited."""
     shown = range(min(len(trace), _LAUNCHES_SHOWN))
+    waits = None if trace.waits is None else Waits(trace)
     headings = ("launch", "blocks x threads", "start", "end", "waited", "mostly for")
-    rows = [_timed_row(trace, number) for number in shown]
-    lines = [_head(trace), render(table_of(headings, rows), width=160)]
+    rows = [_timed_row(trace, number, waits) for number in shown]
+    lines = [_head(trace), render(table_of(headings, rows))]
     if len(trace) > len(shown):
         lines.append(f"and {len(trace) - len(shown)} launches more")
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
-    if trace.waits is not None:
-        timeline = trace.timeline
-        lines += [explanation(trace, k, timeline) for k in shown if len(waits_of(trace, k))]
+    if waits is not None:
+        lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
     return "\n".join(lines)
 
 
-def _timed_row(trace: Trace, number: int) -> tuple[str, ...]:
+def _timed_row(trace: Trace, number: int, waits: Waits | None) -> tuple[str, ...]:
     begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
     waited, mostly = "", ""
-    if trace.waits is not None and len(waits := waits_of(trace, number)):
-        waited = seconds_words(waited_ns(waits) / 1e9)
-        (mostly, _), _ = shares_of(waits)[0]
+    if waits is not None and len(own := waits.of(number)):
+        waited = seconds_words(waited_ns(own) / 1e9)
+        (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
     return str(number), launch_words(launch), begin, end, waited, mostly

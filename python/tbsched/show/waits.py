@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 from tbsched.program.arrays import StructuredArray
-from tbsched.show.words import seconds_words
-from tbsched.traces.timeline import beside, shares_of, span_of, waited_ns
+from tbsched.program.checks import integer
+from tbsched.show.words import configured_unit, seconds_words
+from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 _PARTS_SHOWN = 4
@@ -39,8 +42,8 @@ CAUSE_WORDS = {
         "for shared memory, beside {who} (less of it per block would have fitted sooner)"
     ),
     "configuration": (
-        "for SMs with another shared-memory configuration than {who} set (launches that ask for "
-        "the same can share an SM)"
+        "for {unit}s with another shared-memory configuration than {who} set (launches that ask "
+        "for the same can share one)"
     ),
     "local_memory": (
         "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
@@ -53,43 +56,73 @@ CAUSE_WORDS = {
 _OF_AN_SM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
 
 
-def explanation(trace: Trace, launch: int, timeline: StructuredArray | None = None) -> str:
-    """Why a launch waited (see :meth:`tbsched.Trace.explain`); the timeline, if it is at hand."""
-    waits = waits_of(trace, launch)
-    begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
-    ran = f"Its blocks ran from {begin} to {end}."
-    if not len(waits):
-        return f"Launch {launch} did not wait. {ran}"
-    shares = shares_of(waits)
-    timeline = trace.timeline if timeline is None else timeline
-    parts = []
-    for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-        who = f"launch {behind}" if behind >= 0 else "other work"
-        if cause in _OF_AN_SM:
-            who = _names(beside(timeline, waits[waits["cause"] == cause]), launch)
-        words = CAUSE_WORDS[cause].format(who=who, queue=trace[launch].hardware_queue)
-        parts.append(f"{seconds_words(waited / 1e9)} {words}")
-    if len(shares) > _PARTS_SHOWN:
-        parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
-    total = seconds_words(waited_ns(waits) / 1e9)
-    return f"Launch {launch} waited {total}: {'; '.join(parts)}. {ran}"
+def explanation(trace: Trace, launch: int) -> str:
+    """Why a launch waited (see :meth:`tbsched.Trace.explain`)."""
+    return Waits(trace).explanation(launch)
+
+
+class Waits:
+    """What the launches of a trace waited for; made once, asked about each of them.
+
+    Raises:
+        ValueError: nobody recorded what launches waited for.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        if trace.waits is None:
+            raise ValueError(
+                "explain: nobody recorded what the launches waited for; "
+                + (
+                    "predict() says it"
+                    if trace.sequence.timed
+                    else "give launches durations: Launch(..., duration=seconds)"
+                )
+            )
+        self._trace = trace
+        self._rows = trace.waits
+        self._launch = trace.waits["launch"].copy()
+
+    def of(self, launch: int) -> StructuredArray:
+        """The rows of ``trace.waits`` of one launch.
+
+        Raises:
+            TypeError, ValueError: no such launch.
+        """
+        integer("explain", "launch", launch, 0, len(self._trace) - 1)
+        first, last = self._launch.searchsorted([launch, launch + 1])
+        return self._rows[first:last]
+
+    def explanation(self, launch: int) -> str:
+        """Why it waited, in words."""
+        waits = self.of(launch)
+        trace = self._trace
+        begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
+        ran = f"Its blocks ran from {begin} to {end}."
+        if not len(waits):
+            return f"Launch {launch} did not wait. {ran}"
+        shares = shares_of(waits)
+        parts = []
+        for (cause, behind), waited in shares[:_PARTS_SHOWN]:
+            who = f"launch {behind}" if behind >= 0 else "other work"
+            if cause in _OF_AN_SM:
+                there = waits[waits["cause"] == cause]
+                beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
+                who = _names(beside, launch)
+            words = CAUSE_WORDS[cause].format(
+                who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
+            )
+            parts.append(f"{seconds_words(waited / 1e9)} {words}")
+        if len(shares) > _PARTS_SHOWN:
+            parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
+        total = seconds_words(waited_ns(waits) / 1e9)
+        return f"Launch {launch} waited {total}: {'; '.join(parts)}. {ran}"
+
+    @functools.cached_property
+    def _running(self) -> Running:
+        return Running(self._trace.timeline)
 
 
 def _names(launches: list[int], own: int) -> str:
     names = ["its own blocks" if number == own else f"launch {number}" for number in launches]
     more = [f"{len(names) - _BESIDE_SHOWN} launches more"] if len(names) > _BESIDE_SHOWN else []
     return " and ".join(filter(None, (", ".join(names[:_BESIDE_SHOWN]), *more)))
-
-
-def waits_of(trace: Trace, launch: int) -> StructuredArray:
-    """The rows of ``trace.waits`` of one launch.
-
-    Raises:
-        ValueError: no such launch, or nobody recorded what launches waited for.
-    """
-    if trace.waits is None:
-        raise ValueError("explain: nobody recorded what the launches waited for")
-    if not 0 <= launch < len(trace):
-        raise ValueError(f"explain: launch {launch} is outside 0..{len(trace) - 1}")
-    first, last = trace.waits["launch"].searchsorted([launch, launch + 1])
-    return trace.waits[first:last]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
+from tbsched.traces.placement import DeviceInfo
 
+# Those that some devices have another way are in limiter_words().
 LIMITER_WORDS = {
     "none": "nothing",
     "slots": "no thread block slot is free",
-    "warps": "no warp slot is free in the processing block whose turn it is",
-    "registers": "too few registers in the processing block whose turn it is",
+    "warps": "too few warp slots are free",
+    "registers": "too few registers are free",
     "shared_memory": "too little shared memory",
-    "configuration": "the TPC's shared-memory configuration does not suit the launch",
+    "configuration": "the SM's shared-memory configuration does not suit the launch",
     "local_memory": "the GPU must be idle to set up more local memory",
     "queue": "an earlier launch that waits holds it up",
     "stream": "the launch before it in its stream has not finished",
@@ -22,6 +24,26 @@ LIMITER_WORDS = {
     "legacy_stream": "work of the legacy stream and other work wait for each other",
     "grids": "the GPU takes no more grids at once",
 }
+_IN_TURN = {
+    "warps": "no warp slot is free in the processing block whose turn it is",
+    "registers": "too few registers in the processing block whose turn it is",
+}
+_PER_TPC = {"configuration": "the TPC's shared-memory configuration does not suit the launch"}
+
+
+def limiter_words(limiter: str, device: DeviceInfo) -> str:
+    """What refused blocks, by the device's own mechanism; a word that is not known as it is."""
+    words = dict(LIMITER_WORDS)
+    if device.details.get("warps_in_turn"):
+        words |= _IN_TURN
+    if configured_unit(device) == "TPC":
+        words |= _PER_TPC
+    return words.get(limiter, limiter)
+
+
+def configured_unit(device: DeviceInfo) -> str:
+    """What has a shared-memory configuration of its own: ``TPC`` or ``SM``."""
+    return str(device.details.get("configuration_per", "SM"))
 
 
 def launch_words(launch: Launch) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
+from tbsched.program.checks import integer
 from tbsched.program.events.launch import Launch
 
 
@@ -19,7 +20,10 @@ class DeviceInfo:
     Attributes:
         name: such as ``NVIDIA H200``, or the name of the model that predicted.
         sms: number of SMs.
-        details: further keys (compute_capability, driver, cuda, uuid, …).
+        details: further keys (compute_capability, driver, cuda, uuid, …). Of a prediction
+            ``model``, ``policy`` and what explanations need to know: ``warps_in_turn``, whether a
+            warp waits for the processing block whose turn it is, and ``configuration_per``, whether
+            a ``TPC`` or an ``SM`` has a shared-memory configuration of its own.
     """
 
     name: str
@@ -28,8 +32,8 @@ class DeviceInfo:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Placement:
-    """Where the blocks of one launch went.
+class Placement(HoldsArrays):
+    """Where the blocks of one launch went. Its arrays are read-only.
 
     Attributes:
         smid: int32 (blocks,), the SM of each block placed before the next event; -1: not by then.
@@ -60,12 +64,17 @@ class Placement:
         return int(np.count_nonzero(self.smid >= 0))
 
     def occupancy(self, sms: int) -> Int64Array:
-        """Blocks per SM before the next event, int64 (sms,)."""
+        """Blocks per SM before the next event, a new array, int64 (sms,).
+
+        Raises:
+            TypeError, ValueError: no number of SMs.
+        """
+        integer("occupancy", "sms", sms, 0, 2**20)
         return np.bincount(self.smid[self.smid >= 0], minlength=sms)
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+@dataclass(frozen=True, eq=False, slots=True)
+class Capacity(HoldsArrays):
     """What each SM had room for when a launch was considered.
 
     Attributes:

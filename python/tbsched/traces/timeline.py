@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tbsched.program.arrays import Int64Array, StructuredArray
+from tbsched.program.arrays import Int64Array, StructuredArray, read_only
 from tbsched.traces.placement import Placement
 
 BLOCK = np.dtype(
@@ -17,16 +17,18 @@ BLOCK = np.dtype(
 
 def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
     """One row per block, by launch and block (see :attr:`tbsched.Trace.timeline`)."""
-    timed = [(*times_of(*item), item[1]) for item in enumerate(placements)]
-    rows = np.empty(sum(len(start_ns) for start_ns, _, _ in timed), BLOCK)
-    begin = 0
-    for number, (start_ns, end_ns, placement) in enumerate(timed):
-        some = rows[begin : begin + len(start_ns)]
-        some["launch"], some["block"] = number, np.arange(len(some))
-        some["sm"] = placement.smid if placement.final_smid is None else placement.final_smid
-        some["start_ns"], some["end_ns"] = start_ns, end_ns
-        begin += len(some)
-    return rows
+    given = tuple(placements)
+    times = [times_of(*item) for item in enumerate(given)]
+    sizes = np.array([len(start_ns) for start_ns, _ in times], np.int64)
+    rows = np.empty(sizes.sum(), BLOCK)
+    if len(rows):
+        final = [p.smid if p.final_smid is None else p.final_smid for p in given]
+        rows["launch"] = np.repeat(np.arange(len(given)), sizes)
+        rows["block"] = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
+        rows["sm"] = np.concatenate(final)
+        rows["start_ns"] = np.concatenate([start_ns for start_ns, _ in times])
+        rows["end_ns"] = np.concatenate([end_ns for _, end_ns in times])
+    return read_only(rows)
 
 
 def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]:
@@ -36,7 +38,10 @@ def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]
         ValueError: nobody recorded it.
     """
     if placement.start_ns is None or placement.end_ns is None:
-        raise ValueError(f"timeline: nobody recorded when the blocks of launch {launch} ran")
+        raise ValueError(
+            f"timeline: nobody recorded when the blocks of launch {launch} ran; for times in a "
+            "prediction, give launches durations: Launch(..., duration=seconds)"
+        )
     return placement.start_ns, placement.end_ns
 
 
@@ -52,16 +57,20 @@ def span_of(launch: int, placement: Placement) -> tuple[int, int]:
 
 def makespan_of(timeline: StructuredArray) -> float:
     """Seconds from the start of the first block to the end of the last."""
-    ran = timeline[timeline["sm"] >= 0]
-    return float(ran["end_ns"].max() - ran["start_ns"].min()) / 1e9 if len(ran) else 0.0
+    ran = timeline["sm"] >= 0
+    if not ran.any():
+        return 0.0
+    some = timeline if ran.all() else timeline[ran]
+    return float(some["end_ns"].max() - some["start_ns"].min()) / 1e9
 
 
 def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
     """Nanoseconds of a launch's waits by cause and the launch behind it, the longest first."""
     shares: dict[tuple[str, int], int] = {}
-    for row in waits:
-        key = (str(row["cause"]), int(row["behind"]))
-        shares[key] = shares.get(key, 0) + int(row["end_ns"] - row["begin_ns"])
+    waited = waits["end_ns"] - waits["begin_ns"]
+    columns = (waits["cause"].tolist(), waits["behind"].tolist(), waited.tolist())
+    for cause, behind, time in zip(*columns, strict=True):
+        shares[cause, behind] = shares.get((cause, behind), 0) + time
     return sorted(shares.items(), key=lambda item: -item[1])
 
 
@@ -70,9 +79,27 @@ def waited_ns(waits: StructuredArray) -> int:
     return int((waits["end_ns"] - waits["begin_ns"]).sum())
 
 
-def beside(timeline: StructuredArray, waits: StructuredArray) -> list[int]:
-    """The launches that ran while the waits lasted."""
-    begin, end = waits["begin_ns"].min(), waits["end_ns"].max()
-    there = (timeline["start_ns"] < end) & (timeline["end_ns"] > begin)
-    found: list[int] = np.unique(timeline["launch"][there]).tolist()
-    return found
+class Running:
+    """Which launches ran when, to be asked many times."""
+
+    def __init__(self, timeline: StructuredArray) -> None:
+        self._start, self._end = (timeline[key].copy() for key in ("start_ns", "end_ns"))
+        self._launch, self._first = np.unique(timeline["launch"], return_index=True)
+        self._last = np.append(self._first[1:], len(timeline))
+        some = len(timeline) > 0
+        self._begin = np.minimum.reduceat(self._start, self._first) if some else self._start
+        self._finish = np.maximum.reduceat(self._end, self._first) if some else self._end
+
+    def during(self, begin_ns: int, end_ns: int) -> list[int]:
+        """The launches of which a block ran between the two."""
+        there = (self._begin < end_ns) & (self._finish > begin_ns)
+        rows = zip(self._launch[there], self._first[there], self._last[there], strict=True)
+        return [int(k) for k, *rows in rows if self._any(slice(*rows), begin_ns, end_ns)]
+
+    def _any(self, rows: slice, begin_ns: int, end_ns: int) -> bool:
+        start, end = self._start[rows], self._end[rows]
+        # Blocks start in order, so this is most often one that still ran.
+        last = max(0, int(start.searchsorted(end_ns)) - 1)
+        if start[last] < end_ns and end[last] > begin_ns:
+            return True
+        return bool(((start < end_ns) & (end > begin_ns)).any())

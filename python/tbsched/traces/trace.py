@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched.program.arrays import StructuredArray
+from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.checks import integer
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import (
@@ -21,7 +22,7 @@ from tbsched.views import Shown, explanation
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Trace(Shown):
+class Trace(Shown, HoldsArrays):
     """A sequence and where its blocks went; ``trace[k]`` is launch k's :class:`Placement`.
 
     Attributes:
@@ -50,6 +51,7 @@ class Trace(Shown):
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
+        HoldsArrays.__post_init__(self)
         launches = self.sequence.launches
         if len(self.placements) != len(launches):
             raise ValueError(
@@ -117,8 +119,10 @@ class Trace(Shown):
         A launch lasts from the start of its first block to the end of its last.
 
         Raises:
-            ValueError: nobody recorded when blocks ran.
+            TypeError, ValueError: no such launch, or nobody recorded when blocks ran.
         """
+        for name, launch in (("a", a), ("b", b)):
+            integer("concurrent", name, launch, -len(self), len(self) - 1)
         (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
 
@@ -126,6 +130,6 @@ class Trace(Shown):
         """Why a launch waited, for how long, and what would have let it run, in words.
 
         Raises:
-            ValueError: no such launch, or nobody recorded what launches waited for.
+            TypeError, ValueError: no such launch, or nobody recorded what launches waited for.
         """
         return explanation(self, launch)

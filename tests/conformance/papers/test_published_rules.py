@@ -306,11 +306,11 @@ def test_occupancy_is_the_least_of_the_terms_of_equation_1_not_the_greatest() ->
 
 @pytest.mark.parametrize("warps", [0, 65])
 def test_rules_refuse_blocks_without_warps_or_beyond_an_sm_by_name(warps: int) -> None:
-    with pytest.raises(ValueError, match=rf"second: {warps} warps are outside 1\.\.64"):
+    with pytest.raises(ValueError, match=rf"second: {warps} is outside 1\.\.64"):
         joins_on_idle_sms(64, 1, warps)
-    with pytest.raises(ValueError, match=rf"first: {warps} warps are outside 1\.\.64"):
+    with pytest.raises(ValueError, match=rf"first: {warps} is outside 1\.\.64"):
         joins_on_equal_sms(64, 0, warps, 1)
-    with pytest.raises(ValueError, match=r"resident: 65 warps are outside 0\.\.64"):
+    with pytest.raises(ValueError, match=r"resident: 65 is outside 0\.\.64"):
         joins_on_equal_sms(64, 65, 1, 1)
-    with pytest.raises(ValueError, match=rf"others: {warps} warps are outside 1\.\.64"):
+    with pytest.raises(ValueError, match=rf"others: {warps} is outside 1\.\.64"):
         joins_on_last_idle_sm(64, warps, 1, 1)

@@ -30,15 +30,44 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
-  while ((now_ = next_instant(sequence)) != kNever) {
-    leave();
-    issue(sequence);
-    admit();
-    place();
-    check_waits();
+  while (step(sequence)) {
   }
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
+}
+
+int64_t TimedEngine::makespan(const Sequence& sequence, const int64_t limit_ns) && {
+  add(sequence);
+  while (step(sequence)) {
+    if (least_makespan() >= limit_ns) return kNever;
+  }
+  const int64_t found = least_makespan();
+  return found < limit_ns ? found : kNever;
+}
+
+// Goes on to the next instant, if there is one.
+bool TimedEngine::step(const Sequence& sequence) {
+  now_ = next_instant(sequence);
+  if (now_ == kNever) return false;
+  leave();
+  issue(sequence);
+  admit();
+  place();
+  check_waits();
+  return true;
+}
+
+// What the blocks that have been placed take, and the last of each launch that has not, if it were
+// placed now.
+int64_t TimedEngine::least_makespan() const {
+  if (first_start_ns_ == kNever) return 0;
+  int64_t end = last_end_ns_;
+  for (size_t number = 0; number < launches_.size(); ++number) {
+    const auto launch = static_cast<int32_t>(number);
+    if (scheduler_.placed_whole(launch)) continue;
+    end = std::max(end, end_ns(launch, launches_[number].launch->blocks - 1));
+  }
+  return end - first_start_ns_;
 }
 
 void TimedEngine::add(const Sequence& sequence) {
@@ -147,6 +176,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const bool together = state.launch->duration_ns.size() == 1;
   int64_t end = end_ns(placed.launch, placed.first_block);
   int32_t held = -1;
+  first_start_ns_ = std::min(first_start_ns_, now_);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) {
@@ -154,6 +184,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
       resident_.push(
           {end + exit_latency_ns_, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
     }
+    last_end_ns_ = std::max(last_end_ns_, end);
     timeline_.blocks[state.first_row + block] = {.launch = placed.launch,
                                                  .block = block,
                                                  .sm = placed.sms[k],

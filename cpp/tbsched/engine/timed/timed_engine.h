@@ -36,6 +36,9 @@ class TimedEngine : private Observer {
   // issue, for a stream of a negative number other than the legacy stream, for a release, where time
   // overflows, and for more blocks or waits than a timeline holds.
   Timeline run(const Sequence& sequence) &&;
+  // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
+  // they are not less than `limit_ns`. Throws as run().
+  int64_t makespan(const Sequence& sequence, int64_t limit_ns) &&;
 
  private:
   struct LaunchState {
@@ -73,6 +76,8 @@ class TimedEngine : private Observer {
 
   void add(const Sequence& sequence);
   void add(const Launch& launch);
+  bool step(const Sequence& sequence);
+  int64_t least_makespan() const;
   int64_t next_instant(const Sequence& sequence) const;
   int64_t due_ns() const;
   void leave();
@@ -99,6 +104,8 @@ class TimedEngine : private Observer {
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;
+  int64_t first_start_ns_ = kNever;
+  int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
   std::vector<LaunchState> launches_;
   size_t rows_ = 0;  // of the timeline: blocks of all launches

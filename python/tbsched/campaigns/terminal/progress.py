@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
 
 from tbsched.campaigns.tally import Tally
 
@@ -27,6 +29,10 @@ class _Bar(Progress):
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
+        options: dict[str, Any] = {}
+        if Console().is_jupyter and not find_spec("ipywidgets"):
+            # rich would warn of them; drawn as in a terminal, a bar would stay there line by line.
+            options = {"force_jupyter": False, "force_terminal": False}
         self.bar = Bar(
             TextColumn("{task.description:<7}"),
             BarColumn(),
@@ -35,7 +41,7 @@ class _Bar(Progress):
             TextColumn("{task.fields[launches]:,} launches"),
             TextColumn("{task.fields[disagreements]:,} disagree"),
             TimeElapsedColumn(),
-            console=Console(stderr=True, highlight=False, soft_wrap=True),
+            console=Console(stderr=True, highlight=False, soft_wrap=True, **options),
             transient=True,
         )
         self._task = self.bar.add_task("fuzz", total=total, rate=0.0, launches=0, disagreements=0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tbsched.program.arrays import Float64Array, Int64Array
-from tbsched.program.checks import integer, known_fields, seconds
+from tbsched.program.checks import integer, known_fields, seconds, shown
 from tbsched.program.duration import Drawn
 from tbsched.program.events.streams import Stream, checked_stream
 
@@ -83,7 +83,7 @@ class Launch:
         if self.duration is not None:
             object.__setattr__(self, "duration", self._checked_duration())
         if self.name is not None and not isinstance(self.name, str):
-            raise TypeError(f"Launch.name: a string or None is needed, got {self.name!r}")
+            raise TypeError(f"Launch.name: a string or None is needed, got {shown(self.name)}")
 
     def _checked_duration(self) -> float | tuple[float, ...] | Drawn:
         if isinstance(self.duration, Drawn):

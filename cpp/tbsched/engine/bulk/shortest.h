@@ -1,0 +1,27 @@
+// In which order of its launches a program ends soonest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+struct Shortest {
+  size_t order;  // which of them
+  int64_t makespan_ns;
+};
+
+// The first of the orders of the shortest makespan, if that is less than `limit_ns`; several are
+// tried at once. `orders`: for each, the numbers of all events of the sequence, which are launches
+// with durations. Throws std::invalid_argument for anything else, and as predict_timeline().
+std::optional<Shortest> shortest_order(const Model& model, const Sequence& sequence,
+                                       std::span<const int32_t> orders, InitialState state,
+                                       int64_t launch_interval_ns, int64_t limit_ns,
+                                       int32_t threads);
+
+}  // namespace tbsched

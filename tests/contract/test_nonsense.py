@@ -1,0 +1,120 @@
+"""Every parameter of every public function is given nonsense: refused in words, or of use.
+
+Whatever is refused is refused by ValueError or TypeError, and the message names the parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tbsched as tb
+from helpers import gpu, launch
+from tbsched.comparison.verify import verify
+from tbsched.papers import published_rules
+
+NONSENSE: dict[str, Any] = {
+    "None": None,
+    "a word": "x",
+    "an empty list": [],
+    "an empty dict": {},
+    "a list of None": [None],
+    "1.5": 1.5,
+    "-1": -1,
+    "nan": float("nan"),
+    "bytes": b"x",
+    "an object": object(),
+    "an array": np.zeros((2, 2)),
+    "a huge string": "x" * 100_000,
+    "a huge number": 10**5000,
+}
+ONE = gpu()
+HELD = tb.Sequence([launch(4), tb.Release(0)])
+TIMED = tb.Sequence([launch(4, duration=1e-3)])
+SLOTS = tb.predict(HELD, ONE, warp_slots=True)
+TRACE = tb.predict(TIMED, ONE)
+DIFF = tb.compare(SLOTS, SLOTS)
+MODEL = {"device": ONE, "policy": None}
+
+# A call that is right, for each function.
+RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
+    tb.Launch: {
+        "blocks": 1, "threads": 1, "registers": 1, "shared_memory": 0, "local_memory": 0,
+        "carveout": 0, "cluster": 1, "stream": 0, "priority": 0, "duration": 1.0, "name": "",
+    },
+    tb.Release: {"launch": 0},
+    tb.RecordEvent: {"event": 0, "stream": 0},
+    tb.WaitEvent: {"event": 0, "stream": 0},
+    tb.Drawn: {"distribution": "uniform", "mean": 1.0, "spread": 0.5, "seed": 0},
+    tb.Drawn("uniform", 1.0).draw: {"blocks": 3},
+    tb.Sequence: {"events": []},
+    tb.Sequence.from_json: {"text": "[]"},
+    tb.InitialState: {"first_gpc": 0, "first_singleton": 0},
+    tb.Kernel: {
+        "threads": 1, "registers": 1, "shared_memory": 0, "shared_memory_per_thread": 0,
+        "local_memory": 0, "carveout": None,
+    },
+    tb.Kernel(100, 16).launch: {"threads": 32},
+    tb.device: {"name": "h200"},
+    ONE.check: {"sequence": HELD},
+    ONE.initial_states: {"policy": None},
+    tb.predict: {
+        "seq": TIMED, **MODEL, "initial_state": None, "launch_interval": 0.0, "issue_times": None,
+        "warp_slots": False,
+    },
+    tb.predict_many: {
+        "sequences": [HELD], **MODEL, "initial_state": None, "launch_interval": 0.0,
+        "warp_slots": False, "threads": 1,
+    },
+    tb.predict_as_recorded: {"observation": TRACE, **MODEL},
+    tb.compare: {"a": TRACE, "b": TRACE},
+    tb.compare_times: {"prediction": TRACE, "observation": TRACE, "tolerance": 0.05},
+    tb.best_order: {
+        "kernels": TIMED.launches, **MODEL, "launch_interval": 0.0, "max_predictions": 9, "seed": 0,
+    },
+    tb.what_if: {
+        "seq": TIMED, **MODEL, "carveouts": (), "block_sizes": (), "orders": False,
+        "launch_interval": 0.0,
+    },
+    tb.launch_configs: {"device": ONE, "kernel": tb.Kernel(100, 16), "trust_policy": False},
+    tb.forced_even: {"device": ONE, "launch": launch()},
+    tb.show.plot: {"what": TRACE},
+    verify: {"traces": [SLOTS], **MODEL},
+    TRACE.explain: {"launch": 0},
+    TRACE.concurrent: {"a": 0, "b": 0},
+    TRACE[0].occupancy: {"sms": 1},
+    DIFF.agrees: {"level": "exact"},
+    DIFF.warp_slots_agree: {"processing_blocks": 4},
+    published_rules.joins_on_idle_sms: {"warps_per_sm": 64, "first": 1, "second": 1},
+    published_rules.spreads_evenly: {"registers": 1, "registers_per_sm": 65536},
+}  # fmt: skip
+# What messages call a parameter instead.
+ALIASES = {
+    "seq": "sequence", "sequences": "sequence", "what": "plot", "text": "from_json",
+    "carveouts": "carveout", "name": "device",
+}  # fmt: skip
+
+
+def faults(function: Callable[..., Any], parameter: str) -> Iterator[str]:
+    """What is wrong with how the function takes nonsense in place of the parameter."""
+    for words, value in NONSENSE.items():
+        try:
+            shown = str(function(**{**RIGHT[function], parameter: value}))
+        except (ValueError, TypeError) as error:
+            shown = str(error)
+            if parameter not in shown and ALIASES.get(parameter, parameter) not in shown:
+                yield f"{words}: not named: {shown[:200]}"
+            if len(shown) > 1000:
+                yield f"{words}: a message of {len(shown)} characters"
+        except Exception as error:
+            yield f"{words}: {error!r:.200}"
+
+
+@pytest.mark.parametrize("function", RIGHT, ids=lambda function: function.__qualname__)
+def test_nonsense_is_refused_in_words(function: Callable[..., Any]) -> None:
+    function(**RIGHT[function])
+    found = {name: list(faults(function, name)) for name in RIGHT[function]}
+    assert {name: some for name, some in found.items() if some} == {}
