@@ -170,19 +170,13 @@ def test_interrupt_ends_blocks_before_their_durations(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knob", "call"),
-    [
-        ("fail_launch", "cuLaunchKernelEx"),
-        ("fail_record", "cuEventRecord"),
-        ("fail_wait", "cuStreamWaitEvent"),
-        ("fail_event", "cuEventCreate"),
-    ],
+    "call", ["cuLaunchKernelEx", "cuEventRecord", "cuStreamWaitEvent", "cuEventCreate"]
 )
 def test_a_call_that_fails_is_named_and_blocks_end(
-    gpu: Gpu, knobs: Fake, knob: str, call: str
+    gpu: Gpu, knobs: Fake, call: str
 ) -> None:
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    knobs[knob] = 1
+    knobs.fail(call)
     events = [run(SMS, 50.0, stream=1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2)]
     begin = time.monotonic()
     with pytest.raises(tb.CudaError) as caught:
@@ -194,7 +188,7 @@ def test_a_call_that_fails_is_named_and_blocks_end(
 
 def test_a_failing_call_behind_the_last_launch_is_not_overlooked(gpu: Gpu, knobs: Fake) -> None:
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    knobs["fail_record"] = 1
+    knobs.fail("cuEventRecord")
     with pytest.raises(tb.CudaError, match="cuEventRecord"):
         gpu.observe(tb.Sequence([run(1, 0.0, stream=1), tb.RecordEvent(0, 1)]))
 

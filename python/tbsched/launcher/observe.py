@@ -194,9 +194,20 @@ class Gpu:
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:
-        """Gives everything back. A closed Gpu cannot observe any more."""
+        """Gives everything back. A closed Gpu cannot observe any more.
+
+        Where blocks of a run that passed its deadline have still not left, a ``UserWarning`` says
+        so: what they may use is kept until another ``Gpu`` finds them gone, or the process ends.
+        """
         with self._lock:
-            self._gpu.close()
+            drained = self._gpu.close()
+        if not drained:
+            warnings.warn(
+                f"GPU ({self.info.name}): blocks that were told to leave are still there; the "
+                "memory that they use is not given back",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def __enter__(self) -> Gpu:
         return self
@@ -251,8 +262,11 @@ def observe(
 
     Raises:
         ValueError: something this GPU refuses or could never run; nothing has been launched.
-        UnstableMeasurement: the hardware did not agree with itself.
-        DeadlineExceeded: the run took too long; every block has been released.
+        UnstableMeasurement: the hardware did not agree with itself, or wrote what cannot be.
+        SharedGpu: an ``UnstableMeasurement``: another process uses the GPU, still after several
+            runs and pauses.
+        DeadlineExceeded: the run took too long; every block has been told to leave, and the
+            message says whether all have. If not, the next call waits for that first.
         NoGpuError, CudaError: as for :class:`Gpu`.
     """
     _check(seq, repeats)
