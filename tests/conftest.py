@@ -55,7 +55,7 @@ def fake_gpu(fake: Path) -> Iterator[tuple[Gpu, Fake]]:
 def knobs(fake_gpu: tuple[Gpu, Fake]) -> Iterator[Fake]:
     yield fake_gpu[1]
     fake_gpu[1].fail(at=0)
-    fake_gpu[1].interrupt(0)
+    fake_gpu[1].interrupt("", 0)
     for key in (
         "mute",
         "frozen",

@@ -169,19 +169,18 @@ class Fake:
         number = ctypes.c_int64
         self._library.fake_fail(call.encode(), number(at), number(code), number(for_good))
 
-    def interrupt(self, at: int) -> None:
-        """Sends SIGINT to this process in the driver's ``at``-th call from now on; 0: in none."""
-        self._library.fake_interrupt(ctypes.c_int64(at))
+    def interrupt(self, call: str, at: int) -> None:
+        """Sends SIGINT to this process in the ``at``-th call of this function; 0: in none."""
+        self._library.fake_interrupt(call.encode(), ctypes.c_int64(at))
 
     @property
     def failed(self) -> str:
         """The call that was made to fail last."""
         return str(self._library.fake_failed().decode())
 
-    @property
-    def calls(self) -> int:
+    def calls(self, call: str = "") -> int:
         """How many there were since the last ``fail`` or ``interrupt``."""
-        return int(self._library.fake_calls())
+        return int(self._library.fake_calls(call.encode()))
 
     def live(self) -> dict[str, int]:
         """What has been taken from the driver and not been given back, by kind."""

@@ -172,9 +172,7 @@ def test_interrupt_ends_blocks_before_their_durations(gpu: Gpu) -> None:
 @pytest.mark.parametrize(
     "call", ["cuLaunchKernelEx", "cuEventRecord", "cuStreamWaitEvent", "cuEventCreate"]
 )
-def test_a_call_that_fails_is_named_and_blocks_end(
-    gpu: Gpu, knobs: Fake, call: str
-) -> None:
+def test_a_call_that_fails_is_named_and_blocks_end(gpu: Gpu, knobs: Fake, call: str) -> None:
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
     knobs.fail(call)
     events = [run(SMS, 50.0, stream=1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2)]

@@ -13,7 +13,8 @@ Accounts& Accounts::get() {
 
 CUresult Accounts::enter(const std::string& call) {
   const std::scoped_lock lock(mutex_);
-  if (++calls_ == interrupts_at_) kill(getpid(), SIGINT);
+  ++calls_[""];
+  if (++calls_[call] == interrupts_at_ && call == interrupts_) kill(getpid(), SIGINT);
   if (fails_at_ == 0 || (!fails_.empty() && fails_ != call)) return CUDA_SUCCESS;
   ++matching_;
   if (matching_ < fails_at_ || (matching_ > fails_at_ && !for_good_)) return CUDA_SUCCESS;
@@ -28,14 +29,16 @@ void Accounts::fail(const std::string& call, const int64_t at, const CUresult co
   fails_at_ = at;
   code_ = code;
   for_good_ = for_good;
-  calls_ = matching_ = 0;
+  calls_.clear();
+  matching_ = 0;
   failed_.clear();
 }
 
-void Accounts::interrupt(const int64_t at) {
+void Accounts::interrupt(const std::string& call, const int64_t at) {
   const std::scoped_lock lock(mutex_);
+  interrupts_ = call;
   interrupts_at_ = at;
-  calls_ = 0;
+  calls_.clear();
 }
 
 std::string Accounts::failed() const {
@@ -43,9 +46,10 @@ std::string Accounts::failed() const {
   return failed_;
 }
 
-int64_t Accounts::calls() const {
+int64_t Accounts::calls(const std::string& call) const {
   const std::scoped_lock lock(mutex_);
-  return calls_;
+  const auto found = calls_.find(call);
+  return found == calls_.end() ? 0 : found->second;
 }
 
 void Accounts::give(const std::string& kind, const void* const what) {

@@ -20,10 +20,10 @@ class Accounts {
   // The so many-th call from now on fails; with a name, of those of that name. `for_good`: and all
   // such calls after it.
   void fail(const std::string& call, int64_t at, CUresult code, bool for_good);
-  // In the so many-th call from now on Ctrl-C reaches the process.
-  void interrupt(int64_t at);
-  std::string failed() const;  // the last call that was made to fail
-  int64_t calls() const;       // since fail() or interrupt()
+  // In the so many-th such call Ctrl-C reaches the process.
+  void interrupt(const std::string& call, int64_t at);
+  std::string failed() const;                    // the last call that was made to fail
+  int64_t calls(const std::string& call) const;  // since fail() or interrupt(); "": all
 
   void give(const std::string& kind, const void* what);
   // False: it was not given out, or has been taken back already.
@@ -37,8 +37,9 @@ class Accounts {
   std::string failed_;
   int64_t fails_at_ = 0;
   int64_t matching_ = 0;
+  std::string interrupts_;
   int64_t interrupts_at_ = 0;
-  int64_t calls_ = 0;
+  std::map<std::string, int64_t> calls_;
   CUresult code_ = CUDA_SUCCESS;
   bool for_good_ = false;
 };

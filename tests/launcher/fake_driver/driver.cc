@@ -61,8 +61,8 @@ extern "C" {
 void fake_set(const char* key, int64_t value) { FakeGpu::get().set(key, value); }
 int64_t fake_get(const char* key) { return FakeGpu::get().setting(key); }
 int64_t fake_live(const char* kind) { return Accounts::get().live(kind); }
-int64_t fake_calls() { return Accounts::get().calls(); }
-void fake_interrupt(int64_t at) { Accounts::get().interrupt(at); }
+int64_t fake_calls(const char* call) { return Accounts::get().calls(call); }
+void fake_interrupt(const char* call, int64_t at) { Accounts::get().interrupt(call, at); }
 void fake_fail(const char* call, int64_t at, int64_t code, int64_t for_good) {
   Accounts::get().fail(call, at, static_cast<CUresult>(code), for_good != 0);
 }

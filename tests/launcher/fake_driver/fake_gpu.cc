@@ -125,8 +125,7 @@ bool FakeGpu::ready(const Grid& grid) const {
 
 void FakeGpu::step() {
   const std::scoped_lock lock(mutex_);
-  pass_time();
-  if (settings_["frozen"] != 0) return;
+  if (!our_turn()) return;
   for (auto block = blocks_.begin(); block != blocks_.end();) {
     block = advance(*block) ? std::next(block) : blocks_.erase(block);
   }
@@ -136,14 +135,21 @@ void FakeGpu::step() {
   place();
 }
 
-void FakeGpu::pass_time() {
-  const uint64_t host = now_ns();
-  if (settings_["frozen"] == 0) now_ += std::min(host - host_, kLongestStepNs);
-  host_ = host;
+bool FakeGpu::our_turn() {
+  const uint64_t passed = now_ns() - std::exchange(host_, now_ns());
+  if (settings_["frozen"] != 0) return false;
+  if (away_ > 0) {
+    now_ += passed;
+    away_ -= static_cast<int64_t>(passed);
+    return false;
+  }
+  now_ += std::min(passed, kLongestStepNs);
   const auto turn_ns = static_cast<uint64_t>(settings_["turn_us"]) * 1000;
-  if (turn_ns == 0 || now_ - turn_began_ < turn_ns) return;
-  now_ += static_cast<uint64_t>(settings_["away_us"]) * 1000;
-  turn_began_ = now_;
+  if (turn_ns != 0 && now_ - turn_began_ >= turn_ns) {
+    away_ = settings_["away_us"] * 1000;
+    turn_began_ = now_ + static_cast<uint64_t>(away_);
+  }
+  return away_ <= 0;
 }
 
 bool FakeGpu::advance(Block& block) {

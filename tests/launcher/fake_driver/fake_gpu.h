@@ -133,7 +133,8 @@ class FakeGpu {
   }
 
   void step();
-  void pass_time();
+  // Lets time pass. False: another process has the GPU, or nobody.
+  bool our_turn();
   // False: the block is gone.
   bool advance(Block& block);
   void place();
@@ -155,6 +156,7 @@ class FakeGpu {
   uint64_t now_ = now_ns();
   uint64_t host_ = now_;
   uint64_t turn_began_ = now_;
+  int64_t away_ = 0;
   std::jthread engine_;
 };
 
