@@ -117,6 +117,11 @@ def rehearsal(folder: Path) -> tb.DeviceSpec:
     library = folder / "libfake.so"
     shared_library(library, FAKE_DRIVER, "-O1")
     os.environ["TBSCHED_LIBCUDA"] = os.environ["TBSCHED_LIBNVML"] = str(library)
+    return emulated()
+
+
+def emulated() -> tb.DeviceSpec:
+    """What the emulated driver emulates, more or less."""
     rows = {"sms": 4, "sm_preference": (0, 1, 2, 3), "gpcs": (), "policy": "most_room"}
     return replace(tb.device("h200"), max_cluster=1, **rows)  # type: ignore[arg-type]
 

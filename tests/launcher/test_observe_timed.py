@@ -216,6 +216,10 @@ def test_too_many_streams_are_refused(gpu: Gpu) -> None:
         gpu.observe(tb.Sequence([run(), *(tb.RecordEvent(0, k) for k in range(1024))]))
 
 
+def test_the_deadline_that_nobody_gave_is_one_that_may_be_given(gpu: Gpu) -> None:
+    assert gpu._deadline(tb.Sequence([tb.Launch(64 * SMS, 32, 16, duration=60.0)]), None) == 3600
+
+
 def test_timed_sequences_are_not_repeated(gpu: Gpu) -> None:
     with pytest.raises(ValueError, match="repeats: 2 must be 1"):
         gpu.observe(tb.Sequence([run()]), repeats=2)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tbsched import _launcher
 
 SHORTEST_DEADLINE = 10.0  # seconds
+LONGEST_DEADLINE = 3600.0
 SETTLE = 0.003  # seconds
 # Sequences given to the GPU before the first of them is looked at: it never waits for Python.
 AHEAD = 32
@@ -171,7 +172,9 @@ class Gpu:
         return self._gpu.time_spent()
 
     def _deadline(self, seq: Sequence, deadline: float | None) -> float:
-        return SHORTEST_DEADLINE + _longest(seq, self.info.sms) if deadline is None else deadline
+        if deadline is not None:
+            return deadline
+        return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
     def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
         measured = self._gpu.run(
@@ -250,7 +253,8 @@ def observe(
             sequence, whose blocks race.
         warp_slots: also records ``%warpid`` of each warp.
         deadline: seconds after which a run is given up and its blocks released; None is 10 s, and
-            in a timed sequence as long again as its launches could take one after the other.
+            in a timed sequence as long again as its launches could take one after the other, at
+            most an hour.
         settle: seconds without anything new after which blocks that have not started are taken to
             wait for room. Has no meaning in a timed sequence.
 

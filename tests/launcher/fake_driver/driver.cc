@@ -252,9 +252,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunction hand
                                                      size_t shared) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const auto& function = *reinterpret_cast<Function*>(handle);
-  const int warps = (threads + 31) / 32;
-  const Size block{1, warps, warps * 32 * ((function.registers + 7) / 8 * 8),
-                   static_cast<int>(shared) + 1024};
+  const Size block = fake::size_of_block(function, threads, static_cast<int>(shared));
   Size sm;
   for (*count = 0; sm.with_fits(block); ++*count) sm.add(block, 1);
   return CUDA_SUCCESS;

@@ -80,8 +80,8 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   grid.arguments = arguments;
   grid.blocks = config.gridDimX;
   grid.warps = static_cast<int>((config.blockDimX + 31) / 32);
-  grid.block = {1, grid.warps, grid.warps * 32 * ((function.registers + 7) / 8 * 8),
-                static_cast<int>(config.sharedMemBytes) + 1024};
+  grid.block = size_of_block(function, static_cast<int>(config.blockDimX),
+                             static_cast<int>(config.sharedMemBytes));
   grid.stream = &stream;
   grid.number = ++grids_launched_;
   grid.after = std::move(after);

@@ -60,6 +60,13 @@ struct Function {
   std::map<CUfunction_attribute, int> attributes;
 };
 
+// What a block takes, with the runtime's own shared memory.
+inline Size size_of_block(const Function& function, const int threads, const int shared) {
+  const int warps = (threads + 31) / 32;
+  return {1, warps, warps * 32 * ((function.registers + 7) / 8 * 8),
+          (shared + 1024 + 127) / 128 * 128};
+}
+
 // Numbers of grids.
 using Grids = std::set<uint64_t>;
 
