@@ -30,7 +30,7 @@ struct Waiting {
   int32_t tick_bits;
   uint32_t asks_until;  // ticks before its time is over a block asks no more whether to leave
   uint32_t linger_ns;   // how long a block stays after it has said that it leaves
-  // A block looks at the time every 40 us or sooner. One that did not for so many ticks was taken
+  // A block looks at the time every 130 us or sooner. One that did not for so many ticks was taken
   // off its SM: the GPU had turned to another process, whose turns are of 300 us or more.
   uint32_t still_ticks;
 };
