@@ -260,7 +260,8 @@ class LauncherGpu {
     if (!gpu_) return true;
     cuda::Gpu& gpu = get();
     const py::gil_scoped_release no_gil;
-    const bool drained = gpu_.use_count() > 1 || gpu.drained();  // else whoever has it, too, goes on
+    // A batch that has it, too, goes on, and is the one to give it back.
+    const bool drained = gpu_.use_count() > 1 || gpu.drained();
     gpu_.reset();
     return drained;
   }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import tbsched as tb
-from gpu.board import differences
+from board import differences
 from tbsched.launcher.observe import Gpu
 
 

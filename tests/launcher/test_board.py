@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tbsched as tb
-from gpu.board import differences
+from board import differences
 from tbsched.traces.placement import DeviceInfo
 
 H200 = tb.device("h200")
