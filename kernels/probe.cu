@@ -2,12 +2,11 @@
 // to leave or until its time is over. What it needs of registers and local memory is patched into
 // the compiled image, so it must itself need as little as possible.
 #include "launcher/probe/probe_abi.h"
+#include "launcher/probe/waiting.h"
 
 namespace {
 
 using tbsched::cuda::BlockRecord;
-using tbsched::cuda::kFirstBlockAsks;
-using tbsched::cuda::kTimed;
 using tbsched::cuda::ProbeArguments;
 using tbsched::cuda::Waiting;
 
@@ -47,52 +46,38 @@ __device__ unsigned block() {
   return value;
 }
 
-// As the host, or another SM, wrote it a moment ago.
-__device__ uint32_t fresh(const uint32_t& value) {
-  return *reinterpret_cast<const volatile uint32_t*>(&value);
-}
-
-__device__ bool may_ask(const ProbeArguments& arguments) {
-  if (arguments.looks_per_ask == kFirstBlockAsks) return blockIdx.x == 0;
-  // As good as drawn at random, and an atomic counter would take four registers more.
-  return ((clock() >> 4) & (arguments.looks_per_ask - 1)) == 0;
-}
-
-__device__ bool released(const ProbeArguments& arguments, const bool asks) {
-  if (fresh(*arguments.relay) == arguments.run) return true;
-  if (!asks || fresh(*arguments.release) != arguments.run) return false;
-  *reinterpret_cast<volatile uint32_t*>(arguments.relay) = arguments.run;
-  return true;
-}
-
-__device__ uint32_t ticks(const Waiting& waiting) {
-  return static_cast<uint32_t>(global_ns() >> waiting.tick_bits);
-}
-
-__device__ void wait(const uint32_t end, const ProbeArguments& arguments) {
-  const Waiting& waiting = arguments.waiting;
-  for (;;) {
-    const uint32_t left = end - ticks(waiting);
-    if (static_cast<int32_t>(left) <= 0) return;
-    if (left > waiting.asks_until) {
-      const bool asks = may_ask(arguments);
-      if (released(arguments, asks)) return;
-      __nanosleep(asks ? arguments.ask_sleep_ns : arguments.look_sleep_ns);
-    } else {
-      // Half of what is left, in nanoseconds: it may sleep twice as long as it is asked to.
-      __nanosleep(left << (kTimed.tick_bits - 1));
-    }
+// What a wait needs of the GPU.
+struct Sm {
+  __device__ static unsigned block() { return ::block(); }
+  __device__ static uint32_t ticks(const Waiting& waiting) {
+    return static_cast<uint32_t>(global_ns() >> waiting.tick_bits);
   }
-}
+  __device__ static BlockRecord& record(const ProbeArguments& arguments) {
+    return arguments.records[::block()];
+  }
+  // As the host, or another SM, wrote it a moment ago.
+  __device__ static uint32_t fresh(const uint32_t& value) {
+    return *static_cast<const volatile uint32_t*>(&value);
+  }
+  __device__ static void store(uint32_t& place, const uint32_t value) {
+    *static_cast<volatile uint32_t*>(&place) = value;
+  }
+  __device__ static uint32_t exchange(uint32_t& place, const uint32_t value) {
+    return atomicExch(&place, value);
+  }
+};
 
 __device__ void stay(const ProbeArguments& arguments) {
   publish(arguments.records[block()].start_ns);
-  const uint32_t start = ticks(arguments.waiting);
+  constexpr Sm sm;
+  uint32_t last = Sm::ticks(arguments.waiting);
   const uint32_t end =
-      start + (arguments.ticks != nullptr ? arguments.ticks[blockIdx.x] : arguments.same_ticks);
-
-  wait(end, arguments);
-
+      last + (arguments.ticks != nullptr ? arguments.ticks[blockIdx.x] : arguments.same_ticks);
+  for (;;) {
+    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
+    if (sleep_ns == tbsched::cuda::kLeave) break;
+    __nanosleep(sleep_ns);
+  }
   publish(arguments.records[block()].end_ns);
   const auto published = static_cast<uint32_t>(global_ns());
   while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {

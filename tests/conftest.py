@@ -54,13 +54,18 @@ def fake_gpu(fake: Path) -> Iterator[tuple[Gpu, Fake]]:
 @pytest.fixture
 def knobs(fake_gpu: tuple[Gpu, Fake]) -> Iterator[Fake]:
     yield fake_gpu[1]
+    fake_gpu[1].fail(at=0)
+    fake_gpu[1].interrupt("", 0)
     for key in (
         "mute",
+        "frozen",
         "doubtful",
         "moved",
+        "garbage",
         "seen_late_us",
+        "turn_us",
+        "away_us",
+        "queue_depth",
         "blocking_local",
-        "fail_launch",
-        "fail_event",
     ):
         fake_gpu[1][key] = 0

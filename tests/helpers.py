@@ -140,15 +140,57 @@ def run_python(code: str, *, check: bool = True) -> subprocess.CompletedProcess[
     )
 
 
+FAKE_KINDS = (
+    "contexts",
+    "current contexts",
+    "device memory",
+    "events",
+    "host memory",
+    "links",
+    "modules",
+    "streams",
+)
+
+
 class Fake:
     """The settings and counters of a running fake driver (``tests/launcher/fake_driver``)."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
-        self._library.fake_get.restype = ctypes.c_int64
+        for call in ("fake_get", "fake_live", "fake_calls"):
+            self._library[call].restype = ctypes.c_int64
+        self._library.fake_failed.restype = ctypes.c_char_p
 
     def __getitem__(self, key: str) -> int:
         return int(self._library.fake_get(key.encode()))
 
     def __setitem__(self, key: str, value: int) -> None:
         self._library.fake_set(key.encode(), ctypes.c_int64(value))
+
+    def fail(self, call: str = "", at: int = 1, *, code: int = 1, for_good: bool = False) -> None:
+        """Makes the driver's ``at``-th call from now on fail; 0: none any more.
+
+        Args:
+            call: counts the calls of this function only.
+            code: of the error; 1 is CUDA_ERROR_INVALID_VALUE.
+            for_good: the calls after it fail, too.
+        """
+        number = ctypes.c_int64
+        self._library.fake_fail(call.encode(), number(at), number(code), number(for_good))
+
+    def interrupt(self, call: str, at: int) -> None:
+        """Sends SIGINT to this process in the ``at``-th call of this function; 0: in none."""
+        self._library.fake_interrupt(call.encode(), ctypes.c_int64(at))
+
+    @property
+    def failed(self) -> str:
+        """The call that was made to fail last."""
+        return str(self._library.fake_failed().decode())
+
+    def calls(self, call: str = "") -> int:
+        """How many there were since the last ``fail`` or ``interrupt``."""
+        return int(self._library.fake_calls(call.encode()))
+
+    def live(self) -> dict[str, int]:
+        """What has been taken from the driver and not been given back, by kind."""
+        return {kind: int(self._library.fake_live(kind.encode())) for kind in FAKE_KINDS}

@@ -153,6 +153,8 @@ class LauncherBatch {
   static py::object smids(const cuda::Batch::Result& result) {
     try {
       if (result.error) std::rethrow_exception(result.error);
+    } catch (const cuda::Shared& shared) {
+      return made("SharedGpu", shared.what());
     } catch (const cuda::Unstable& unstable) {
       return made("UnstableMeasurement", unstable.what());
     } catch (const cuda::DeadlineExceeded& exceeded) {
@@ -253,11 +255,15 @@ class LauncherGpu {
     return get().kernel_size(to_launch(launch));
   }
 
-  void close() {
-    if (!gpu_) return;
-    get();
+  // False: blocks are still there, and what they use stays.
+  bool close() {
+    if (!gpu_) return true;
+    cuda::Gpu& gpu = get();
     const py::gil_scoped_release no_gil;
+    // A batch that has it, too, goes on, and is the one to give it back.
+    const bool drained = gpu_.use_count() > 1 || gpu.drained();
     gpu_.reset();
+    return drained;
   }
 
  private:
@@ -303,6 +309,8 @@ void translate(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const cuda::NoGpu& no_gpu) {
     raise("NoGpuError", no_gpu.what());
+  } catch (const cuda::Shared& shared) {
+    raise("SharedGpu", shared.what());
   } catch (const cuda::Unstable& unstable) {
     raise("UnstableMeasurement", unstable.what());
   } catch (const cuda::DeadlineExceeded& exceeded) {

@@ -22,7 +22,7 @@ _NAMES_OF = {
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
     "comparison.times": "TimeDiff compare_times",
-    "errors": "CudaError DeadlineExceeded NoGpuError TbschedError UnstableMeasurement",
+    "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
     "hardware.initial_state": "InitialState",
     "hardware.spec": "DeviceSpec",
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tbsched.errors import CudaError as CudaError
     from tbsched.errors import DeadlineExceeded as DeadlineExceeded
     from tbsched.errors import NoGpuError as NoGpuError
+    from tbsched.errors import SharedGpu as SharedGpu
     from tbsched.errors import TbschedError as TbschedError
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
     from tbsched.hardware.catalogue import ablations as ablations

@@ -39,8 +39,19 @@ class UnstableMeasurement(TbschedError):
     """The hardware did not agree with itself when the same sequence ran again."""
 
 
+class SharedGpu(UnstableMeasurement):
+    """Another process uses the GPU: in every run its turns interrupted the blocks observed.
+
+    What was measured says nothing about either program. A campaign counts it as unstable, never as
+    a disagreement.
+    """
+
+
 class DeadlineExceeded(TbschedError):
-    """A run on the GPU took longer than its deadline; every block has been released."""
+    """A run on the GPU took longer than its deadline; every block has been told to leave.
+
+    The message says whether they have left. What blocks may still use is not given back before.
+    """
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

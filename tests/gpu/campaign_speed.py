@@ -9,8 +9,9 @@ campaign at level exact of so many launches, whose false mismatches are to be no
 there are any. ``--rehearse`` takes the driver of tests/launcher/fake_driver: its numbers mean
 nothing.
 
-The floor is the same launches with nothing recorded (floor.cc): once with blocks that leave at
-once, once held and released, without ever waiting for what happens on the GPU within a sequence.
+The floor is the same launches with nothing recorded (campaign_speed.cc): once with blocks that
+leave at once, once held and released, without ever waiting for what happens on the GPU within a
+sequence.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Speed:
 
 
 class FloorEvent(ctypes.Structure):
-    """As in floor.cc."""
+    """As in campaign_speed.cc."""
 
     _fields_ = tuple(
         (name, ctypes.c_int32)
@@ -72,13 +73,13 @@ class FloorEvent(ctypes.Structure):
 
 
 class Floor:
-    """The launches alone, from floor.cc."""
+    """The launches alone, from campaign_speed.cc."""
 
     def __init__(self, folder: Path, architecture: str) -> None:
         driver = [ROOT / "cpp" / "launcher" / "driver" / f"{name}.cc" for name in
                   ("driver", "context", "device_properties", "surroundings")]  # fmt: skip
         library = folder / "libfloor.so"
-        shared_library(library, [Path(__file__).with_name("floor.cc"), *driver], "-O2")
+        shared_library(library, [Path(__file__).with_name("campaign_speed.cc"), *driver], "-O2")
         self._library = ctypes.CDLL(str(library))
         self._library.floor_run.restype = ctypes.c_double
         self._architecture = architecture
@@ -121,6 +122,11 @@ def rehearsal(folder: Path) -> tb.DeviceSpec:
         library = folder / "libfake.so"
         shared_library(library, FAKE_DRIVER, "-O1")
         os.environ["TBSCHED_LIBCUDA"] = os.environ["TBSCHED_LIBNVML"] = str(library)
+    return emulated()
+
+
+def emulated() -> tb.DeviceSpec:
+    """What the emulated driver emulates, more or less."""
     rows = {"sms": 4, "sm_preference": (0, 1, 2, 3), "gpcs": (), "policy": "most_room"}
     return replace(tb.device("h200"), max_cluster=1, **rows)  # type: ignore[arg-type]
 

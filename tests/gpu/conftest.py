@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import tbsched as tb
+from board import differences
 from tbsched.launcher.observe import Gpu
 
 
@@ -35,8 +36,7 @@ def gpu(tbsched_gpu: Gpu) -> Gpu:
 
 @pytest.fixture(scope="session")
 def hopper(gpu: Gpu) -> Gpu:
-    """A GPU that the h200 model is known to be right for: an H200, or an H100 of as many SMs."""
-    is_hopper = gpu.info.details["compute_capability"] == "9.0"
-    if not is_hopper or gpu.info.sms != tb.device("h200").sms:
-        pytest.skip(f"the model is of a Hopper GPU with 132 SMs, this is {gpu.info.name}")
+    """A GPU that the h200 model is of, by what it says of itself: an H200, or such an H100."""
+    for difference in differences(gpu, tb.device("h200")):
+        pytest.skip(f"the model is not of this {gpu.info.name}: {difference}")
     return gpu

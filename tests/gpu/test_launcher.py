@@ -101,6 +101,18 @@ def test_growing_local_memory_behind_held_blocks_does_not_hang(gpu: Gpu) -> None
     assert time.monotonic() - begin < 5
 
 
+def test_the_cluster_query_fails_for_no_size(gpu: Gpu) -> None:
+    if gpu.info.details["compute_capability"] < "9.0":
+        pytest.skip("no clusters")
+    found = {
+        (cluster, threads): gpu._gpu.resident(tb.Launch(cluster, threads, 32, cluster=cluster))
+        for cluster in range(2, 17)
+        for threads in (32, 1024)
+    }
+    print(found)
+    assert all(count >= 0 for count in found.values())
+
+
 @pytest.mark.parametrize("cluster", [2, 4, 8, 16])
 def test_clusters_stay_together(gpu: Gpu, cluster: int) -> None:
     if gpu.info.details["compute_capability"] < "9.0":

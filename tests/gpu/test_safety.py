@@ -98,6 +98,29 @@ def test_blocked_launch_call_and_deadline(gpu: Gpu) -> None:
     observes_at_once(gpu)
 
 
+def test_another_process_is_noticed(gpu: Gpu) -> None:
+    code = (
+        "import tbsched as tb; from tbsched.launcher.observe import Gpu\n"
+        "gpu = Gpu(0); long = tb.Launch(2 * gpu.info.sms, 1024, 32, duration=30.0)\n"
+        "print('ready', flush=True)\n"
+        "gpu.observe(tb.Sequence([long]))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        timed = tb.Sequence([tb.Launch(gpu.info.sms, 1024, 32, duration=0.02)])
+        held = tb.Sequence([tb.Launch(2 * gpu.info.sms, 1024, 32), tb.Launch(1, 32, 16)])
+        for seq in (timed, held):
+            with pytest.raises(tb.SharedGpu, match="another process uses this GPU") as caught:
+                gpu.observe(seq, settle=0.02)
+            print(caught.value)
+        child.kill()
+    observes_at_once(gpu)
+
+
 @pytest.mark.usefixtures("gpu")
 def test_killed_process() -> None:
     code = (

@@ -217,7 +217,7 @@ def test_interrupt_releases_everything(gpu: Gpu, knobs: Fake) -> None:
 
 def test_driver_error_names_call_and_code(gpu: Gpu, knobs: Fake) -> None:
     gpu.observe(tb.Sequence([FULL]))
-    knobs["fail_launch"] = 1
+    knobs.fail("cuLaunchKernelEx")
     with pytest.raises(tb.CudaError) as caught:
         gpu.observe(tb.Sequence([FULL, FULL]))
     assert caught.value.call == "cuLaunchKernelEx"

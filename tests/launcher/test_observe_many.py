@@ -155,7 +155,7 @@ def test_observing_in_between_waits_for_its_turn(gpu: Gpu) -> None:
 
 
 def test_a_driver_error_ends_it(gpu: Gpu, knobs: Fake) -> None:
-    knobs["fail_launch"] = 1
+    knobs.fail("cuLaunchKernelEx")
     with pytest.raises(tb.CudaError, match="cuLaunchKernelEx"):
         list(gpu.observe_many([ONE, ONE]))
     assert still_works(gpu)

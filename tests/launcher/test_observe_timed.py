@@ -170,19 +170,11 @@ def test_interrupt_ends_blocks_before_their_durations(gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize(
-    ("knob", "call"),
-    [
-        ("fail_launch", "cuLaunchKernelEx"),
-        ("fail_record", "cuEventRecord"),
-        ("fail_wait", "cuStreamWaitEvent"),
-        ("fail_event", "cuEventCreate"),
-    ],
+    "call", ["cuLaunchKernelEx", "cuEventRecord", "cuStreamWaitEvent", "cuEventCreate"]
 )
-def test_a_call_that_fails_is_named_and_blocks_end(
-    gpu: Gpu, knobs: Fake, knob: str, call: str
-) -> None:
+def test_a_call_that_fails_is_named_and_blocks_end(gpu: Gpu, knobs: Fake, call: str) -> None:
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    knobs[knob] = 1
+    knobs.fail(call)
     events = [run(SMS, 50.0, stream=1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2)]
     begin = time.monotonic()
     with pytest.raises(tb.CudaError) as caught:
@@ -194,7 +186,7 @@ def test_a_call_that_fails_is_named_and_blocks_end(
 
 def test_a_failing_call_behind_the_last_launch_is_not_overlooked(gpu: Gpu, knobs: Fake) -> None:
     gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    knobs["fail_record"] = 1
+    knobs.fail("cuEventRecord")
     with pytest.raises(tb.CudaError, match="cuEventRecord"):
         gpu.observe(tb.Sequence([run(1, 0.0, stream=1), tb.RecordEvent(0, 1)]))
 
@@ -222,6 +214,10 @@ def test_too_many_streams_are_refused(gpu: Gpu) -> None:
         gpu.observe(tb.Sequence([run()] * 1025))
     with pytest.raises(ValueError, match=r"Launch\.stream: 1025 streams .* at most 1024"):
         gpu.observe(tb.Sequence([run(), *(tb.RecordEvent(0, k) for k in range(1024))]))
+
+
+def test_the_deadline_that_nobody_gave_is_one_that_may_be_given(gpu: Gpu) -> None:
+    assert gpu._deadline(tb.Sequence([tb.Launch(64 * SMS, 32, 16, duration=60.0)]), None) == 3600
 
 
 def test_timed_sequences_are_not_repeated(gpu: Gpu) -> None:

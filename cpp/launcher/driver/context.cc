@@ -20,24 +20,33 @@ CUdevice find_device(const Driver& driver, const int32_t index) {
   return device;
 }
 
+bool is_active(const Driver& driver, const CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  driver.primary_context_get_state(device, &flags, &active);
+  return active != 0;
+}
+
 }  // namespace
+
+PrimaryContext::PrimaryContext(const Driver& driver, const CUdevice device)
+    : driver_(driver), device_(device) {
+  driver_.primary_context_retain(&handle_, device_);
+}
+
+PrimaryContext::~PrimaryContext() { driver_.primary_context_release.code(device_); }
 
 Context::Context(const int32_t index)
     : driver_(Driver::get()),
       device_(find_device(driver_, index)),
-      properties_(query_properties(driver_, device_)) {
-  unsigned flags = 0;
-  int active = 0;
-  driver_.primary_context_get_state(device_, &flags, &active);
-  // Before the context is there, which would count as a user of the GPU.
-  surroundings_ = look_around(properties_, active != 0);
-  driver_.primary_context_retain(&handle_, device_);
+      properties_(query_properties(driver_, device_)),
+      // Before the context is there, which would count as a user of the GPU.
+      surroundings_(look_around(properties_, is_active(driver_, device_))),
+      primary_(driver_, device_) {
   const CurrentContext current(*this);
   driver_.context_get_limit(&local_memory_, CU_LIMIT_STACK_SIZE);
   driver_.stream_priority_range(&least_urgent_, &most_urgent_);
 }
-
-Context::~Context() { driver_.primary_context_release.code(device_); }
 
 void Context::shrink_local_memory() const {
   size_t now = 0;

@@ -10,11 +10,26 @@
 
 namespace tbsched::cuda {
 
+// Counted by the driver, which makes it for the first and ends it after the last.
+class PrimaryContext {
+ public:
+  PrimaryContext(const Driver& driver, CUdevice device);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+
+  CUcontext handle() const { return handle_; }
+
+ private:
+  const Driver& driver_;
+  const CUdevice device_;
+  CUcontext handle_ = nullptr;
+};
+
 class Context {
  public:
   // Throws NoGpu if there is no such device.
   explicit Context(int32_t index);
-  ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -23,7 +38,7 @@ class Context {
   int32_t least_urgent() const { return least_urgent_; }
   int32_t most_urgent() const { return most_urgent_; }
   const Surroundings& surroundings() const { return surroundings_; }
-  CUcontext handle() const { return handle_; }
+  CUcontext handle() const { return primary_.handle(); }
   // Bytes per thread of an unused context.
   size_t local_memory() const { return local_memory_; }
 
@@ -36,7 +51,7 @@ class Context {
   CUdevice device_ = 0;
   DeviceProperties properties_;
   Surroundings surroundings_;
-  CUcontext handle_ = nullptr;
+  PrimaryContext primary_;
   size_t local_memory_ = 0;
   int32_t least_urgent_ = 0;
   int32_t most_urgent_ = 0;

@@ -25,8 +25,10 @@ class Entry<CUresult (*)(Arguments...)> {
 
   CUresult code(const Arguments... arguments) const { return function_(arguments...); }
 
-  void operator()(const Arguments... arguments) const {
-    const CUresult result = function_(arguments...);
+  void operator()(const Arguments... arguments) const { check(function_(arguments...)); }
+
+  // Of a call of code().
+  void check(const CUresult result) const {
     if (result != CUDA_SUCCESS) throw failure(name_, result);
   }
 
@@ -64,6 +66,7 @@ struct Driver {
       library, "cuDevicePrimaryCtxGetState"};
   Entry<decltype(&::cuCtxPushCurrent)> context_push{library, "cuCtxPushCurrent_v2"};
   Entry<decltype(&::cuCtxPopCurrent)> context_pop{library, "cuCtxPopCurrent_v2"};
+  Entry<CUresult (*)()> context_synchronize{library, "cuCtxSynchronize"};
   Entry<decltype(&::cuCtxGetLimit)> context_get_limit{library, "cuCtxGetLimit"};
   Entry<decltype(&::cuCtxSetLimit)> context_set_limit{library, "cuCtxSetLimit"};
   Entry<decltype(&::cuCtxGetStreamPriorityRange)> stream_priority_range{

@@ -17,7 +17,12 @@ struct Unstable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The run took longer than it was given; its blocks have been released.
+// Another process uses the GPU, so that what was measured means nothing.
+struct Shared : Unstable {
+  using Unstable::Unstable;
+};
+
+// The run took longer than it was given; its blocks have been told to leave.
 struct DeadlineExceeded : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

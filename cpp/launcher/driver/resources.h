@@ -36,29 +36,35 @@ class Module {
 // Pinned host memory that the GPU reads and writes.
 class MappedMemory {
  public:
-  MappedMemory(const Driver& driver, const size_t size) : driver_(driver) {
-    void* memory = nullptr;
-    driver_.host_alloc(&memory, size, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
-    bytes_ = {static_cast<std::byte*>(memory), size};
-    driver_.host_device_pointer(&device_, memory, 0);
+  MappedMemory(const Driver& driver, const size_t size)
+      : host_(allocate(driver, size), Free{&driver}), size_(size) {
+    driver.host_device_pointer(&device_, host_.get(), 0);
   }
-  ~MappedMemory() { driver_.host_free.code(bytes_.data()); }
-  MappedMemory(const MappedMemory&) = delete;
-  MappedMemory& operator=(const MappedMemory&) = delete;
 
-  std::span<std::byte> bytes() const { return bytes_; }
+  std::span<std::byte> bytes() const { return {host_.get(), size_}; }
 
   // Where the GPU sees `host`, which points into bytes(). Null stays null.
   template <typename Value>
   Value* on_device(Value* const host) const {
     if (host == nullptr) return nullptr;
-    const auto offset = reinterpret_cast<const std::byte*>(host) - bytes_.data();
+    const auto offset = reinterpret_cast<const std::byte*>(host) - host_.get();
     return reinterpret_cast<Value*>(device_ + static_cast<size_t>(offset));
   }
 
  private:
-  const Driver& driver_;
-  std::span<std::byte> bytes_;
+  struct Free {
+    void operator()(std::byte* const host) const { driver->host_free.code(host); }
+    const Driver* driver;
+  };
+
+  static std::byte* allocate(const Driver& driver, const size_t size) {
+    void* memory = nullptr;
+    driver.host_alloc(&memory, size, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
+    return static_cast<std::byte*>(memory);
+  }
+
+  std::unique_ptr<std::byte, Free> host_;
+  size_t size_;
   CUdeviceptr device_ = 0;
 };
 
@@ -83,6 +89,7 @@ class DeviceMemory {
   }
   void write(const std::span<const Value> values) {
     driver_.copy_to_device(address_, values.data(), values.size_bytes());
+    driver_.context_synchronize();  // the copy may end after the call, and other streams not wait
   }
 
   size_t size() const { return count_; }

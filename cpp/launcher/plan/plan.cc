@@ -1,7 +1,6 @@
 #include "launcher/plan/plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <variant>
@@ -122,20 +121,15 @@ std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
   return found;
 }
 
-// How the blocks of a launch ask whether to leave.
+// How blocks ask whether to leave.
 struct Asking {
-  uint32_t looks_per_ask;
+  uint32_t ask_bits;
   uint32_t ask_sleep_ns;
   uint32_t look_sleep_ns;
 };
 
-// All launches together ask the host about once a microsecond.
-Asking asking_timed(const Launch& launch, const size_t launches) {
-  constexpr uint32_t sleep_ns = 16'384;
-  const auto looking_at_once = static_cast<uint64_t>(std::min(launch.blocks, kMostBlocksAtOnce));
-  const uint64_t looks = looking_at_once * std::min(launches, size_t{1} << 12) / 4;
-  return {static_cast<uint32_t>(std::bit_ceil(std::max(uint64_t{2}, looks))), sleep_ns, sleep_ns};
-}
+// All launches together ask the host every 16 us.
+constexpr Asking kAskingTimed{.ask_bits = 9, .ask_sleep_ns = 16'384, .look_sleep_ns = 16'384};
 
 // One block of each launch asks, about twice a microsecond in all. There is one look at a relay a
 // nanosecond: all relays are in the same part of the cache, which takes little more.
@@ -143,19 +137,20 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
   int64_t blocks = 0;
   for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
   const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMostBlocksAtOnce));
-  const auto asking = static_cast<uint32_t>(std::min(launches.size(), size_t{1} << 12));
+  const auto asking = static_cast<uint32_t>(std::min(launches.size(), kMostStreams));
   return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
 }  // namespace
 
 Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams) {
+                   StreamPool& streams, const std::function<void()>& interrupted) {
   check_limits(sequence, context);
   Plan plan{.timed = is_timed(sequence)};
   StreamChoice choice;
   TimedStreams timed(sequence, context.driver(), plan);
   const auto add = [&](const Launch& launch) {
+    interrupted();
     const size_t number = plan.launches.size();
     ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
     check_resident(number, launch, resident(context, function, launch));
@@ -182,12 +177,11 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& prob
 
 void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
   const Waiting& waiting = plan.timed ? kTimed : kHeld;
-  const Asking held = asking_held(plan.launches);
+  const Asking asking = plan.timed ? kAskingTimed : asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
   lay_out_memory(plan.launches, warp_slots);
   for (PlannedLaunch& planned : plan.launches) {
     planned.ticks = ticks_of(planned.launch, waiting, hold);
-    const Asking asking = plan.timed ? asking_timed(planned.launch, plan.launches.size()) : held;
     planned.arguments = {
         .records = memory_->on_device(planned.records.data()),
         .warp_slots = memory_->on_device(planned.warp_slots.data()),
@@ -196,13 +190,13 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
         .ticks = nullptr,
         .same_ticks = planned.ticks.front(),
         .run = run_,
-        .looks_per_ask = asking.looks_per_ask,
+        .ask_bits = asking.ask_bits,
         .ask_sleep_ns = asking.ask_sleep_ns,
         .look_sleep_ns = asking.look_sleep_ns,
         .waiting = waiting,
     };
   }
-  lay_out_relays(plan.launches);
+  lay_out_relays(plan);
   lay_out_ticks(plan.launches);
 }
 
@@ -234,11 +228,16 @@ void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bo
   }
 }
 
-// What a relay holds of earlier runs means nothing in this one.
-void RunMemory::lay_out_relays(const std::span<PlannedLaunch> launches) {
-  if (relays_.reserve(launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
-  for (size_t number = 0; number < launches.size(); ++number) {
-    launches[number].arguments.relay = &relays_.at(number)->released;
+// What a relay holds of earlier runs means nothing in this one. In a timed run all blocks are told
+// to leave together, if at all: any of them may find out for the others.
+void RunMemory::lay_out_relays(Plan& plan) {
+  if (relays_.reserve(plan.launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
+  for (size_t number = 0; number < plan.launches.size(); ++number) {
+    PlannedLaunch& planned = plan.launches[number];
+    planned.arguments.relay = relays_.at(plan.timed ? 0 : number);
+    if (!plan.timed) continue;
+    planned.release = plan.launches.front().release;
+    planned.arguments.release = plan.launches.front().arguments.release;
   }
 }
 

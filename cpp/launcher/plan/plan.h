@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -54,13 +55,8 @@ class RunMemory {
   void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
 
  private:
-  // On its own cache line.
-  struct alignas(128) Relay {
-    uint32_t released;
-  };
-
   void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
-  void lay_out_relays(std::span<PlannedLaunch> launches);
+  void lay_out_relays(Plan& plan);
   void lay_out_ticks(std::span<PlannedLaunch> launches);
 
   const Driver& driver_;
@@ -70,8 +66,9 @@ class RunMemory {
   uint32_t run_ = 0;
 };
 
-// Throws std::invalid_argument for what this GPU refuses. The context is current.
+// Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
+// asked before each launch: kernels may have to be loaded. The context is current.
 Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams);
+                   StreamPool& streams, const std::function<void()>& interrupted);
 
 }  // namespace tbsched::cuda

@@ -109,10 +109,12 @@ int32_t resident(const Context& context, ProbeFunction& function, const Launch& 
   int count = 0;
   if (launch.cluster > 1) {
     const LaunchConfiguration configuration(launch, nullptr);
+    const auto& query = context.driver().occupancy_clusters;
+    const CUresult result = query.code(&count, function.handle(), &configuration.config);
     // Sizes that can never run are an error to this query, not a zero.
-    const CUresult result =
-        context.driver().occupancy_clusters.code(&count, function.handle(), &configuration.config);
-    return result == CUDA_SUCCESS ? count : 0;
+    if (result == CUDA_ERROR_INVALID_CLUSTER_SIZE) return 0;
+    query.check(result);
+    return count;
   }
   context.driver().occupancy_blocks(&count, function.handle(), launch.threads,
                                     static_cast<size_t>(launch.shared_memory));

@@ -17,7 +17,7 @@ inline constexpr uint32_t kLingerNs = 4096;
 struct alignas(32) BlockRecord {
   uint64_t start_ns;
   uint32_t smid;
-  uint32_t started;  // 1
+  uint32_t started;  // 1, or the ticks for which the block once stood still: more than still_ticks
   uint64_t end_ns;   // when the block was told to leave, or its time was over
   uint32_t end_smid;
   uint32_t ended;  // 1
@@ -30,31 +30,42 @@ struct Waiting {
   int32_t tick_bits;
   uint32_t asks_until;  // ticks before its time is over a block asks no more whether to leave
   uint32_t linger_ns;   // how long a block stays after it has said that it leaves
+  // A block looks at the time every 130 us or sooner. One that did not for so many ticks was taken
+  // off its SM: the GPU had turned to another process, whose turns are of 300 us or more.
+  uint32_t still_ticks;
 };
 
-// Until told to leave.
-inline constexpr Waiting kHeld{.tick_bits = 20, .asks_until = 0, .linger_ns = kLingerNs};
+// Until told to leave; 2^31 ticks are longer than any deadline.
+inline constexpr Waiting kHeld{
+    .tick_bits = 11, .asks_until = 0, .linger_ns = kLingerNs, .still_ticks = 98};
 
 // For a duration.
-inline constexpr Waiting kTimed{.tick_bits = 5, .asks_until = 1024, .linger_ns = 0};
+inline constexpr Waiting kTimed{
+    .tick_bits = 5, .asks_until = 1024, .linger_ns = 0, .still_ticks = 6250};
 
-// Who asks the host whether to leave: one look in so many, a power of two; or the first block
-// alone, where it stays as long as any other of its launch.
-inline constexpr uint32_t kFirstBlockAsks = 0;
+// In device memory, on its own cache line.
+struct alignas(128) Relay {
+  uint32_t released;  // the last run whose blocks were told to leave
+  uint32_t asked;     // the last slot of time in which a block asked the host
+};
+
+// Who asks the host whether to leave: the first block that looks in each slot of 2^ask_bits ticks;
+// or the first block of the launch alone, where it stays as long as any other.
+inline constexpr uint32_t kFirstBlockAsks = 32;
 
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.
-// So blocks look at a relay in device memory, and only few looks go on to the host: whoever finds
-// the launch released there tells the others.
+// So blocks look at a relay, and only few looks go on to the host: whoever finds there that blocks
+// shall leave tells the others.
 struct ProbeArguments {
   BlockRecord* records;     // per block
   int32_t* warp_slots;      // per block and warp, row-major; null: not wanted
   const uint32_t* release;  // in host memory; equal to `run`: every block leaves
-  uint32_t* relay;          // in device memory; the last run in which the launch was released
+  Relay* relay;
   const uint32_t* ticks;  // in device memory: a block leaves by itself so long after its start, at
                           // most 2^31; null: all after `same_ticks`
   uint32_t same_ticks;
   uint32_t run;            // tells this run from those before; never 0
-  uint32_t looks_per_ask;  // or kFirstBlockAsks
+  uint32_t ask_bits;       // or kFirstBlockAsks
   uint32_t ask_sleep_ns;   // after a look that went on to the host
   uint32_t look_sleep_ns;  // after another one
   Waiting waiting;

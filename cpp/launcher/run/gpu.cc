@@ -1,19 +1,33 @@
 #include "launcher/run/gpu.h"
 
-#include <map>
+#include <array>
+#include <chrono>
 #include <string>
 
 #include "launcher/driver/error.h"
-#include "launcher/driver/resources.h"
 #include "launcher/plan/plan.h"
 #include "launcher/probe/probe.h"
-#include "launcher/run/launch_worker.h"
 #include "launcher/run/verdict.h"
 
 namespace tbsched::cuda {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr int kAttempts = 3;
+// Another process's turn is over after some milliseconds, and perhaps its work, too.
+constexpr std::array kPausesWhileShared = {milliseconds(0), milliseconds(3), milliseconds(10),
+                                           milliseconds(30), milliseconds(100)};
+
+// Asks whether to go on, but not more often than it makes sense.
+std::function<void()> now_and_then(const std::function<void()>& interrupted) {
+  return [&interrupted, asked = std::chrono::steady_clock::now()]() mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - asked < kBetweenInterrupts) return;
+    asked = now;
+    interrupted();
+  };
+}
 
 std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   std::vector<Evidence> evidence;
@@ -27,48 +41,26 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
-// Two sequences at once on one GPU would measure each other.
-std::timed_mutex& turn_on(const int32_t index) {
-  static std::mutex mutex;
-  static std::map<int32_t, std::timed_mutex> turns;
-  const std::scoped_lock lock(mutex);
-  return turns[index];
-}
-
 }  // namespace
 
-struct Gpu::Resources {
-  Resources(const Context& context, const bool from_ptx)
-      : probe(context, from_ptx), memory(context.driver()) {}
-
-  Probe probe;
-  StreamPool streams;
-  Plan plan;  // the last one: what it holds may be given back when the GPU is idle
-  RunMemory memory;
-  LaunchWorker worker;
-};
-
 Gpu::Gpu(const int32_t index, const bool from_ptx)
-    : context_(index),
-      turn_(turn_on(index)),
-      resources_(std::make_unique<Resources>(context_, from_ptx)) {}
+    : shelf_(Shelf::of(index)), holdings_(std::make_unique<Holdings>(index, from_ptx)) {}
 
 Gpu::~Gpu() {
-  try {
-    const CurrentContext current(context_);
-    resources_.reset();
-  } catch (const CudaFailure&) {
-    // The driver is gone already, as at the end of a process; so is what it gave.
-  }
+  if (!drained()) shelf_.leave(std::move(holdings_));
+}
+
+bool Gpu::drained() {
+  return comes_true(kUntilLeft, [this] { return holdings_->drained(); });
 }
 
 std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
-  std::unique_lock turn(turn_, std::defer_lock);
+  std::unique_lock turn(shelf_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   if (!drained_in_order_ && !options.any_state) {
     // Where blocks go depends on how the blocks before them left. Start from the usual state.
     Launch everywhere;
-    everywhere.blocks = context_.properties().sms;
+    everywhere.blocks = context().properties().sms;
     RunOptions before = options;
     before.by_worker = is_timed(sequence);
     observe_surely({everywhere}, before);
@@ -78,54 +70,89 @@ std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOpti
 
 std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
                                                 const RunOptions& options) {
-  if (!idle_) {
-    throw CudaFailure("cuStreamQuery", context_.driver().name_of(CUDA_ERROR_NOT_READY),
-                      "blocks of an earlier run never left; only a new process can go on");
-  }
-  const CurrentContext current(context_);
-  Plan& plan = resources_->plan;
+  wait_for_blocks_of_before(options);
+  const CurrentContext current(context());
+  Holdings::Resources& resources = *holdings_->resources;
   {
     const Stopwatch stopwatch(spent_.plan);
-    resources_->probe.trim();
-    plan = plan_sequence(sequence, context_, resources_->probe, resources_->streams);
+    resources.probe.trim();
+    resources.plan = plan_sequence(sequence, context(), resources.probe, resources.streams,
+                                   now_and_then(options.interrupted));
   }
-  std::string doubt;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ++spent_.runs;
-    {
-      const Stopwatch stopwatch(spent_.plan);
-      resources_->memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
-      context_.shrink_local_memory();
+  int doubtful = 0;
+  size_t shared = 0;
+  for (;;) {
+    Verdict verdict = run_once(sequence, options);
+    if (verdict.still.count() != 0) {
+      if (shared == kPausesWhileShared.size()) {
+        throw Shared("another process uses this GPU: in each of " + std::to_string(shared + 1) +
+                     " runs blocks were off their SMs, for " +
+                     std::to_string(verdict.still.count() / 1000) +
+                     " us in the last; stop the other one, or wait until it is done");
+      }
+      const auto pause = kPausesWhileShared[shared++];
+      comes_true(pause, [&] { return options.interrupted(), false; });
+    } else if (verdict.doubt.empty()) {
+      return std::move(verdict.launches);
+    } else if (++doubtful == kAttempts) {
+      throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
+                     verdict.doubt);
     }
-    drained_in_order_ = false;
-    Run run(context_, resources_->worker, plan, options, idle_, spent_);
-    run.perform(sequence);
-    drained_in_order_ = run.in_order();
-    const Stopwatch stopwatch(spent_.judge);
-    const std::vector<Evidence> evidence = evidence_of(plan.launches);
-    const int32_t sms = context_.properties().sms;
-    Verdict verdict = plan.timed ? judge_timed(evidence, sms) : judge(sequence, evidence, sms);
-    if (verdict.doubt.empty()) return std::move(verdict.launches);
-    doubt = std::move(verdict.doubt);
   }
-  throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
-                 doubt);
+}
+
+// They would be measured, too.
+void Gpu::wait_for_blocks_of_before(const RunOptions& options) {
+  const bool gone = comes_true(options.deadline, [&] {
+    if (holdings_->drained() && shelf_.clear()) return true;
+    options.interrupted();
+    return false;
+  });
+  if (gone) return;
+  throw DeadlineExceeded(
+      "observe: nothing was launched: blocks of an earlier run, which were told to leave, have not "
+      "left after " +
+      std::to_string(std::chrono::duration_cast<milliseconds>(options.deadline).count()) + " ms");
+}
+
+Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
+  Holdings::Resources& resources = *holdings_->resources;
+  Plan& plan = resources.plan;
+  ++spent_.runs;
+  {
+    const Stopwatch stopwatch(spent_.plan);
+    resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
+    context().shrink_local_memory();
+  }
+  drained_in_order_ = false;
+  Run run(context(), resources.worker, plan, options, holdings_->idle, spent_);
+  run.perform(sequence);
+  const auto end = std::chrono::steady_clock::now();
+  drained_in_order_ = run.in_order();
+  const Stopwatch stopwatch(spent_.judge);
+  const std::chrono::nanoseconds took =
+      plan.launches.empty() ? end - end : end - plan.launches.front().issued;
+  const std::vector<Evidence> evidence = evidence_of(plan.launches);
+  const int32_t sms = context().properties().sms;
+  return plan.timed ? judge_timed(evidence, sms, took) : judge(sequence, evidence, sms, took);
 }
 
 TimeSpent Gpu::time_spent() {
-  const std::scoped_lock turn(turn_);
+  const std::scoped_lock turn(shelf_.turn);
   return spent_;
 }
 
 int32_t Gpu::resident(const Launch& launch) {
-  const CurrentContext current(context_);
-  return cuda::resident(context_, resources_->probe.variant(launch.registers, launch.local_memory),
+  const CurrentContext current(context());
+  return cuda::resident(context(),
+                        holdings_->resources->probe.variant(launch.registers, launch.local_memory),
                         launch);
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
-  const CurrentContext current(context_);
-  const ProbeFunction& function = resources_->probe.variant(launch.registers, launch.local_memory);
+  const CurrentContext current(context());
+  const ProbeFunction& function =
+      holdings_->resources->probe.variant(launch.registers, launch.local_memory);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

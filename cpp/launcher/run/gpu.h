@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "launcher/driver/context.h"
+#include "launcher/run/holdings.h"
 #include "launcher/run/run.h"
 #include "launcher/run/time_spent.h"
+#include "launcher/run/verdict.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/trace.h"
 
@@ -20,14 +22,17 @@ class Gpu {
   // `from_ptx`: let the driver compile the probe, as it does on GPUs newer than this build.
   // Throws NoGpu, CudaFailure.
   explicit Gpu(int32_t index, bool from_ptx = false);
+  // What blocks may still use is not given back before they have left.
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
-  const Context& context() const { return context_; }
+  const Context& context() const { return holdings_->context; }
+  // Waits a moment for blocks that were told to leave. False: some are still there.
+  bool drained();
 
   // Waits while another thread observes on the same GPU. Throws std::invalid_argument, CudaFailure,
-  // DeadlineExceeded, Unstable or what options.interrupted throws.
+  // DeadlineExceeded, Unstable, Shared or what options.interrupted throws.
   std::vector<MeasuredLaunch> observe(const Sequence& sequence, const RunOptions& options);
 
   // Since it was opened.
@@ -41,14 +46,12 @@ class Gpu {
   std::pair<int32_t, int32_t> kernel_size(const Launch& launch);
 
  private:
-  struct Resources;
-
   std::vector<MeasuredLaunch> observe_surely(const Sequence& sequence, const RunOptions& options);
+  void wait_for_blocks_of_before(const RunOptions& options);
+  Verdict run_once(const Sequence& sequence, const RunOptions& options);
 
-  const Context context_;
-  std::timed_mutex& turn_;
-  std::unique_ptr<Resources> resources_;
-  bool idle_ = true;
+  Shelf& shelf_;
+  std::unique_ptr<Holdings> holdings_;
   bool drained_in_order_ = false;
   TimeSpent spent_;
 };

@@ -24,7 +24,9 @@ constexpr auto kExit = microseconds(6);
 // Blocks of a launch that fit are placed within a microsecond of each other, and seen within ten.
 constexpr int kSoonerOnceStarted = 8;
 constexpr auto kHoldBeyondDeadline = seconds(1);
-constexpr auto kDrainBeyondHold = seconds(4);
+// A launch call may block where a stream holds about a thousand launches that wait: whoever lets
+// blocks go must not be the one who makes it.
+constexpr size_t kLaunchesThatNeverBlock = 256;
 
 // Counts the blocks that have made the mark. They do so roughly in order: `prefix` is how many of
 // the first have been seen to have made it already.
@@ -53,10 +55,26 @@ std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
   return deadline + kHoldBeyondDeadline;
 }
 
+bool comes_true(const std::chrono::nanoseconds patience, const std::function<bool()>& done) {
+  const auto limit = std::chrono::steady_clock::now() + patience;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= limit) return false;
+    std::this_thread::sleep_for(kNap);
+  }
+  return true;
+}
+
+bool all_done(const Driver& driver, const LaunchWorker& worker, const Plan& plan) {
+  return !worker.busy() && std::ranges::all_of(plan.launches, [&](const PlannedLaunch& planned) {
+    return driver.stream_query.code(planned.stream) == CUDA_SUCCESS;
+  });
+}
+
 Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
          bool& idle, TimeSpent& spent)
     : context_(context),
       worker_(worker),
+      plan_(plan),
       timed_(plan.timed),
       launches_(plan.launches),
       marks_(plan.marks),
@@ -75,14 +93,18 @@ void Run::perform(const Sequence& sequence) {
     play(sequence);
     if (!timed_) clean_up();
     synchronise();
-  } catch (const DeadlineExceeded&) {
+  } catch (const DeadlineExceeded& exceeded) {
     abandon();
-    if (!idle_) throw;
     // A fault on the device looks like blocks that never start; the driver's word is better.
-    const CUresult result = query_streams();
-    if (result == CUDA_SUCCESS) throw;
-    const Driver& driver = context_.driver();
-    throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
+    const auto& query = context_.driver().stream_query;
+    for (const PlannedLaunch& planned : launches_) {
+      const CUresult result = worker_.busy() ? CUDA_SUCCESS : query.code(planned.stream);
+      if (result != CUDA_ERROR_NOT_READY) query.check(result);
+    }
+    throw DeadlineExceeded(exceeded.what() +
+                           std::string(idle_ ? "; every block has been told to leave, and has left"
+                                             : "; every block has been told to leave, but some "
+                                               "have not left yet: what they use is kept"));
   }
 }
 
@@ -95,6 +117,7 @@ void Run::play(const Sequence& sequence) {
     submit(launch_number);
   };
   for (const Event& event : sequence) {
+    ask();
     std::visit(Overloaded{
                    [&](const Launch&) { start(number++); },
                    [&](const Release& target) { release(static_cast<size_t>(target.launch)); },
@@ -110,7 +133,8 @@ void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
   PlannedLaunch& planned = launches_[number];
-  const bool blocks = std::cmp_greater(planned.launch.local_memory, context_.local_memory());
+  const bool blocks = number >= kLaunchesThatNeverBlock ||
+                      std::cmp_greater(planned.launch.local_memory, context_.local_memory());
   if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
     launch_probe(context_, planned);
     return;
@@ -172,15 +196,11 @@ template <typename Done>
 bool Run::wait(const Done& done) {
   Count last = look();
   auto moved = Clock::now();
-  auto asked = moved;
   while (!done(last)) {
     worker_.rethrow();
     const auto now = Clock::now();
     if (now >= deadline_) throw DeadlineExceeded(where_it_stands());
-    if (now - asked >= kBetweenInterrupts) {
-      options_.interrupted();
-      asked = now;
-    }
+    ask();
     if (const Count count = look(); count != last) {
       last = count;
       moved = now;
@@ -196,6 +216,13 @@ bool Run::wait(const Done& done) {
   }
   worker_.rethrow();
   return true;
+}
+
+void Run::ask() {
+  const auto now = Clock::now();
+  if (now - asked_ < kBetweenInterrupts) return;
+  asked_ = now;
+  options_.interrupted();
 }
 
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
@@ -238,6 +265,7 @@ void Run::synchronise() {
   const auto wait_while = [this](const auto& busy) {
     while (busy()) {
       if (Clock::now() >= deadline_) throw DeadlineExceeded(where_it_stands());
+      ask();
       std::this_thread::yield();
     }
   };
@@ -250,9 +278,7 @@ void Run::synchronise() {
       result = driver.stream_query.code(planned.stream);
       return result == CUDA_ERROR_NOT_READY;
     });
-    if (result != CUDA_SUCCESS) {
-      throw CudaFailure("cuStreamQuery", driver.name_of(result), driver.describe(result));
-    }
+    driver.stream_query.check(result);
   }
   idle_ = true;
 }
@@ -263,23 +289,8 @@ void Run::abandon() noexcept {
   abandoned_ = true;
   worker_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
-  const auto limit = Clock::now() + longest_hold(options_.deadline) + kDrainBeyondHold;
-  while (Clock::now() < limit) {
-    if (!worker_.busy() && query_streams() != CUDA_ERROR_NOT_READY) {
-      worker_.cancel();  // and with it an error of the call that was under way
-      idle_ = true;
-      return;
-    }
-    std::this_thread::sleep_for(kNap);
-  }
-}
-
-CUresult Run::query_streams() const {
-  for (const PlannedLaunch& planned : launches_) {
-    const CUresult result = context_.driver().stream_query.code(planned.stream);
-    if (result != CUDA_SUCCESS) return result;
-  }
-  return CUDA_SUCCESS;
+  idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), worker_, plan_); });
+  worker_.cancel();  // and with it an error of the call that was under way
 }
 
 std::string Run::where_it_stands() const {
@@ -292,7 +303,7 @@ std::string Run::where_it_stands() const {
     text += "; launch " + std::to_string(number) + ": " + std::to_string(progress.started) +
             " of " + std::to_string(blocks) + " blocks started";
   }
-  return text + "; every block has been released";
+  return text;
 }
 
 }  // namespace tbsched::cuda

@@ -1,4 +1,5 @@
-// One run of a sequence on the GPU. Whatever happens, no block outlives it.
+// One run of a sequence on the GPU. Whatever happens, its blocks have been told to leave when it
+// ends. That they have left is what `idle` says.
 #pragma once
 
 #include <atomic>
@@ -37,6 +38,15 @@ struct RunOptions {
 
 // How long a block stays at most, whatever happens to this process: longer than any deadline.
 std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
+
+// Calls `done` now and then until it is true. False: it was not for so long.
+bool comes_true(std::chrono::nanoseconds patience, const std::function<bool()>& done);
+// How long to wait for blocks that were told to leave: a thousand times what they take.
+inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
+
+// Whether the GPU has done all that the plan's streams hold, and the worker all its calls. While it
+// has not, blocks may use whatever was laid out for them. The context is current.
+bool all_done(const Driver& driver, const LaunchWorker& worker, const Plan& plan);
 
 class Run {
  public:
@@ -92,11 +102,12 @@ class Run {
   void let_go(size_t number);
   void synchronise();
   void abandon() noexcept;
-  CUresult query_streams() const;
+  void ask();
   std::string where_it_stands() const;
 
   const Context& context_;
   LaunchWorker& worker_;
+  const Plan& plan_;
   const bool timed_;
   const std::span<PlannedLaunch> launches_;
   const std::span<const PlannedMark> marks_;
@@ -105,6 +116,7 @@ class Run {
   TimeSpent& spent_;
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
+  Clock::time_point asked_ = Clock::now();
   Clock::time_point room_free_{};  // that the last release made
   bool left_at_once_ = false;
   bool abandoned_ = false;

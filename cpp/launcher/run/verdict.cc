@@ -58,6 +58,37 @@ RoomMade room_made(const Sequence& sequence, const std::span<const Evidence> evi
   return made;
 }
 
+// The GPU's clock and the host's have different zeros and drift apart a little; but for some
+// difference between the zeros each block started after its launch call and ended before the run
+// did. What a block wrote is garbage if there is none.
+bool possible(const std::span<const Evidence> evidence, const std::chrono::nanoseconds took) {
+  constexpr int64_t slack_ns = 1'000'000;
+  constexpr int64_t drift_parts = 1000;
+  const auto signed_ns = [](const uint64_t time) { return static_cast<int64_t>(time); };
+  int64_t most = std::numeric_limits<int64_t>::max();
+  int64_t least = std::numeric_limits<int64_t>::min();
+  for (const Evidence& launch : evidence) {
+    for (const BlockRecord& record : launch.records) {
+      if (std::min(record.start_ns, record.end_ns) == 0) return false;
+      if (signed_ns(std::max(record.start_ns, record.end_ns)) < 0) return false;
+      most = std::min(most, signed_ns(record.start_ns) - launch.issued.count());
+      least = std::max(least, signed_ns(record.end_ns) - took.count());
+    }
+  }
+  return least == std::numeric_limits<int64_t>::min() || least <= most ||
+         least - most <= slack_ns + took.count() / drift_parts;
+}
+
+std::chrono::nanoseconds stood_still(const std::span<const Evidence> evidence,
+                                     const Waiting& waiting) {
+  uint32_t most = 0;
+  for (const Evidence& launch : evidence) {
+    for (const BlockRecord& record : launch.records) most = std::max(most, record.started);
+  }
+  const bool still = most > waiting.still_ticks;
+  return std::chrono::nanoseconds(still ? int64_t{most} << waiting.tick_bits : 0);
+}
+
 uint64_t stayed(const BlockRecord& record, const Waiting& waiting) {
   return (record.end_ns >> waiting.tick_bits) - (record.start_ns >> waiting.tick_bits);
 }
@@ -139,6 +170,11 @@ class Examiner {
       say(doubt, block,
           "is on SM " + std::to_string(record.smid) + " of a GPU of " + std::to_string(sms_) +
               " SMs (MIG or MPS?)");
+    } else if (record.started == 0 || record.ended == 0) {
+      say(doubt, block, "left no record, though it has ended");
+    } else if (record.end_ns < record.start_ns) {
+      say(doubt, block,
+          "ended " + std::to_string(record.start_ns - record.end_ns) + " ns before it started");
     }
   }
 
@@ -164,12 +200,25 @@ class Examiner {
   const int32_t sms_;
 };
 
+// What all records together say.
+Verdict first_look(const std::span<const Evidence> evidence, const Waiting& waiting,
+                   const std::chrono::nanoseconds took) {
+  Verdict verdict{.still = stood_still(evidence, waiting)};
+  if (!possible(evidence, took)) {
+    verdict.doubt = "some block started before its launch call or ended after the run";
+  } else if (verdict.still > took) {
+    verdict.doubt = "some block stood still for longer than the run took";
+    verdict.still = {};
+  }
+  return verdict;
+}
+
 }  // namespace
 
-Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence,
-              const int32_t sms) {
+Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence, const int32_t sms,
+              const std::chrono::nanoseconds took) {
   const RoomMade made = room_made(sequence, evidence);
-  Verdict verdict;
+  Verdict verdict = first_look(evidence, kHeld, took);
   verdict.launches.reserve(evidence.size());
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
@@ -179,14 +228,15 @@ Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence
   return verdict;
 }
 
-Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms) {
+Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms,
+                    const std::chrono::nanoseconds took) {
   uint64_t first_start = kNever;
   for (const Evidence& launch : evidence) {
     for (const BlockRecord& record : launch.records) {
       first_start = std::min(first_start, record.start_ns);
     }
   }
-  Verdict verdict;
+  Verdict verdict = first_look(evidence, kTimed, took);
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
         Examiner(launch, evidence[launch], sms).examine_timed(first_start, verdict.doubt));

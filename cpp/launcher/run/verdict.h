@@ -34,12 +34,15 @@ struct Evidence {
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
   std::string doubt;  // empty: none
+  // The longest time for which a block was off its SM: another process had the GPU.
+  std::chrono::nanoseconds still{};
 };
 
-// `evidence`: one per launch of the sequence.
-Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms);
+// `evidence`: one per launch of the sequence. `took`: from the first launch call to the end.
+Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms,
+              std::chrono::nanoseconds took);
 
 // Of a timed sequence: all blocks ran. Times are from the start of the first block on.
-Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms);
+Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms, std::chrono::nanoseconds took);
 
 }  // namespace tbsched::cuda

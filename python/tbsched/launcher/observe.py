@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tbsched import _launcher
 
 SHORTEST_DEADLINE = 10.0  # seconds
+LONGEST_DEADLINE = 3600.0
 SETTLE = 0.003  # seconds
 # Sequences given to the GPU before the first of them is looked at: it never waits for Python.
 AHEAD = 32
@@ -171,7 +172,9 @@ class Gpu:
         return self._gpu.time_spent()
 
     def _deadline(self, seq: Sequence, deadline: float | None) -> float:
-        return SHORTEST_DEADLINE + _longest(seq, self.info.sms) if deadline is None else deadline
+        if deadline is not None:
+            return deadline
+        return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
     def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
         measured = self._gpu.run(
@@ -194,9 +197,20 @@ class Gpu:
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:
-        """Gives everything back. A closed Gpu cannot observe any more."""
+        """Gives everything back. A closed Gpu cannot observe any more.
+
+        Where blocks of a run that passed its deadline have still not left, a ``UserWarning`` says
+        so: what they may use is kept until another ``Gpu`` finds them gone, or the process ends.
+        """
         with self._lock:
-            self._gpu.close()
+            drained = self._gpu.close()
+        if not drained:
+            warnings.warn(
+                f"GPU ({self.info.name}): blocks that were told to leave are still there; the "
+                "memory that they use is not given back",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def __enter__(self) -> Gpu:
         return self
@@ -239,7 +253,8 @@ def observe(
             sequence, whose blocks race.
         warp_slots: also records ``%warpid`` of each warp.
         deadline: seconds after which a run is given up and its blocks released; None is 10 s, and
-            in a timed sequence as long again as its launches could take one after the other.
+            in a timed sequence as long again as its launches could take one after the other, at
+            most an hour.
         settle: seconds without anything new after which blocks that have not started are taken to
             wait for room. Has no meaning in a timed sequence.
 
@@ -251,8 +266,11 @@ def observe(
 
     Raises:
         ValueError: something this GPU refuses or could never run; nothing has been launched.
-        UnstableMeasurement: the hardware did not agree with itself.
-        DeadlineExceeded: the run took too long; every block has been released.
+        UnstableMeasurement: the hardware did not agree with itself, or wrote what cannot be.
+        SharedGpu: an ``UnstableMeasurement``: another process uses the GPU, still after several
+            runs and pauses.
+        DeadlineExceeded: the run took too long; every block has been told to leave, and the
+            message says whether all have. If not, the next call waits for that first.
         NoGpuError, CudaError: as for :class:`Gpu`.
     """
     _check(seq, repeats)

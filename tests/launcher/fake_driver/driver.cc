@@ -12,11 +12,13 @@
 #include <memory>
 #include <string>
 
+#include "accounts.h"
 #include "fake_gpu.h"
 #include "launcher/probe/probe_abi.h"
 
 namespace {
 
+using fake::Accounts;
 using fake::FakeEvent;
 using fake::FakeGpu;
 using fake::FakeStream;
@@ -43,14 +45,35 @@ std::string image_text(const void* const image) {
   return {bytes, section_headers};
 }
 
+CUresult entered(const char* const call) { return Accounts::get().enter(call); }
+
+// What it holds may be in use as long as anything runs.
+CUresult take_back(const char* const kind, const void* const what, const bool in_use_matters) {
+  if (!Accounts::get().take_back(kind, what)) return CUDA_ERROR_INVALID_HANDLE;
+  if (in_use_matters && FakeGpu::get().any_runs()) FakeGpu::get().count("taken_while_in_use");
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 extern "C" {
 
 void fake_set(const char* key, int64_t value) { FakeGpu::get().set(key, value); }
 int64_t fake_get(const char* key) { return FakeGpu::get().setting(key); }
+int64_t fake_live(const char* kind) { return Accounts::get().live(kind); }
+int64_t fake_calls(const char* call) { return Accounts::get().calls(call); }
+void fake_interrupt(const char* call, int64_t at) { Accounts::get().interrupt(call, at); }
+void fake_fail(const char* call, int64_t at, int64_t code, int64_t for_good) {
+  Accounts::get().fail(call, at, static_cast<CUresult>(code), for_good != 0);
+}
+const char* fake_failed() {
+  static std::string name;
+  name = Accounts::get().failed();
+  return name.c_str();
+}
 
 CUresult cuInit(unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   return std::getenv("FAKE_NO_DEVICE") != nullptr ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 CUresult cuGetErrorName(CUresult error, const char** text) {
@@ -66,30 +89,37 @@ CUresult cuGetErrorString(CUresult, const char** text) {
   return CUDA_SUCCESS;
 }
 CUresult cuDriverGetVersion(int* version) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *version = 13000;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetCount(int* count) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *count = 1;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice* device, int index) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *device = index;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   std::strncpy(name, "Fake GPU", static_cast<size_t>(size));
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   std::memset(uuid->bytes, 0x5a, sizeof(uuid->bytes));
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   std::strncpy(text, "0000:01:00.0", static_cast<size_t>(size));
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const char* const architecture = std::getenv("FAKE_ARCHITECTURE");
   const int number = architecture != nullptr ? std::atoi(architecture) : 90;
   const std::map<CUdevice_attribute, int> values = {
@@ -108,60 +138,89 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *flags = 0;
   *active = 0;
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *context = reinterpret_cast<CUcontext>(&FakeGpu::get());
+  Accounts::get().give("contexts", *context);
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
-CUresult cuCtxPushCurrent_v2(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxPopCurrent_v2(CUcontext*) { return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  const bool last = Accounts::get().live("contexts") == 1;
+  return take_back("contexts", &FakeGpu::get(), last);
+}
+CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  Accounts::get().give("current contexts", context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent_v2(CUcontext*) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  return take_back("current contexts", &FakeGpu::get(), false);
+}
+CUresult cuCtxSynchronize() {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  return CUDA_SUCCESS;
+}
 CUresult cuCtxGetStreamPriorityRange(int* least, int* most) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *least = 0;
   *most = -5;
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetLimit(size_t* value, CUlimit) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *value = static_cast<size_t>(FakeGpu::get().setting("local_memory"));
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetLimit(CUlimit, size_t value) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().set("local_memory", static_cast<int64_t>(value));
   return CUDA_SUCCESS;
 }
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::string text = image_text(image);
   auto function = std::make_unique<Function>();
   function->registers = property(text, '\x2f');
   function->local = property(text, '\x11');
   FakeGpu::get().count("modules");
   *module = reinterpret_cast<CUmodule>(function.release());
+  Accounts::get().give("modules", *module);
   return CUDA_SUCCESS;
 }
 CUresult cuModuleUnload(CUmodule module) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::unique_ptr<Function> owned(reinterpret_cast<Function*>(module));
-  return CUDA_SUCCESS;
+  return take_back("modules", module, true);
 }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   if (std::string(name) != tbsched::cuda::kProbeName) return CUDA_ERROR_NOT_FOUND;
   *function = reinterpret_cast<CUfunction>(module);
   return CUDA_SUCCESS;
 }
 CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* state) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *state = reinterpret_cast<CUlinkState>(std::make_unique<std::string>().release());
+  Accounts::get().give("links", *state);
   return CUDA_SUCCESS;
 }
 CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType type, void* data, size_t size, const char*,
                           unsigned, CUjit_option*, void**) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const auto* const text = static_cast<const char*>(data);
   const bool terminated = size > 0 && text[size - 1] == '\0';
   return type == CU_JIT_INPUT_PTX && terminated ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 // "Compiles" to the cubin in the file that FAKE_JIT_CUBIN names.
 CUresult cuLinkComplete(CUlinkState state, void** cubin, size_t* size) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const char* const path = std::getenv("FAKE_JIT_CUBIN");
   if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto& text = *reinterpret_cast<std::string*>(state);
@@ -172,96 +231,128 @@ CUresult cuLinkComplete(CUlinkState state, void** cubin, size_t* size) {
   return CUDA_SUCCESS;
 }
 CUresult cuLinkDestroy(CUlinkState state) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::unique_ptr<std::string> owned(reinterpret_cast<std::string*>(state));
-  return CUDA_SUCCESS;
+  return take_back("links", state, false);
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction handle) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const auto& function = *reinterpret_cast<Function*>(handle);
   if (which == CU_FUNC_ATTRIBUTE_NUM_REGS) *value = function.registers;
   if (which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) *value = function.local;
   return CUDA_SUCCESS;
 }
 CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute which, int value) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   reinterpret_cast<Function*>(handle)->attributes[which] = value;
   FakeGpu::get().set("last_attribute_" + std::to_string(which), value);
   return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunction handle, int threads,
                                                      size_t shared) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const auto& function = *reinterpret_cast<Function*>(handle);
-  const int warps = (threads + 31) / 32;
-  const Size block{1, warps, warps * 32 * ((function.registers + 7) / 8 * 8),
-                   static_cast<int>(shared) + 1024};
+  const Size block = fake::size_of_block(function, threads, static_cast<int>(shared));
   Size sm;
   for (*count = 0; sm.with_fits(block); ++*count) sm.add(block, 1);
   return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveClusters(int* count, CUfunction, const CUlaunchConfig* config) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const bool clustered = config->numAttrs == 1 && config->attrs->value.clusterDim.x > 1;
-  *count = clustered && config->attrs->value.clusterDim.x <= 8 ? 4 : 0;
-  return clustered ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (!clustered) return CUDA_ERROR_INVALID_VALUE;
+  *count = 4;
+  return config->attrs->value.clusterDim.x <= 8 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void** arguments,
                           void**) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   return FakeGpu::get().launch(*reinterpret_cast<Function*>(handle), *config,
                                *static_cast<const ProbeArguments*>(arguments[0]));
 }
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   auto fake = std::make_unique<FakeStream>();
   fake->priority = priority;
   fake->blocking = flags == CU_STREAM_DEFAULT;
   FakeGpu::get().count("streams");
   *stream = reinterpret_cast<CUstream>(fake.release());
+  Accounts::get().give("streams", *stream);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy_v2(CUstream stream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::unique_ptr<FakeStream> owned(reinterpret_cast<FakeStream*>(stream));
   FakeGpu::get().count("streams_destroyed");
-  return CUDA_SUCCESS;
+  return take_back("streams", stream, true);
 }
 CUresult cuStreamQuery(CUstream stream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   return FakeGpu::get().busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  return FakeGpu::get().wait(stream, *reinterpret_cast<const FakeEvent*>(event));
-}
-CUresult cuEventCreate(CUevent* event, unsigned) {
-  *event = reinterpret_cast<CUevent>(std::make_unique<FakeEvent>().release());
-  return FakeGpu::get().make_event();
-}
-CUresult cuEventRecord(CUevent event, CUstream stream) {
-  return FakeGpu::get().record(*reinterpret_cast<FakeEvent*>(event), stream);
-}
-CUresult cuEventDestroy_v2(CUevent event) {
-  const std::unique_ptr<FakeEvent> owned(reinterpret_cast<FakeEvent*>(event));
-  FakeGpu::get().count("events_destroyed");
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().wait(stream, *reinterpret_cast<const FakeEvent*>(event));
   return CUDA_SUCCESS;
 }
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  *event = reinterpret_cast<CUevent>(std::make_unique<FakeEvent>().release());
+  FakeGpu::get().count("events");
+  Accounts::get().give("events", *event);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().record(*reinterpret_cast<FakeEvent*>(event), stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventDestroy_v2(CUevent event) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  const std::unique_ptr<FakeEvent> owned(reinterpret_cast<FakeEvent*>(event));
+  FakeGpu::get().count("events_destroyed");
+  return take_back("events", event, true);
+}
 CUresult cuMemAlloc_v2(CUdeviceptr* device, size_t size) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().count("device_allocations");
   void* memory = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
   std::memset(memory, 0x5a, size);  // nobody zeroes it
   *device = reinterpret_cast<CUdeviceptr>(memory);
+  Accounts::get().give("device memory", memory);
   return CUDA_SUCCESS;
 }
 CUresult cuMemFree_v2(CUdeviceptr device) {
-  std::free(reinterpret_cast<void*>(device));
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  auto* const memory = reinterpret_cast<void*>(device);
+  if (const CUresult error = take_back("device memory", memory, true); error != CUDA_SUCCESS) {
+    return error;
+  }
+  std::free(memory);
   return CUDA_SUCCESS;
 }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr device, const void* host, size_t size) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   std::memcpy(reinterpret_cast<void*>(device), host, size);
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().count("host_allocations");
   *memory = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  Accounts::get().give("host memory", *memory);
   return CUDA_SUCCESS;
 }
 CUresult cuMemFreeHost(void* memory) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (const CUresult error = take_back("host memory", memory, true); error != CUDA_SUCCESS) {
+    return error;
+  }
   std::free(memory);
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* memory, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *device = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }

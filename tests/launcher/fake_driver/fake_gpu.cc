@@ -5,6 +5,43 @@
 #include <utility>
 
 namespace fake {
+namespace {
+
+constexpr uint64_t kLongestStepNs = 50'000;
+
+// What a block's wait needs, as of one moment.
+struct Sm {
+  uint64_t now;
+  unsigned index;
+
+  unsigned block() const { return index; }
+  uint32_t ticks(const Waiting& waiting) const {
+    return static_cast<uint32_t>(now >> waiting.tick_bits);
+  }
+  BlockRecord& record(const ProbeArguments& arguments) const { return arguments.records[index]; }
+  static uint32_t fresh(const uint32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
+  static void store(uint32_t& place, const uint32_t value) {
+    std::atomic_ref(place).store(value, std::memory_order_release);
+  }
+  static uint32_t exchange(uint32_t& place, const uint32_t value) {
+    return std::atomic_ref(place).exchange(value);
+  }
+};
+
+// What no working GPU writes.
+void spoil(BlockRecord& record, const int64_t how) {
+  if (how == 1) record.start_ns = 0;
+  if (how == 2) record.start_ns = ~uint64_t{0};
+  if (how == 3) record.start_ns = record.end_ns + 1000;
+  if (how == 4) record.start_ns -= 10'000'000'000;
+  if (how == 5) record.end_ns = 0;
+  if (how == 6) record.end_ns += 10'000'000'000;
+  if (how == 7) record.smid = record.end_smid = 0xffffffff;
+  if (how == 8) record.started = 0;
+  if (how == 9) record.started = 0xffffffff;
+}
+
+}  // namespace
 
 void FakeGpu::set(const std::string& key, const int64_t value) {
   const std::scoped_lock lock(mutex_);
@@ -25,9 +62,6 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
                          const ProbeArguments& arguments) {
   std::unique_lock lock(mutex_);
   ++settings_["launches"];
-  if (const int64_t error = std::exchange(settings_["fail_launch"], 0); error != 0) {
-    return static_cast<CUresult>(error);
-  }
   int64_t& local_memory = settings_["local_memory"];
   local_memory = std::max<int64_t>(local_memory, function.local);
   const int64_t most_local = settings_["blocking_local"];
@@ -35,13 +69,19 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
     idle_.wait(lock, [this] { return grids_.empty(); });
   }
   const FakeStream& stream = at(config.hStream);
+  if (const int64_t depth = settings_["queue_depth"]; depth != 0) {
+    idle_.wait(lock, [&] {
+      return std::ranges::count(grids_, &stream, [](const Grid& grid) { return grid.stream; }) <
+             depth;
+    });
+  }
   Grids after = before(stream);
   Grid& grid = grids_.emplace_back();
   grid.arguments = arguments;
   grid.blocks = config.gridDimX;
   grid.warps = static_cast<int>((config.blockDimX + 31) / 32);
-  grid.block = {1, grid.warps, grid.warps * 32 * ((function.registers + 7) / 8 * 8),
-                static_cast<int>(config.sharedMemBytes) + 1024};
+  grid.block = size_of_block(function, static_cast<int>(config.blockDimX),
+                             static_cast<int>(config.sharedMemBytes));
   grid.stream = &stream;
   grid.number = ++grids_launched_;
   grid.after = std::move(after);
@@ -53,22 +93,19 @@ bool FakeGpu::busy(const CUstream stream) {
   return std::ranges::any_of(grids_, [&](const Grid& grid) { return grid.stream == &at(stream); });
 }
 
-CUresult FakeGpu::record(FakeEvent& event, const CUstream stream) {
+bool FakeGpu::any_runs() {
+  const std::scoped_lock lock(mutex_);
+  return !grids_.empty();
+}
+
+void FakeGpu::record(FakeEvent& event, const CUstream stream) {
   const std::scoped_lock lock(mutex_);
   event.recorded = before(at(stream));
-  return static_cast<CUresult>(std::exchange(settings_["fail_record"], 0));
 }
 
-CUresult FakeGpu::wait(const CUstream stream, const FakeEvent& event) {
+void FakeGpu::wait(const CUstream stream, const FakeEvent& event) {
   const std::scoped_lock lock(mutex_);
   at(stream).waits_for.insert(event.recorded.begin(), event.recorded.end());
-  return static_cast<CUresult>(std::exchange(settings_["fail_wait"], 0));
-}
-
-CUresult FakeGpu::make_event() {
-  const std::scoped_lock lock(mutex_);
-  ++settings_["events"];
-  return static_cast<CUresult>(std::exchange(settings_["fail_event"], 0));
 }
 
 Grids FakeGpu::before(const FakeStream& stream) const {
@@ -88,34 +125,55 @@ bool FakeGpu::ready(const Grid& grid) const {
 
 void FakeGpu::step() {
   const std::scoped_lock lock(mutex_);
+  if (!our_turn()) return;
   for (auto block = blocks_.begin(); block != blocks_.end();) {
     block = advance(*block) ? std::next(block) : blocks_.erase(block);
   }
-  grids_.remove_if([](const Grid& grid) { return grid.gone == grid.blocks; });
-  if (grids_.empty()) idle_.notify_all();
+  if (grids_.remove_if([](const Grid& grid) { return grid.gone == grid.blocks; }) != 0) {
+    idle_.notify_all();
+  }
   place();
+}
+
+bool FakeGpu::our_turn() {
+  const uint64_t passed = now_ns() - std::exchange(host_, now_ns());
+  if (settings_["frozen"] != 0) return false;
+  if (away_ > 0) {
+    now_ += passed;
+    away_ -= static_cast<int64_t>(passed);
+    return false;
+  }
+  now_ += std::min(passed, kLongestStepNs);
+  const auto turn_ns = static_cast<uint64_t>(settings_["turn_us"]) * 1000;
+  if (turn_ns != 0 && now_ - turn_began_ >= turn_ns) {
+    away_ = settings_["away_us"] * 1000;
+    turn_began_ = now_ + static_cast<uint64_t>(away_);
+  }
+  return away_ <= 0;
 }
 
 bool FakeGpu::advance(Block& block) {
   BlockRecord& record = *block.record;
-  const uint64_t now = now_ns();
-  if (block.publish != 0 && now >= block.publish) {
+  const ProbeArguments& arguments = block.grid->arguments;
+  const Sm sm{now_, static_cast<unsigned>(&record - arguments.records)};
+  if (block.publish != 0 && now_ >= block.publish) {
     publish(record.started);
     block.publish = 0;
+    block.last_tick = sm.ticks(arguments.waiting);
   }
-  const ProbeArguments& arguments = block.grid->arguments;
-  const Waiting& waiting = arguments.waiting;
-  const bool told = __atomic_load_n(arguments.release, __ATOMIC_ACQUIRE) == arguments.run;
-  const auto index = static_cast<size_t>(&record - arguments.records);
-  const uint64_t ticks = arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
-  const uint64_t stayed = (now >> waiting.tick_bits) - (block.start >> waiting.tick_bits);
-  if (block.end == 0 && block.publish == 0 && (told || stayed >= ticks)) {
-    block.end = last_end_ = now;
-    record.end_ns = now;
-    record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-    publish(record.ended);
+  if (block.end == 0 && block.publish == 0 && now_ >= block.next_look) {
+    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, block.end_tick);
+    block.next_look = now_ + sleep_ns;
+    if (sleep_ns == tbsched::cuda::kLeave) {
+      if (static_cast<int32_t>(block.end_tick - block.last_tick) > 0) ++settings_["told"];
+      block.end = last_end_ = now_;
+      record.end_ns = now_;
+      record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
+      spoil(record, settings_["garbage"]);
+      publish(record.ended);
+    }
   }
-  if (block.end == 0 || now - block.end < waiting.linger_ns) return true;
+  if (block.end == 0 || now_ - block.end < arguments.waiting.linger_ns) return true;
   sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
   ++block.grid->gone;
   return false;
@@ -145,10 +203,14 @@ bool FakeGpu::place_next(Grid& grid) {
   sms_[static_cast<size_t>(best)].add(grid.block, 1);
   const size_t index = grid.next++;
   Block& block = blocks_.emplace_back();
-  block = {&grid, &grid.arguments.records[index], best, now_ns(), 0, 0};
+  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = best, .start = now_};
   if (settings_["doubtful"] != 0 && last_end_ != 0)
     block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
-  block.publish = now_ns() + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
+  const ProbeArguments& arguments = grid.arguments;
+  block.last_tick = static_cast<uint32_t>(block.start >> arguments.waiting.tick_bits);
+  block.end_tick = block.last_tick +
+                   (arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks);
+  block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
   block.record->smid = static_cast<uint32_t>(best);
   if (grid.arguments.warp_slots != nullptr) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "launcher/probe/probe_abi.h"
+#include "launcher/probe/waiting.h"
 
 namespace fake {
 
@@ -59,6 +60,13 @@ struct Function {
   std::map<CUfunction_attribute, int> attributes;
 };
 
+// What a block takes, with the runtime's own shared memory.
+inline Size size_of_block(const Function& function, const int threads, const int shared) {
+  const int warps = (threads + 31) / 32;
+  return {1, warps, warps * 32 * ((function.registers + 7) / 8 * 8),
+          (shared + 1024 + 127) / 128 * 128};
+}
+
 // Numbers of grids.
 using Grids = std::set<uint64_t>;
 
@@ -91,6 +99,9 @@ struct Block {
   uint64_t start = 0;
   uint64_t publish = 0;
   uint64_t end = 0;  // 0: not told to leave
+  uint32_t last_tick = 0;
+  uint32_t end_tick = 0;
+  uint64_t next_look = 0;
 };
 
 class FakeGpu {
@@ -106,9 +117,9 @@ class FakeGpu {
   CUresult launch(const Function& function, const CUlaunchConfig& config,
                   const ProbeArguments& arguments);
   bool busy(const CUstream stream);
-  CUresult record(FakeEvent& event, const CUstream stream);
-  CUresult wait(const CUstream stream, const FakeEvent& event);
-  CUresult make_event();
+  bool any_runs();
+  void record(FakeEvent& event, const CUstream stream);
+  void wait(const CUstream stream, const FakeEvent& event);
 
  private:
   FakeStream& at(const CUstream stream) {
@@ -129,6 +140,8 @@ class FakeGpu {
   }
 
   void step();
+  // Lets time pass. False: another process has the GPU, or nobody.
+  bool our_turn();
   // False: the block is gone.
   bool advance(Block& block);
   void place();
@@ -145,6 +158,12 @@ class FakeGpu {
   std::list<Grid> grids_;
   std::list<Block> blocks_;
   uint64_t last_end_ = 0;
+  // The GPU's clock, which stands still while this machine has no time for us: blocks look at it as
+  // often as they should.
+  uint64_t now_ = now_ns();
+  uint64_t host_ = now_;
+  uint64_t turn_began_ = now_;
+  int64_t away_ = 0;
   std::jthread engine_;
 };
 

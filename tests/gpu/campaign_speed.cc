@@ -41,8 +41,8 @@ class Floor {
         current_(context_),
         memory_(context_.driver(), kFlags + kRecords * sizeof(BlockRecord)),
         relays_(context_.driver()) {
-    relays_.reserve(kFlags / sizeof(uint32_t));
-    relays_.write(std::vector<uint32_t>(relays_.size()));
+    relays_.reserve(kMostLaunches);
+    relays_.write(std::vector<Relay>(relays_.size()));
     for (size_t i = 0; i < kMostLaunches; ++i) {
       streams_.push_back(
           std::make_unique<CudaStream>(context_.driver(), CU_STREAM_NON_BLOCKING, 0));
@@ -92,11 +92,11 @@ class Floor {
             memory_.on_device(reinterpret_cast<BlockRecord*>(memory_.bytes().data() + kFlags)),
         .warp_slots = nullptr,
         .release = memory_.on_device(reinterpret_cast<uint32_t*>(flag_place(event.launch))),
-        .relay = relays_.at(static_cast<size_t>(event.launch) * kLine / sizeof(uint32_t)),
+        .relay = relays_.at(static_cast<size_t>(event.launch)),
         .ticks = nullptr,
-        .same_ticks = held ? 10'000U : 0U,
+        .same_ticks = held ? 5'000'000U : 0U,
         .run = run_,
-        .looks_per_ask = kFirstBlockAsks,
+        .ask_bits = kFirstBlockAsks,
         .ask_sleep_ns = 2000,
         .look_sleep_ns = static_cast<uint32_t>(std::clamp(event.blocks, 500, 4000)),
         .waiting = kHeld,
@@ -122,7 +122,7 @@ class Floor {
   const Context context_;
   const CurrentContext current_;
   MappedMemory memory_;
-  DeviceMemory<uint32_t> relays_;
+  DeviceMemory<Relay> relays_;
   uint32_t run_ = 0;
   std::vector<std::unique_ptr<CudaStream>> streams_;
   std::vector<std::unique_ptr<Module>> modules_;

@@ -1,7 +1,8 @@
-"""The hardware script that measures campaigns, with the emulated driver in the place of the GPU."""
+"""The hardware scripts, with the emulated driver in the place of the GPU."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,12 +15,10 @@ from helpers import ROOT
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
-SCRIPT = ROOT / "tests" / "gpu" / "campaign_speed.py"
 
-
-def test_every_row_is_measured(tmp_path: Path, fake: Path) -> None:
+def rehearse(fake: Path, script: str, out: Path, *arguments: str) -> None:
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--out", tmp_path, "--rehearse", "--seconds", "0.3"],
+        [sys.executable, ROOT / "tests" / "gpu" / script, "--out", out, "--rehearse", *arguments],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -31,6 +30,10 @@ def test_every_row_is_measured(tmp_path: Path, fake: Path) -> None:
         timeout=200,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_row_is_measured(fake: Path, tmp_path: Path) -> None:
+    rehearse(fake, "campaign_speed.py", tmp_path, "--seconds", "0.3")
     text = (tmp_path / "campaign_speed.txt").read_text("utf-8")
     for row in (
         "floor: leave at once",
@@ -44,3 +47,12 @@ def test_every_row_is_measured(tmp_path: Path, fake: Path) -> None:
     ):
         assert re.search(rf"^{row}.* +[\d,]+ +[\d,]+ +[\d,.]+ +[\d,]+ +[\d.]+$", text, re.MULTILINE)
     assert re.search(r"^campaign, exact +[\d,]+$", text, re.MULTILINE)
+
+
+def test_all_that_is_ended_is_counted(fake: Path, tmp_path: Path) -> None:
+    few = ("--interrupts", "8", "--kills", "1", "--campaign-seconds", "0.2", "--worst", "60")
+    rehearse(fake, "interrupts.py", tmp_path, *few)
+    found = json.loads((tmp_path / "interrupts.json").read_text("utf-8"))
+    assert found["interrupts"]["count"] == 8
+    assert found["kills"]["count"] == 1
+    assert [len(found[key]) for key in ("one campaign", "two campaigns at once")] == [1, 2]

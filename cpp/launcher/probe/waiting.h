@@ -1,0 +1,49 @@
+// How a block of the probe waits. The kernel runs this, and so does the rehearsal driver: what
+// their machines have in common is a clock, a relay, a flag in host memory and a record.
+#pragma once
+
+#include <cstdint>
+
+#include "launcher/probe/probe_abi.h"
+
+namespace tbsched::cuda {
+
+// Whether this look goes on to the host. Time decides, never chance: a block that waits for its own
+// cycle counter to show some value may never see it, since its sleep can be in step with it.
+template <typename Machine>
+constexpr bool may_ask(const Machine& machine, const ProbeArguments& arguments,
+                       const uint32_t now) {
+  if (arguments.ask_bits == kFirstBlockAsks) return machine.block() == 0;
+  const uint32_t slot = now >> arguments.ask_bits;
+  return machine.fresh(arguments.relay->asked) != slot &&
+         machine.exchange(arguments.relay->asked, slot) != slot;
+}
+
+template <typename Machine>
+constexpr bool released(const Machine& machine, const ProbeArguments& arguments, const bool asks) {
+  if (machine.fresh(arguments.relay->released) == arguments.run) return true;
+  if (!asks || machine.fresh(*arguments.release) != arguments.run) return false;
+  machine.store(arguments.relay->released, arguments.run);
+  return true;
+}
+
+// One look at the time and at the relay: how many nanoseconds to sleep before the next one, or
+// kLeave. `last` is the tick of the look before, `end` the one at which the block's time is over.
+inline constexpr uint32_t kLeave = ~uint32_t{0};
+template <typename Machine>
+constexpr uint32_t look(const Machine& machine, const ProbeArguments& arguments, uint32_t& last,
+                        const uint32_t end) {
+  const Waiting& waiting = arguments.waiting;
+  const uint32_t still = machine.ticks(waiting) - last;
+  last += still;
+  if (still > waiting.still_ticks) machine.store(machine.record(arguments).started, still);
+  const uint32_t left = end - last;
+  if (static_cast<int32_t>(left) <= 0) return kLeave;
+  // Half of what is left, in nanoseconds: it may sleep twice as long as it is asked to.
+  if (left <= waiting.asks_until) return left << (kTimed.tick_bits - 1);
+  const bool asks = may_ask(machine, arguments, last);
+  if (released(machine, arguments, asks)) return kLeave;
+  return asks ? arguments.ask_sleep_ns : arguments.look_sleep_ns;
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,291 @@
+"""Whatever fails, exactly that is said, nothing is lost, and the next run works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+import tbsched as tb
+from helpers import ROOT, Fake
+from tbsched.launcher.observe import Gpu
+
+_launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+
+SMS = 4
+HELD = tb.Sequence(
+    [
+        tb.Launch(2, 64, 40, carveout=50, shared_memory=2048),
+        tb.Launch(2, 32, 24, cluster=2, local_memory=4096),
+        tb.Release(0),
+    ]
+)
+TIMED = tb.Sequence(
+    [
+        tb.Launch(3, 32, 16, duration=(1e-5, 2e-5, 0.0), stream=1),
+        tb.RecordEvent(0, 1),
+        tb.WaitEvent(0, 2),
+        tb.Launch(1, 32, 16, duration=1e-5, stream=2),
+    ]
+)
+FULL = tb.Sequence([tb.Launch(2 * SMS, 1024, 32)])
+UNKNOWN = 999
+# What is lost where the call that should take it back fails.
+TAKES_BACK = {
+    "cuCtxPopCurrent_v2": "current contexts",
+    "cuDevicePrimaryCtxRelease_v2": "contexts",
+    "cuEventDestroy_v2": "events",
+    "cuMemFree_v2": "device memory",
+    "cuMemFreeHost": "host memory",
+    "cuModuleUnload": "modules",
+    "cuStreamDestroy_v2": "streams",
+}
+# Called once in a process, or to say what went wrong, or to compile for other GPUs.
+OTHERS = {"cuInit", "cuGetErrorName", "cuGetErrorString"} | {
+    f"cuLink{what}" for what in ("Create_v2", "AddData_v2", "Complete", "Destroy")
+}
+CALLS = sorted(
+    set(re.findall(r'"(cu\w+)"', (ROOT / "cpp/launcher/driver/driver.h").read_text("utf-8")))
+    - OTHERS
+)
+MOST_OF_ONE = 6
+
+
+@pytest.fixture
+def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
+    fake_gpu[0].observe(FULL)
+    return fake_gpu[0]
+
+
+def all_of_it() -> None:
+    """Opens, observes, closes."""
+    with Gpu(0) as own:
+        assert own._gpu.kernel_size(HELD.launches[0]) == (40, 0)
+        assert own.observe(HELD)[0].placed == 2
+        own.observe(TIMED)
+        assert [*map(len, own.observe_many([FULL]))] == [1]  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def failing(knobs: Fake, call: str, at: int, *, for_good: bool = False) -> Iterator[None]:
+    """What may be raised and warned of, and nothing else."""
+    knobs.fail(call, at, code=UNKNOWN, for_good=for_good)
+    with contextlib.suppress(tb.CudaError, tb.DeadlineExceeded), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*is not given back", UserWarning)
+        yield
+    assert knobs.failed == call
+    knobs.fail(at=0)
+
+
+def lost(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {kind: after[kind] - count for kind, count in before.items() if after[kind] != count}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_may_fail_once(gpu: Gpu, knobs: Fake, call: str) -> None:
+    knobs.fail(at=0)
+    all_of_it()
+    calls = knobs.calls(call)
+    assert calls, "the test misses a call"
+    for at in range(1, min(calls, MOST_OF_ONE) + 1):
+        before = knobs.live()
+        with failing(knobs, call, at):
+            all_of_it()
+        # It works again, and gives back what had been left to it.
+        assert gpu.observe(FULL)[0].placed == 2 * SMS
+        assert lost(before, knobs.live()) == ({TAKES_BACK[call]: 1} if call in TAKES_BACK else {})
+    assert knobs["taken_while_in_use"] == 0
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_may_fail_for_good(gpu: Gpu, knobs: Fake, call: str) -> None:
+    before = knobs.live()
+    with failing(knobs, call, 1, for_good=True):
+        all_of_it()
+    assert gpu.observe(FULL)[0].placed == 2 * SMS
+    if call not in TAKES_BACK:
+        assert lost(before, knobs.live()) == {}
+    assert knobs["taken_while_in_use"] == 0
+
+
+@pytest.mark.parametrize("call", ["cuLinkCreate_v2", "cuLinkAddData_v2", "cuLinkComplete"])
+def test_compiling_may_fail(
+    gpu: Gpu, knobs: Fake, call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cubin = tmp_path / "jit.cubin"
+    cubin.write_bytes(_launcher.images()["sm_90"])
+    monkeypatch.setenv("FAKE_JIT_CUBIN", str(cubin))
+    before = knobs.live()
+    with failing(knobs, call, 1):
+        _launcher.Gpu(0, from_ptx=True)
+    assert lost(before, knobs.live()) == {}
+    assert _launcher.Gpu(0, from_ptx=True).close()
+    assert lost(before, knobs.live()) == {}
+
+
+def test_a_cluster_query_that_fails_is_no_refusal(gpu: Gpu, knobs: Fake) -> None:
+    with pytest.raises(ValueError, match="cluster of 16 such blocks"):
+        gpu.observe(tb.Sequence([tb.Launch(16, 32, 16, cluster=16)]))
+    knobs.fail("cuOccupancyMaxActiveClusters")
+    with pytest.raises(
+        tb.CudaError, match="cuOccupancyMaxActiveClusters: CUDA_ERROR_INVALID_VALUE"
+    ):
+        gpu.observe(tb.Sequence([tb.Launch(2, 32, 16, cluster=2)]))
+
+
+@pytest.mark.parametrize("garbage", range(1, 10))
+@pytest.mark.parametrize("seq", [HELD, TIMED], ids=["held", "timed"])
+def test_records_that_cannot_be_are_refused(
+    gpu: Gpu, knobs: Fake, garbage: int, seq: tb.Sequence
+) -> None:
+    knobs["garbage"] = garbage
+    with pytest.raises(tb.UnstableMeasurement, match="in each of 3 runs") as caught:
+        gpu.observe(seq)
+    assert caught.type is tb.UnstableMeasurement
+    knobs["garbage"] = 0
+    assert gpu.observe(seq)[0].placed == seq.launches[0].blocks
+
+
+# Blocks of 50 s, and a launch that waits for those before for as long as the settling time.
+LONG = tb.Sequence(
+    [
+        tb.Launch(2 * SMS, 1024, 32, duration=50.0, stream=0),
+        tb.RecordEvent(0, 0),
+        tb.WaitEvent(0, 1),
+        tb.Launch(2, 32, 24, duration=(50.0, 40.0), stream=1, local_memory=4096),
+    ]
+)
+STUCK = tb.Sequence([*FULL, tb.Launch(2, 32, 24, local_memory=4096), tb.Launch(1, 32, 16)])
+
+
+def interrupted(gpu: Gpu | None, seq: tb.Sequence) -> None:
+    """Takes until the deadline if blocks are not told to leave."""
+    with contextlib.suppress(KeyboardInterrupt):
+        if gpu is None:
+            with Gpu(0) as own:
+                own.observe(seq, settle=9.0, deadline=9.0)
+        else:
+            gpu.observe(seq, settle=9.0, deadline=9.0)
+        raise AssertionError("not interrupted")
+
+
+def calls_of(knobs: Fake, gpu: Gpu | None, seq: tb.Sequence) -> dict[str, int]:
+    """How often a run makes each call before it has nothing to do but wait."""
+    counts: dict[str, int] = {}
+
+    def count() -> None:
+        counts.update({call: knobs.calls(call) for call in CALLS})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    interrupted_soon = threading.Timer(0.15, count)
+    knobs.interrupt("", 0)
+    interrupted_soon.start()
+    interrupted(gpu, seq)
+    return counts
+
+
+@pytest.mark.parametrize("seq", [LONG, STUCK], ids=["timed", "held"])
+@pytest.mark.parametrize("opened", [True, False])
+def test_ctrl_c_in_every_call_ends_a_run(
+    gpu: Gpu, knobs: Fake, seq: tb.Sequence, opened: bool
+) -> None:
+    which = gpu if opened else None
+    calls_of(knobs, which, seq)  # loads what is loaded once
+    gpu.observe(FULL)
+    before = knobs.live()
+    for call, count in calls_of(knobs, which, seq).items():
+        for at in range(1, min(count, 3) + 1):
+            gpu.observe(FULL)
+            knobs.interrupt(call, at)
+            interrupted(which, seq)
+            assert knobs.calls(call) >= at
+    knobs.interrupt("", 0)
+    assert gpu.observe(FULL)[0].placed == 2 * SMS
+    assert lost(before, knobs.live()) == {}
+    assert knobs["taken_while_in_use"] == 0
+
+
+def test_ctrl_c_ends_a_run_whose_launch_calls_block(gpu: Gpu, knobs: Fake) -> None:
+    knobs["queue_depth"] = 300
+    one = tb.Launch(1, 32, 16, stream=0)
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    interrupted(gpu, tb.Sequence([FULL.launches[0], *[one] * 400]))
+    assert gpu.observe(FULL)[0].placed == 2 * SMS
+
+
+def test_the_last_block_of_thousands_is_told(gpu: Gpu, knobs: Fake) -> None:
+    durations = (*[0.0] * 4095, 50.0)
+    many = [tb.Launch(4096, 32, 16, duration=durations, stream=k) for k in range(4)]
+    told = knobs["told"]
+    with pytest.raises(tb.DeadlineExceeded, match="told to leave, and has left"):
+        gpu.observe(tb.Sequence(many), deadline=1.0)
+    assert knobs["told"] - told >= 1
+
+
+def test_what_blocks_may_still_use_is_kept(gpu: Gpu, knobs: Fake) -> None:
+    before = knobs.live()
+    own = Gpu(0)
+    own.observe(FULL)
+    knobs["mute"] = 1
+    with pytest.raises(tb.DeadlineExceeded, match="some have not left yet: what they use is kept"):
+        own.observe(FULL, deadline=0.05)
+    with pytest.raises(tb.DeadlineExceeded, match="nothing was launched: blocks of an earlier run"):
+        own.observe(FULL, deadline=0.05)
+    with pytest.warns(UserWarning, match="is not given back"):
+        own.close()
+    assert lost(before, knobs.live())
+    with pytest.raises(tb.DeadlineExceeded, match="nothing was launched: blocks of an earlier run"):
+        gpu.observe(FULL, deadline=0.05)
+    knobs["mute"] = 0
+    assert gpu.observe(FULL)[0].placed == 2 * SMS
+    assert lost(before, knobs.live()) == {}
+    assert knobs["taken_while_in_use"] == 0
+
+
+def test_the_turns_of_another_process_are_noticed(gpu: Gpu, knobs: Fake) -> None:
+    knobs["turn_us"], knobs["away_us"] = 400, 300
+    for seq in (
+        tb.Sequence([*FULL, tb.Launch(1, 32, 16)]),
+        tb.Sequence([tb.Launch(1, 32, 16, duration=0.01)]),
+    ):
+        with pytest.raises(
+            tb.SharedGpu, match=r"another process .* in each of 6 runs .* \d{3,} us"
+        ):
+            gpu.observe(seq)
+    outcomes = list(gpu.observe_many([tb.Sequence([*FULL, *FULL])] * 2))
+    assert [*map(type, outcomes)] == [tb.SharedGpu] * 2
+
+
+def test_a_campaign_beside_another_process_finds_nothing(gpu: Gpu, knobs: Fake) -> None:
+    knobs["turn_us"], knobs["away_us"] = 150, 4000
+    few = st.builds(tb.Launch, st.integers(1, 4), st.just(1024), st.just(32))
+    rows = {"sms": SMS, "sm_preference": tuple(range(SMS)), "gpcs": (), "policy": "most_room"}
+    report = tb.fuzz(
+        gpu,
+        replace(tb.device("h200"), max_cluster=1, **rows),  # type: ignore[arg-type]
+        strategy=st.lists(few, min_size=2, max_size=4).map(tb.Sequence),
+        max_examples=10,
+        seed=1,
+        progress=False,
+    )
+    assert not report.counterexamples
+    assert report.unstable
+    assert all("another process uses this GPU" in row.reason for row in report.unstable)
+
+
+def test_another_processs_turn_that_ends_costs_one_run_more(gpu: Gpu, knobs: Fake) -> None:
+    runs = gpu.time_spent()["runs"]
+    knobs["turn_us"], knobs["away_us"] = 60_000, 2500
+    seq = tb.Sequence([tb.Launch(1, 32, 16, duration=0.02)])
+    for _ in range(6):
+        assert gpu.observe(seq)[0].placed == 1
+    assert gpu.time_spent()["runs"] > runs + 6
