@@ -106,7 +106,7 @@ class Table(Busy):
         spec, policy = device(self.hasty[0]), self.hasty[1] or device(self.hasty[0]).policy
         state = self.start or spec.initial_states(policy)[0]
         for table in tables:
-            _, smids = predict_until_refused(table, spec, policy, state, 1)
+            _, smids, _ = predict_until_refused(table, spec, policy, state, 1)
             # As a GPU goes on behind a launch that the model thinks does not fit, so does this.
             seen: list[Smids] = []
             for number, smid in enumerate(smids):
