@@ -53,7 +53,7 @@ def _coverage(coverage: Coverage) -> list[str]:
     if coverage.refused:
         causes = (f"{cause} {times:,}" for cause, times in coverage.refused.most_common())
         lines.append(f"  launches that did not fit, by what refused them: {', '.join(causes)}")
-    for words, idle in (("shows without", False), ("nothing shows without", True)):
+    for words, idle in (("would have shown", False), ("would not have shown", True)):
         names = [name for name, times in coverage.decided.items() if (times == 0) == idle]
         if names:
             lines.append(f"  {words}: {', '.join(names)}")

@@ -13,7 +13,7 @@ from tbsched.campaigns.space.draws import Draws
 from tbsched.program.sequence import Sequence
 
 # Draws at most: in tables they cost a twentieth.
-TABLES, ONE_BY_ONE = 32, 2000
+TABLES, ONE_BY_ONE = 12, 2000
 
 
 def narrower_suspects(judge: Judge, draws: Draws, whole: bool, until: float) -> Iterator[Sequence]:
