@@ -64,7 +64,7 @@ def predict_until_refused(
     bounds: npt.NDArray[np.int64],
     state: InitialState,
     threads: int,
-) -> list[tuple[_Ints, int]]: ...
+) -> list[tuple[_Ints, int, str | None]]: ...
 def shortest_order(
     model: Model,
     sequence: Sequence,

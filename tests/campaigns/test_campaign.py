@@ -135,7 +135,7 @@ def test_a_campaign_can_go_on_and_counts_each_counterexample_once() -> None:
 
 
 def test_a_sequence_ends_where_it_is_predicted_that_the_gpu_is_full(tmp_path: Path) -> None:
-    campaign(RIGHT, RIGHT, record=tmp_path / "short.jsonl")
+    campaign(RIGHT, RIGHT, record=tmp_path / "short.jsonl", past_refusal=False)
     campaign(RIGHT, RIGHT, record=tmp_path / "long.jsonl", past_refusal=True)
     short, long = (load_traces(tmp_path / name) for name in ("short.jsonl", "long.jsonl"))
 
@@ -288,7 +288,7 @@ def test_ctrl_c_ends_a_campaign_with_the_report_so_far() -> None:
 
 
 def test_ctrl_c_while_shrinking_keeps_what_was_found(tmp_path: Path) -> None:
-    before = campaign().examples
+    before = campaign(draw="hypothesis").examples
     corpus = tmp_path / "c.jsonl"
     report = campaign(Disturbed(before + 3, KeyboardInterrupt()), corpus=corpus)
     assert report.ended == "interrupted"
@@ -334,7 +334,7 @@ def test_a_campaign_begins_with_what_its_corpus_holds(tmp_path: Path) -> None:
 
 def test_what_was_not_shrunk_when_a_campaign_ended_is_shrunk_by_the_next(tmp_path: Path) -> None:
     corpus = tmp_path / "c.jsonl"
-    before = campaign().examples
+    before = campaign(draw="hypothesis").examples
     campaign(Disturbed(before + 3, KeyboardInterrupt()), corpus=corpus)
     report = campaign(corpus=corpus)
     assert report.examples == 0
@@ -370,7 +370,7 @@ fuzz(Killing(), "rtx3090", "first_fit", seed=1, corpus=sys.argv[1], record=sys.a
 
 def test_a_killed_campaign_loses_nothing(tmp_path: Path) -> None:
     corpus, everything = tmp_path / "c.jsonl", tmp_path / "c.jsonl-all"
-    before = campaign().examples
+    before = campaign(draw="hypothesis").examples
     child = subprocess.run(
         [sys.executable, "-c", KILLED, str(corpus), str(before + 5)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

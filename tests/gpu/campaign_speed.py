@@ -154,6 +154,8 @@ def campaign(gpu: Gpu, spec: tb.DeviceSpec, draw: str, seconds: float, level: st
         spec,
         draw=draw,
         level=level,
+        options=SequenceOptions(),
+        past_refusal=False,
         max_examples=10**9,
         max_seconds=seconds,
         max_counterexamples=0,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tbsched.campaigns.oracles import ModelGpu, OracleLike
+from tbsched.campaigns.space.coverage import Coverage
 from tbsched.comparison.compare import Diff
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
@@ -71,6 +72,7 @@ class Report(Shown):
         unpredicted: sequences that the model cannot predict, recorded only.
         shrinking: sequences tried while shrinking.
         seconds: how long it took.
+        coverage: what bound the launches that were drawn, and which mechanisms decided anything.
         ended: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
             sequences to draw) or ``interrupted``.
     """
@@ -91,6 +93,7 @@ class Report(Shown):
     unpredicted: int
     shrinking: int
     seconds: float
+    coverage: Coverage
     ended: str
 
 

@@ -16,7 +16,7 @@ except ImportError as error:
     raise missing("tbsched's strategies", "Hypothesis", "hypothesis") from error
 
 from tbsched.campaigns.oracles import prefix
-from tbsched.campaigns.space.launch_tables import BINDING, LaunchTables, SequenceTables
+from tbsched.campaigns.space.launch_tables import LaunchTables, SequenceTables
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
@@ -64,7 +64,8 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
     """
     tables = LaunchTables.of(find_device(device), _checked(options))
     row = st.binary(min_size=tables.width, max_size=tables.width)
-    return row.map(lambda drawn: tables.launches([drawn], (True, True))[0])
+    everything = tables.themes[len(tables.themes) // 2 - 1]
+    return row.map(lambda drawn: tables.launches([drawn], everything)[0])
 
 
 def sequences(
@@ -97,7 +98,7 @@ def sequences(
         min_size=options.min_launches,
         max_size=options.max_launches,
     )
-    return st.tuples(st.sampled_from(BINDING), rows).map(tables.build)
+    return st.tuples(st.sampled_from(tables.launches.themes), rows).map(tables.build)
 
 
 def programs(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Sequence]:
