@@ -265,6 +265,8 @@ def loading() -> Iterator[Figure]:
         rounds=5,
     )
     yield Figure("45,074 recorded launches, loaded", values, "<= 10", "predicting them")
+
+
 def around_the_core() -> Iterator[Figure]:
     """What users ask beside predictions, as a multiple of the predictions that it needs."""
     kernels = [Launch(50 + 13 * k, 256, 32, duration=(k + 1) * 1e-4) for k in range(7)]
