@@ -214,8 +214,8 @@ def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:
     for level in ("occupancy", "exact"):
         known = Known(spec, count)
         report = tb.fuzz(
-            known, spec, draw="native", level=level, max_examples=count, seed=SEED,
-            max_counterexamples=0, progress=False,
+            known, spec, draw="native", level=level, options=SequenceOptions(), past_refusal=False,
+            max_examples=count, seed=SEED, max_counterexamples=0, progress=False,
         )  # fmt: skip
         rows.append((f"campaign, {level}", f"{1e6 * report.seconds / count:,.0f}"))
     return rows

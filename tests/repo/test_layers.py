@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "campaigns": _ADVISED,
     "strategies": {*_ADVISED, "campaigns"},
     "importers": _OBSERVED,
-    "papers": {"errors"},
+    "papers": {"program"},
     "show": {*_ADVISED, "advice", "campaigns"},
     "cli": {*_ADVISED, "advice", "campaigns", "importers", "show"},
     "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
