@@ -109,5 +109,5 @@ def test_recorded_program_is_predicted_from_what_its_blocks_did() -> None:
     nothing = tuple(tb.Placement(placement.smid) for placement in recorded)
     with pytest.raises(ValueError, match="nobody recorded when the blocks ran"):
         predict_as_recorded(replace(recorded, placements=nothing), spec)
-    with pytest.raises(TypeError, match="predict_as_recorded: a Trace is needed, got 'x'"):
+    with pytest.raises(TypeError, match="a Trace is needed, got 'x'"):
         predict_as_recorded("x", spec)  # type: ignore[arg-type]

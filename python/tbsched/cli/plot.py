@@ -35,7 +35,6 @@ def plot(
 
     A sequence whose launches have durations is drawn over time.
     """
-
     check_output(output, traces, *([] if against is None else [against]))
     is_there = storage.check_writable(output)
     kind = output.suffix.removeprefix(".").lower() or "png"
@@ -46,9 +45,8 @@ def plot(
             raise ValueError(f"--number: {number} is outside 0..{len(found) - 1} of {place}")
         return found[number]
 
-    what: Trace | Diff = pick(traces)
-    if against is not None:
-        what = compare(pick(traces), pick(against))
+    drawn = pick(traces)
+    what: Trace | Diff = drawn if against is None else compare(drawn, pick(against))
     with ending_at_once():  # imports matplotlib
         picture = draw(what)
     image = io.BytesIO()
