@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from tbsched import storage
-from tbsched.cli.input import read_traces
+from tbsched.cli.files import check_output, note_written, read_traces
 from tbsched.cli.interrupts import ending_at_once
 from tbsched.cli.options import TraceFile
-from tbsched.cli.output import check_output, note_written
 from tbsched.comparison.compare import Diff, compare
 from tbsched.show import plot as draw
 from tbsched.traces.trace import Trace
