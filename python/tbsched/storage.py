@@ -120,7 +120,8 @@ def check_writable(path: Path) -> bool:
         target = Path(os.path.realpath(path))
         if not target.parent.is_dir():
             raise FileNotFoundError(2, "no such folder", shown(target.parent))
-        if not os.access(target.parent if status is None else target, os.W_OK):
+        needed = [target.parent] if status is None else [target.parent, target]
+        if not all(os.access(each, os.W_OK) for each in needed):
             raise ValueError(f"{shown(path)}: cannot be written: permission denied")
         return status is not None
     if not (stat.S_ISCHR(status.st_mode) or _is_pipe(status)):

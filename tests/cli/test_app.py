@@ -87,5 +87,5 @@ def test_interruption_is_130(monkeypatch: pytest.MonkeyPatch, one: Path) -> None
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tbsched.cli.input.load_traces", interrupt)
+    monkeypatch.setattr("tbsched.cli.files.load_traces", interrupt)
     assert status(monkeypatch, "compare", one, one) == 130

@@ -122,7 +122,7 @@ def test_what_nobody_expected_is_neither_silent_nor_a_disagreement(
     def fail(place: Path) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr("tbsched.cli.input.load_traces", fail)
+    monkeypatch.setattr("tbsched.cli.files.load_traces", fail)
     assert run("verify", one) == 2
     assert "a mistake of ours" in capsys.readouterr().err
 
@@ -139,7 +139,7 @@ def test_ctrl_c_that_became_another_error_is_130(
         except KeyboardInterrupt as error:
             raise RuntimeError("Error calling __set_name__") from error
 
-    monkeypatch.setattr("tbsched.cli.input.load_traces", fail)
+    monkeypatch.setattr("tbsched.cli.files.load_traces", fail)
     assert run("verify", one) == 130
     assert capsys.readouterr().err == "tbsched: interrupted\n"
 

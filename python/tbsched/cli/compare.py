@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
-from tbsched.cli.input import read_traces
+from tbsched.cli.files import read_traces
 from tbsched.cli.options import Level, LevelOption, TraceFile
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from tbsched import storage
-from tbsched.cli.input import read_traces
+from tbsched.cli.files import check_output, note_written, read_traces
 from tbsched.cli.interrupts import ending_at_once
 from tbsched.cli.options import TraceFile
-from tbsched.cli.output import check_output, note_written
 from tbsched.comparison.compare import Diff, compare
 from tbsched.show import plot as draw
 from tbsched.traces.trace import Trace
@@ -35,7 +34,6 @@ def plot(
 
     A sequence whose launches have durations is drawn over time.
     """
-
     check_output(output, traces, *([] if against is None else [against]))
     is_there = storage.check_writable(output)
     kind = output.suffix.removeprefix(".").lower() or "png"
@@ -46,9 +44,8 @@ def plot(
             raise ValueError(f"--number: {number} is outside 0..{len(found) - 1} of {place}")
         return found[number]
 
-    what: Trace | Diff = pick(traces)
-    if against is not None:
-        what = compare(pick(traces), pick(against))
+    drawn = pick(traces)
+    what: Trace | Diff = drawn if against is None else compare(drawn, pick(against))
     with ending_at_once():  # imports matplotlib
         picture = draw(what)
     image = io.BytesIO()

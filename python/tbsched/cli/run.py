@@ -12,6 +12,7 @@ import typer
 
 from tbsched import storage
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched.cli.files import check_output, write_traces
 from tbsched.cli.options import (
     DeviceName,
     GpuIndex,
@@ -20,7 +21,6 @@ from tbsched.cli.options import (
     PolicyName,
     SequenceFile,
 )
-from tbsched.cli.output import check_output, write_traces
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device

@@ -17,10 +17,11 @@ from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.records import header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
 
-# What a file may be. A small one that unpacks to much more than traces do is somebody's mistake.
 MAX_LINE_BYTES = storage.MAX_BYTES
-MAX_LINES = 10_000_000
-MAX_UNPACKED_BYTES, MAX_RATIO = 2**26, 1000  # compressed: more of it only up to this ratio
+# Of a compressed file that is larger, no more than so many times its size: recordings unpack to 300
+# times it at most, and have a line for ten bytes. What a file costs is in proportion to its size.
+MAX_UNPACKED_BYTES, BYTES_PER_BYTE = 2**26, 1000
+MAX_UNPACKED_LINES, LINES_PER_BYTE = 100_000, 1
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
 
 
@@ -122,23 +123,22 @@ def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
         ValueError: longer, or more, than those of traces.
     """
     is_packed = path.suffix in _OPENERS
-    most = max(MAX_UNPACKED_BYTES, MAX_RATIO * os.fstat(packed.fileno()).st_size)
+    packed_size = os.fstat(packed.fileno()).st_size
+    most_bytes = max(MAX_UNPACKED_BYTES, BYTES_PER_BYTE * packed_size)
+    most_lines = max(MAX_UNPACKED_LINES, LINES_PER_BYTE * packed_size)
+    number = size = 0
     with _unpacked(path, packed, "rb") as file:
-        size = 0
-        for number in range(MAX_LINES + 1):
-            line = file.readline(MAX_LINE_BYTES + 1)
-            if not line:
-                return
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
             size += len(line)
             if len(line) > MAX_LINE_BYTES:
                 raise ValueError(f"more than {MAX_LINE_BYTES} bytes, the most of a line")
-            if is_packed and size > most:
+            if is_packed and (size > most_bytes or number > most_lines):
                 raise ValueError(
-                    f"unpacks to more than {most} bytes, {MAX_RATIO} times its size; if they are "
-                    "traces, unpack it first"
+                    f"{packed_size} bytes unpack to more than {most_bytes} bytes or {most_lines} "
+                    "lines; if they are traces, unpack the file first"
                 )
-            yield line if number else line.removeprefix(b"\xef\xbb\xbf")
-        raise ValueError(f"more than {MAX_LINES} lines, the most of a file")
+            yield line if number > 1 else line.removeprefix(b"\xef\xbb\xbf")
 
 
 def _unpacked(path: Path, file: BinaryIO, mode: str) -> contextlib.AbstractContextManager[BinaryIO]:

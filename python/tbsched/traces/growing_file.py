@@ -45,7 +45,6 @@ class TraceFile:
         try:
             self._lock()
             self.traces: tuple[Trace, ...] = self._read()
-            self._end = os.fstat(self._descriptor).st_size
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -58,16 +57,15 @@ class TraceFile:
         """
         header = b"" if trace.device == self._device else header_line(trace.device)
         data = header + record_line(trace)
-        size = len(data)
+        end = os.fstat(self._descriptor).st_size
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
         except BaseException as error:
-            os.ftruncate(self._descriptor, self._end)
+            os.ftruncate(self._descriptor, end)  # no torn line that the next would land on
             if isinstance(error, OSError):
                 error.filename = storage.shown(self.path)
             raise
-        self._end += size
         self._device = trace.device
         self._unsynced += 1
         if self._unsynced >= self._sync_every:

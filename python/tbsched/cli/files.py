@@ -1,4 +1,4 @@
-"""Files that verbs write: refused before the work, and named after it."""
+"""Files that verbs read and write; outputs are refused before the work, and named after it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.cli.console import note
-from tbsched.traces.files import save_traces
+from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.trace import Trace
+
+
+def read_traces(place: Path) -> list[Trace]:
+    """The traces of a file or of a folder, at least one.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`tbsched.load_traces`; there are none.
+    """
+    found = load_traces(place)
+    if not found:
+        raise ValueError(f"{place}: holds no traces")
+    return found
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:
