@@ -35,7 +35,7 @@ RETURNS = {
         "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
     ),
 }
-CONSTANTS = {"CAUSES": "tuple[str, ...]"}
+CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Iterable as _Iterable

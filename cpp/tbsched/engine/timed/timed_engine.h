@@ -33,8 +33,8 @@ class TimedEngine : private Observer {
   TimedEngine& operator=(const TimedEngine&) = delete;
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
-  // issue, for a stream of a negative number other than the legacy stream, for a release, where time
-  // overflows, and for more blocks or waits than a timeline holds.
+  // issue, for a stream of a negative number other than the legacy stream, for a release, where
+  // time overflows, and for more blocks or waits than a timeline holds.
   Timeline run(const Sequence& sequence) &&;
   // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
   // they are not less than `limit_ns`. Throws as run().

@@ -27,30 +27,33 @@ class Sizes {
 ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec& spec,
                                          const int32_t shared_memory, const int32_t blocks_per_sm) {
   const Sizes sizes(spec);
-  const int64_t all_blocks = int64_t{shared_memory} * blocks_per_sm;
   const int32_t warps = ceil_div(launch.threads, kWarpThreads);
+  const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
-  const int64_t floor =
-      has_headroom && uses_none ? hopper_headroom::without_shared_memory(warps, blocks_per_sm) : 0;
   if (!launch.carveout) {
-    const int64_t headroom =
-        has_headroom && !uses_none
-            ? hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm)
-            : 0;
-    return {sizes.that_holds(all_blocks), sizes.largest(),
-            sizes.that_holds(std::max({all_blocks, headroom, floor}))};
+    const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
+    int64_t asked = needed;
+    if (has_headroom && uses_none) {
+      asked = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+    } else if (has_headroom) {
+      asked = hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm);
+    }
+    return {sizes.that_holds(needed), sizes.largest(), sizes.that_holds(std::max(needed, asked))};
   }
 
   // The carveout is of the memory that blocks use themselves; the reserve of as many blocks as that
   // holds comes on top. The launch may enter where as many of its blocks fit as in what was asked
   // for.
-  const int64_t asked = int64_t{sizes.largest()} * *launch.carveout / 100;
-  const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
-  const int64_t with_reserve =
-      has_headroom && !uses_none ? hopper_headroom::with_carveout(asked, own, shared_memory) : 0;
-  const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, asked));
-  const int32_t target = sizes.that_holds(std::max({int64_t{plain}, with_reserve, floor}));
+  const int64_t carveout = int64_t{sizes.largest()} * *launch.carveout / 100;
+  const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, carveout));
+  int64_t asked = plain;
+  if (has_headroom && uses_none) {
+    asked = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+  } else if (has_headroom) {
+    asked = hopper_headroom::with_carveout(carveout, own, shared_memory);
+  }
+  const int32_t target = sizes.that_holds(std::max(int64_t{plain}, asked));
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));
   const bool bounded = spec.mechanisms.explicit_carveout_is_upper_bound;
   return {sizes.that_holds(blocks * shared_memory), bounded ? target : sizes.largest(), target};
