@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "campaigns": _ADVISED,
     "strategies": {*_ADVISED, "campaigns"},
     "importers": _OBSERVED,
-    "papers": {"errors"},
+    "papers": {"errors", "program"},
     "show": {*_ADVISED, "advice", "campaigns"},
     "cli": {*_ADVISED, "advice", "campaigns", "importers", "show"},
     "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
