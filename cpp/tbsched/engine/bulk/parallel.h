@@ -8,15 +8,17 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace tbsched {
 
 // Calls work(k) for every k below `count` on so many threads. Throws std::invalid_argument with
-// what the first of them threw, and its number.
+// what the first of them threw, and its number after `each`.
 inline void for_each_sequence(const size_t count, const int32_t threads,
-                              const std::function<void(size_t k)>& work) {
+                              const std::function<void(size_t k)>& work,
+                              const std::string_view each = "sequence") {
   std::vector<std::string> faults(count);
   std::atomic<size_t> next = 0;
   const auto some = [&] {
@@ -35,7 +37,7 @@ inline void for_each_sequence(const size_t count, const int32_t threads,
   }
   for (size_t k = 0; k < count; ++k) {
     if (!faults[k].empty()) {
-      throw std::invalid_argument("sequence " + std::to_string(k) + ": " + faults[k]);
+      throw std::invalid_argument(std::string(each) + ' ' + std::to_string(k) + ": " + faults[k]);
     }
   }
 }
