@@ -202,8 +202,8 @@ def test_shortest_order_is_the_first_of_the_shortest_of_all_predictions(
         ([timed()] * 2, [0, 1, 2], "orders: each is of all launches"),
         ([timed(), tb.RecordEvent(0, 0)], [0, 1], "there is nothing else"),
         ([], [], "orders: each is of all launches"),
-        ([timed()] * 2, [0, 2], "sequence 0: orders: 2 is no launch"),
-        ([timed()] * 2, [0, -1], "sequence 0: orders: -1 is no launch"),
+        ([timed()] * 2, [0, 2], "order 0: 2 is no launch"),
+        ([timed()] * 2, [0, -1], "order 0: -1 is no launch"),
         ([launch()], [0], "duration: one, or one per block, is needed"),
     ],
 )

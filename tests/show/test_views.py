@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import tbsched as tb
@@ -111,6 +112,14 @@ def test_comparison_has_the_words_of_each_device() -> None:
     text = str(tb.compare(*(tb.predict(seq, spec) for spec in specs)))
     assert "a: blocks wait because no warp slot is free in the processing block" in text
     assert "b: blocks wait because no thread block slot is free" in text
+
+
+def test_wait_beside_no_running_block_is_for_those_that_leave() -> None:
+    trace = tb.predict(TIMED, gpu())
+    waits = np.zeros(1, trace.waits.dtype)  # type: ignore[union-attr]
+    waits["begin_ns"], waits["end_ns"], waits["cause"] = 10**9, 10**9 + 1, "configuration"
+    text = dataclasses.replace(trace, waits=waits).explain(0)
+    assert "for TPCs with another shared-memory configuration than blocks that were leaving" in text
 
 
 def test_launches_wait_for_what_has_a_configuration_of_its_own() -> None:

@@ -107,7 +107,7 @@ class Waits:
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
-                who = _names(beside, launch)
+                who = _names(beside, launch) or "blocks that were leaving"
             words = CAUSE_WORDS[cause].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )

@@ -33,12 +33,11 @@ _PER_TPC = {"configuration": "the TPC's shared-memory configuration does not sui
 
 def limiter_words(limiter: str, device: DeviceInfo) -> str:
     """What refused blocks, by the device's own mechanism; a word that is not known as it is."""
-    words = dict(LIMITER_WORDS)
-    if device.details.get("warps_in_turn"):
-        words |= _IN_TURN
-    if configured_unit(device) == "TPC":
-        words |= _PER_TPC
-    return words.get(limiter, limiter)
+    if limiter in _IN_TURN and device.details.get("warps_in_turn"):
+        return _IN_TURN[limiter]
+    if limiter in _PER_TPC and configured_unit(device) == "TPC":
+        return _PER_TPC[limiter]
+    return LIMITER_WORDS.get(limiter, limiter)
 
 
 def configured_unit(device: DeviceInfo) -> str:

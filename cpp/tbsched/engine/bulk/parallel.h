@@ -8,15 +8,17 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace tbsched {
 
 // Calls work(k) for every k below `count` on so many threads. Throws what the first of them threw;
-// a std::invalid_argument with its number.
+// a std::invalid_argument with its number after `each`.
 inline void for_each_sequence(const size_t count, const int32_t threads,
-                              const std::function<void(size_t k)>& work) {
+                              const std::function<void(size_t k)>& work,
+                              const std::string_view each = "sequence") {
   std::vector<std::exception_ptr> faults(count);
   std::atomic<size_t> next = 0;
   const auto some = [&] {
@@ -38,7 +40,8 @@ inline void for_each_sequence(const size_t count, const int32_t threads,
     try {
       std::rethrow_exception(faults[k]);
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument("sequence " + std::to_string(k) + ": " + error.what());
+      throw std::invalid_argument(std::string(each) + ' ' + std::to_string(k) + ": " +
+                                  error.what());
     }
   }
 }

@@ -45,7 +45,7 @@ Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order
   result.reserve(order.size());
   for (const int32_t number : order) {
     if (!std::cmp_less(number, sequence.size()) || number < 0) {
-      throw std::invalid_argument("orders: " + std::to_string(number) + " is no launch");
+      throw std::invalid_argument(std::to_string(number) + " is no launch");
     }
     result.push_back(sequence[number]);
   }
@@ -65,12 +65,13 @@ std::optional<Shortest> shortest_order(const Model& model, const Sequence& seque
   }
   const std::vector<int64_t> issue_ns = at_intervals(sequence, launch_interval_ns);
   Best best(limit_ns);
-  for_each_sequence(orders.size() / launches, threads, [&](const size_t k) {
+  const auto try_order = [&](const size_t k) {
     const Sequence some = arranged(sequence, orders.subspan(k * launches, launches));
     const int64_t limit = best.limit(k);
     const int64_t found = TimedEngine(model, state, issue_ns).makespan(some, limit);
     if (found < limit) best.found(k, found);
-  });
+  };
+  for_each_sequence(orders.size() / launches, threads, try_order, "order");
   return best.get();
 }
 
