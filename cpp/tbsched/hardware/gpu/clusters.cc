@@ -6,11 +6,13 @@
 namespace tbsched {
 namespace {
 
+// Where one block is all that the launch needs an SM to hold, nothing is gained by spreading.
+bool is_balanced(const Demand& demand) { return demand.blocks_at_minimum == 1; }
+
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
-  // Where one block is all that an SM holds, an SM with room is as good as idle.
-  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms;
-  return {blocks > 0 && seeks_idle && demand.blocks_at_target > 1 && gpu.idle(sm), blocks};
+  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms && !is_balanced(demand);
+  return {blocks > 0 && seeks_idle && gpu.idle(sm), blocks};
 }
 
 }  // namespace
@@ -21,7 +23,7 @@ void ClusterSearch::look_at(const ClusterDomain& domain, const Demand& demand,
   tpcs_.clear();
   for (const std::vector<int32_t>& sms : domain.tpcs) {
     const size_t first = candidates_.size();
-    for (const int32_t sm : sms) candidates_.push_back({sm, room_on(sm, demand, gpu), {}});
+    for (const int32_t sm : sms) candidates_.push_back({sm, room_on(sm, demand, gpu), {}, 0});
     const std::span tpc = std::span(candidates_).subspan(first);
     const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
     for (Candidate& candidate : tpc) candidate.room_beside = least;
@@ -33,6 +35,18 @@ void ClusterSearch::choose_first_free(const size_t wanted) {
   for (const Candidate& candidate : candidates_) {
     if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);
   }
+}
+
+void ClusterSearch::choose_balanced(const size_t wanted) {
+  // Not a heap: candidates are few, and the first of equals counts.
+  for (size_t block = 0; block < wanted; ++block) {
+    Candidate& most = *std::ranges::max_element(candidates_, {}, &Candidate::room);
+    if (most.room.blocks == 0) return;
+    chosen_.push_back(most);
+    --most.room.blocks;
+    ++most.taken;
+  }
+  std::ranges::sort(chosen_, {}, [](const Candidate& c) { return std::tuple(c.taken, c.sm); });
 }
 
 void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
@@ -71,11 +85,15 @@ void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, cons
                          ClusterFit& fit) {
   fit.room = {};
   fit.sms.clear();
-  if (domain.sms() < demand.cluster) return;
+  // A GPC of few SMs takes a larger cluster that is balanced; a TPC of no GPC does not.
+  const bool each_on_its_own = domain.gpc < 0 || !is_balanced(demand);
+  if (each_on_its_own && domain.sms() < demand.cluster) return;
   look_at(domain, demand, gpu);
   chosen_.clear();
   const auto wanted = static_cast<size_t>(demand.cluster);
-  if (gpu.spec().mechanisms.clusters_take_whole_tpcs && demand.blocks_at_target > 1) {
+  if (is_balanced(demand)) {
+    choose_balanced(wanted);
+  } else if (gpu.spec().mechanisms.clusters_take_whole_tpcs) {
     choose_whole_tpcs_first(wanted);
   } else {
     choose_first_free(wanted);

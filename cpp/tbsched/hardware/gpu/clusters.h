@@ -30,8 +30,10 @@ class ClusterSearch {
   // Where the domain would take a cluster, if anywhere.
   //
   // Whole TPCs, those with the most room on their worse SM first, and for what is left over of an
-  // odd cluster the single SM with the most room, rather one whose neighbour has less. Launches of
-  // which an idle SM holds a single block take the first free SMs, whatever their TPCs.
+  // odd cluster the single SM with the most room, rather one whose neighbour has less.
+  //
+  // A launch that needs an SM to hold one block is balanced instead: each block goes to the SM with
+  // the most room, whatever its TPC, and a cluster may have several blocks on an SM.
   void find(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu,
             ClusterFit& fit);
 
@@ -40,6 +42,7 @@ class ClusterSearch {
     int32_t sm;
     ClusterRoom room;
     ClusterRoom room_beside;  // the least of its TPC
+    int32_t taken = 0;        // blocks of this cluster
   };
   struct Tpc {
     size_t first;  // of its candidates
@@ -50,6 +53,7 @@ class ClusterSearch {
 
   void look_at(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
   void choose_first_free(size_t wanted);
+  void choose_balanced(size_t wanted);
   void choose_whole_tpcs_first(size_t wanted);
 
   std::vector<Candidate> candidates_;  // by SM

@@ -16,7 +16,7 @@ Demand demand_of(const Launch& launch, const Device& device) {
           round_up(launch.shared_memory, spec.shared_memory_unit) + spec.shared_memory_reserve,
       .local_memory = launch.local_memory,
       .blocks_per_sm = 0,
-      .blocks_at_target = 0,
+      .blocks_at_minimum = 0,
       .configuration = {largest, largest, largest},
   };
   Demand single = demand;
@@ -24,7 +24,8 @@ Demand demand_of(const Launch& launch, const Device& device) {
   demand.blocks_per_sm = device.empty_sm.room(spec, single, largest).blocks;
   demand.configuration =
       configuration_demand(launch, spec, demand.shared_memory, demand.blocks_per_sm);
-  demand.blocks_at_target = device.empty_sm.room(spec, single, demand.configuration.target).blocks;
+  demand.blocks_at_minimum =
+      device.empty_sm.room(spec, single, demand.configuration.minimum).blocks;
   return demand;
 }
 

@@ -14,10 +14,10 @@ struct Demand {
   int32_t cluster = 1;  // blocks that must be placed together
   int32_t warps = 1;
   int32_t registers_per_warp = 0;
-  int32_t shared_memory = 0;     // bytes, the runtime's reserve included
-  int32_t local_memory = 0;      // bytes per thread
-  int32_t blocks_per_sm = 0;     // how many fit an empty SM in its largest configuration
-  int32_t blocks_at_target = 0;  // and in the one that a block sets
+  int32_t shared_memory = 0;      // bytes, the runtime's reserve included
+  int32_t local_memory = 0;       // bytes per thread
+  int32_t blocks_per_sm = 0;      // how many fit an empty SM in its largest configuration
+  int32_t blocks_at_minimum = 0;  // and in the smallest one that they may enter
   ConfigurationDemand configuration;
 
   bool operator==(const Demand&) const = default;
