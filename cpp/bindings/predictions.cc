@@ -115,7 +115,7 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
   }
   py::list result;
   for (UntilRefused& one : found) {
-    result.append(py::make_tuple(to_array(std::move(one.smid)), one.events));
+    result.append(py::make_tuple(to_array(std::move(one.smid)), one.events, words(one.limiter)));
   }
   return result;
 }
@@ -170,7 +170,7 @@ void bind_predictions(py::module_& module) {
       "predict_until_refused", &until_refused_in_python, py::arg("model"), py::arg("cells"),
       py::arg("bounds"), py::arg("state"), py::arg("threads"),
       "For each sequence of a table of events the SMs of all blocks, and how many events: up "
-      "to and with the first launch that is not placed whole.");
+      "to and with the first launch that is not placed whole; and what refused its blocks.");
   module.def("matching_states", &matching_states_in_python, py::arg("model"), py::arg("cells"),
              py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
              "For each sequence of a table of events the index of the first state that puts every "

@@ -106,7 +106,7 @@ class Table(Busy):
         spec, policy = device(self.hasty[0]), self.hasty[1] or device(self.hasty[0]).policy
         state = self.start or spec.initial_states(policy)[0]
         for table in tables:
-            _, smids = predict_until_refused(table, spec, policy, state, 1)
+            _, smids, _ = predict_until_refused(table, spec, policy, state, 1)
             # As a GPU goes on behind a launch that the model thinks does not fit, so does this.
             seen: list[Smids] = []
             for number, smid in enumerate(smids):
@@ -199,8 +199,8 @@ def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk(oracle: objec
 @pytest.mark.parametrize("oracle", [Busy(), Table()])
 @pytest.mark.parametrize("level", ["occupancy", "exact"])
 def test_what_agrees_is_counted_alike_by_any_oracle(oracle: Busy, level: str) -> None:
-    model = campaign(RIGHT, RIGHT, level=level)
-    report = campaign(oracle, RIGHT, level=level)
+    model = campaign(RIGHT, RIGHT, level=level, past_refusal=False)
+    report = campaign(oracle, RIGHT, level=level, past_refusal=False)
     assert (report.examples, report.launches, report.blocks) == (200, model.launches, model.blocks)
     assert report.launches == report.occupancy == report.exact
     assert oracle.patient == 0
@@ -228,7 +228,7 @@ def test_it_goes_on_where_it_was_behind_a_counterexample(oracle: object) -> None
     ]
     report = campaign(
         oracle, spec, max_counterexamples=None, max_examples=150, seed=5, shrink_seconds=0.2,
-        limits="h200",
+        options=SequenceOptions(), past_refusal=False,
     )  # fmt: skip
     assert report.examples == 150
     assert report.disagreements == sum(differ) > 1
@@ -310,7 +310,14 @@ def test_a_slow_oracle_is_asked_for_few_at_once_and_draws_do_not_depend_on_it() 
     assert report.launches == campaign(Table(), RIGHT, max_examples=70).launches
 
 
-def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
+class Own:
+    """An oracle of a user's, which may be anything."""
+
+    def observe(self, seq: Sequence) -> Trace:
+        return predict(seq, RIGHT)
+
+
+def test_a_gpu_and_a_model_are_drawn_for_natively_unless_told_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     native: list[int] = []
@@ -320,15 +327,16 @@ def test_a_gpu_is_drawn_for_natively_unless_told_otherwise(
         return iter(())
 
     # By this path: the name tbsched.fuzz is a function, too.
-    monkeypatch.setattr(
-        importlib.import_module("tbsched.campaigns.space.draws").Draws, "__iter__", none
-    )
-    campaign(Busy(), RIGHT, draw="auto")
-    assert native == [1]
+    draws = importlib.import_module("tbsched.campaigns.space.draws").Draws
+    monkeypatch.setattr(draws, "__iter__", none)
+    monkeypatch.setattr(draws, "tables", none)
+    for oracle in (Busy(), Table(), RIGHT):
+        campaign(oracle, RIGHT, draw="auto")
+    assert native == [1, 1, 1]
     campaign(Busy(), RIGHT, draw="hypothesis", max_examples=5)
-    campaign(RIGHT, RIGHT, draw="auto", max_examples=5)
+    campaign(Own(), RIGHT, draw="auto", max_examples=5)
     campaign(Busy(), RIGHT, draw="auto", max_examples=5, target_fullness=True)
-    assert native == [1]
+    assert native == [1, 1, 1]
 
 
 def test_what_native_cannot_do_is_said() -> None:
@@ -359,7 +367,7 @@ def test_on_a_gpu_from_end_to_end(fake_gpu: tuple[Gpu, Fake]) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupt_on_a_gpu(fake_gpu: tuple[Gpu, Fake]) -> None:
     gpu, driver = fake_gpu
-    enough = driver["launches"] + 60
+    enough = driver["launches"] + 200
 
     def interrupt() -> None:
         while driver["launches"] < enough:

@@ -24,6 +24,8 @@ from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Release, Sequ
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
 REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
+# Looks for one sequence, and for no other once it is found.
+ONCE = settings(deadline=None, database=None, derandomize=True, report_multiple_bugs=False)
 EVERYTHING = SequenceOptions(
     carveouts=(100, None, 0, 50),
     local_memory=(0, 4096),
@@ -103,7 +105,7 @@ def smallest(holds: object, options: SequenceOptions | None = None) -> Sequence:
     found: Sequence = find(
         sequences("h200", options),
         holds,  # type: ignore[arg-type]
-        settings=settings(deadline=None, database=None, derandomize=True, max_examples=3000),
+        settings=settings(ONCE, max_examples=3000),
     )
     return found
 
@@ -232,8 +234,7 @@ def test_programs_have_every_kind_of_event_and_of_launch() -> None:
 
 def test_a_program_shrinks_to_one_launch_and_the_event_that_matters() -> None:
     def smallest_program(holds: Callable[[Sequence], bool]) -> Sequence:
-        once = settings(deadline=None, database=None, derandomize=True, max_examples=2000)
-        return find(programs("h200"), holds, settings=once)
+        return find(programs("h200"), holds, settings=settings(ONCE, max_examples=2000))
 
     only = Launch(1, 32, 32, carveout=100, duration=1e-6)
     assert smallest_program(lambda program: True) == Sequence([only])
@@ -247,9 +248,8 @@ def test_a_program_shrinks_to_one_launch_and_the_event_that_matters() -> None:
 
 def test_prefixes_shrink_towards_the_first_launch_of_the_first_sequence() -> None:
     one, two = Sequence([SMALLEST]), Sequence([SMALLEST, Release(0), Launch(2, 64, 32)])
-    once = settings(deadline=None, database=None, derandomize=True)
-    assert find(prefixes([two, one]), lambda _: True, settings=once) == one
-    assert find(prefixes([one, two]), lambda found: len(found) == 3, settings=once) == two
+    assert find(prefixes([two, one]), lambda _: True, settings=ONCE) == one
+    assert find(prefixes([one, two]), lambda found: len(found) == 3, settings=ONCE) == two
 
 
 @pytest.mark.parametrize("strategy", [launches, sequences, programs])

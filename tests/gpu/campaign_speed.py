@@ -144,6 +144,8 @@ def campaign(gpu: Gpu, spec: tb.DeviceSpec, draw: str, seconds: float, level: st
         spec,
         draw=draw,
         level=level,
+        options=SequenceOptions(),
+        past_refusal=False,
         max_examples=10**9,
         max_seconds=seconds,
         max_counterexamples=0,
@@ -203,7 +205,7 @@ def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:
         known = Known(spec, count)
         report = tb.fuzz(
             known, spec, draw="native", level=level, max_examples=count, seed=SEED,
-            max_counterexamples=0, progress=False,
+            options=SequenceOptions(), past_refusal=False, max_counterexamples=0, progress=False,
         )  # fmt: skip
         rows.append((f"campaign, {level}", f"{1e6 * report.seconds / count:,.0f}"))
     return rows

@@ -76,7 +76,7 @@ def test_predictions_are_those_of_one_by_one_until_the_gpu_is_full(name: str, th
     spec = device(name)
     table = drawn(RICH if name == "h200" else SequenceOptions(), spec)
     judge = Judge(ModelGpu(spec), spec, None, None, "exact", False, False)
-    short, smids = predict_until_refused(
+    short, smids, _ = predict_until_refused(
         table.event_table(), spec, spec.policy, judge.states[0], threads
     )
     cut = 0
@@ -92,7 +92,7 @@ def test_predictions_are_those_of_one_by_one_until_the_gpu_is_full(name: str, th
 def test_states_that_explain_are_found_for_each() -> None:
     states = H200.initial_states()
     table = drawn(SequenceOptions(min_launches=6)).event_table()
-    short, _ = predict_until_refused(table, H200, "hopper", states[0], 1)
+    short, _, _ = predict_until_refused(table, H200, "hopper", states[0], 1)
     seen = []
     for number in range(len(short)):
         state = states[number % len(states)]

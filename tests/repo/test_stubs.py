@@ -25,7 +25,7 @@ RETURNS = {
         "npt.NDArray[np.int32] | None]\n]"
     ),
     "predict_many": "list[Any]",
-    "predict_until_refused": "list[tuple[_Ints, int]]",
+    "predict_until_refused": "list[tuple[_Ints, int, str | None]]",
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",

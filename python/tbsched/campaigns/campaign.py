@@ -35,7 +35,7 @@ def fuzz(
     limits: Device | None = None,
     initial_state: InitialState | None = None,
     steer: bool = False,
-    past_refusal: bool = False,
+    past_refusal: bool | None = None,
     target_fullness: bool = False,
     shrink_seconds: float = 30.0,
     draw: str = "auto",
@@ -56,24 +56,24 @@ def fuzz(
         corpus: a ``.jsonl`` trace file that counterexamples are appended to at once, and that the
             campaign begins with: what it holds is tried again first.
         record: a ``.jsonl`` trace file that every observation is appended to.
-        options: what sequences are drawn from.
+        options: what sequences are drawn from; None is all that the device has
+            (:meth:`SequenceOptions.everything`), clusters only where the models place them.
         strategy: draws the sequences instead; ``options`` only says what numbers shrink to.
         limits: the device that drawn sequences must fit; by default the oracle's if it is a
-            model, else the predictor. Give it where the predictor would let pass what the GPU
-            refuses, as some ablations do.
+            model, else the predictor, or the device that it is an ablation of.
         initial_state: the only latent state that the predictor starts from.
         steer: bring the oracle to that state before every sequence, None being the first one, by
             the predictor's model (:class:`tbsched.Steered`): level ``exact`` then scores with one
             state only. Three short sequences more for each that is observed.
         past_refusal: keep what follows a launch that is predicted not to fit. On a GPU each such
-            launch costs milliseconds.
+            launch costs milliseconds; None keeps it of one sequence in 64.
         target_fullness: let Hypothesis climb towards fuller GPUs.
         shrink_seconds: after so long a counterexample is taken as it is.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
             and hands what disagrees to Hypothesis, which shrinks it; ``hypothesis`` draws one by
             one, which is slower but tries variations of what it drew before; ``auto`` is native
-            for a GPU, and Hypothesis where native cannot: for a model, a strategy, recorded traces
-            or ``target_fullness``.
+            for a GPU and a model, and Hypothesis where native cannot: for a strategy, recorded
+            traces or ``target_fullness``; and for any other oracle.
         progress: show a bar, the seed and counterexamples on standard error.
 
     Returns:
@@ -97,7 +97,7 @@ def fuzz(
             seed=_drawn(seed),
             corpus=corpus,
             record=record,
-            options=SequenceOptions() if options is None else options,
+            options=options,
             strategy=strategy,
             initial_state=initial_state,
             steer=steer,
@@ -124,7 +124,7 @@ def record(
     limits: Device | None = None,
     initial_state: InitialState | None = None,
     steer: bool = False,
-    past_refusal: bool = False,
+    past_refusal: bool | None = None,
     repeats: int = 1,
     draw: str = "auto",
     progress: bool = True,
@@ -158,7 +158,7 @@ def record(
             level=level,
             seed=_drawn(seed),
             record=path,
-            options=SequenceOptions() if options is None else options,
+            options=options,
             strategy=strategy,
             initial_state=initial_state,
             steer=steer,

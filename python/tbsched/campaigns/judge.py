@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tbsched.campaigns.oracles import ManyOracle, TableOracle, prefix
+from tbsched.campaigns.oracles import ManyOracle, prefix, takes_tables
 from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -19,6 +19,8 @@ from tbsched.traces.trace import Trace
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
 # patient one does: of 2.4 million launches on an H200 none needed that.
 HASTY_SETTLE = 0.0001
+# One sequence in so many goes on behind a launch that does not fit, unless it is said of all.
+WHOLE_EVERY = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,10 +30,12 @@ class Comparison:
     Attributes:
         diff: of prediction and observation, from the latent state that explains it best.
         agrees: at the level of the judge.
+        state: the latent state of the prediction.
     """
 
     diff: Diff
     agrees: bool
+    state: InitialState
 
     @property
     def sequence(self) -> Sequence:
@@ -55,7 +59,8 @@ class Judge:
         initial_state: the latent state that it starts from; None: at level ``exact`` any of them
             counts as agreement, at level ``occupancy`` the first stands for all.
         level: ``occupancy`` or ``exact``.
-        past_refusal: keep what comes after a launch that is predicted not to fit.
+        past_refusal: keep what comes after a launch that is predicted not to fit; None: where
+            :meth:`predict` is told to.
         hasty: look at a GPU only for so long at first; not where observations are kept.
 
     Attributes:
@@ -75,7 +80,7 @@ class Judge:
         policy: str | None,
         initial_state: InitialState | None,
         level: str,
-        past_refusal: bool,
+        past_refusal: bool | None,
         hasty: bool,
     ) -> None:
         self.oracle = oracle
@@ -84,7 +89,7 @@ class Judge:
         self.level = check_level(level)
         self.past_refusal = past_refusal
         self.many = oracle if isinstance(oracle, ManyOracle) else None
-        self.tables = oracle if isinstance(oracle, TableOracle) else None
+        self.tables = oracle if takes_tables(oracle) else None
         self.settle = HASTY_SETTLE if hasty else SETTLE
         self.any_state = initial_state is None
         self.policy_name = spec.policy if policy is None else policy
@@ -92,14 +97,18 @@ class Judge:
         if initial_state is not None or level != "exact":
             self.states = [self.states[0] if initial_state is None else initial_state]
 
-    def predict(self, drawn: Sequence) -> Trace:
+    def predict(self, drawn: Sequence, *, whole: bool = False) -> Trace:
         """The prediction, cut after the first launch that is not placed whole.
 
-        A GPU that is full has nothing more to show, and waiting for a launch that does not fit is
-        what costs time on hardware.
+        Waiting for a launch that does not fit is what costs time on hardware, and all that a full
+        GPU has left to show is in what order launches wait.
+
+        Args:
+            drawn: a sequence.
+            whole: nothing is cut.
         """
         prediction = predict(drawn, self.spec, self.policy, self.states[0])
-        if self.past_refusal:
+        if whole or self.past_refusal:
             return prediction
         for launch, placement in enumerate(prediction, 1):
             if np.any(placement.smid < 0):
@@ -137,23 +146,24 @@ class Judge:
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
+        state = self.states[0]
         if diff.agrees(self.level) or len(self.states) == 1:
-            return Comparison(diff, diff.agrees(self.level))
+            return Comparison(diff, diff.agrees(self.level), state)
         others = self.states
         found = matching_state(observation, self.spec, self.policy, others)
         if found is None and not diff.occupancy:
-            return Comparison(diff, agrees=False)
+            return Comparison(diff, False, state)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)
             others = [found]
-        for state in others:
+        for other_state in others:
             other = compare(
-                predict(prediction.sequence, self.spec, self.policy, state), observation
+                predict(prediction.sequence, self.spec, self.policy, other_state), observation
             )
             if _exact_launches(other) > _exact_launches(diff):
-                diff = other
-        return Comparison(diff, diff.exact)
+                diff, state = other, other_state
+        return Comparison(diff, diff.exact, state)
 
     def confirm(self, comparison: Comparison) -> Comparison | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.

@@ -6,7 +6,7 @@ What needs Hypothesis is imported from here on.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tbsched.campaigns.drawing.by_hypothesis import ByHypothesis
 from tbsched.campaigns.drawing.by_tables import ByTables
@@ -16,11 +16,20 @@ from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Judge
 from tbsched.campaigns.keeping import CORPUS_SYNC, RECORDING_SYNC, Corpus, Recording
 from tbsched.campaigns.options import CampaignOptions, Path_
-from tbsched.campaigns.oracles import ManyOracle, ModelGpu, RecordedOracle, Repeated, open_oracle
-from tbsched.campaigns.results import Report, observing_code
+from tbsched.campaigns.oracles import (
+    THREADS,
+    ManyOracle,
+    ModelGpu,
+    RecordedOracle,
+    Repeated,
+    open_oracle,
+)
+from tbsched.campaigns.results import Report
 from tbsched.campaigns.shrinking.minimise import Floors
 from tbsched.campaigns.shrinking.shrinker import Shrinker
+from tbsched.campaigns.space.coverage import Covering
 from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.campaigns.space.space import Space
 from tbsched.campaigns.space.strategies import prefixes
 from tbsched.campaigns.steer import Steered
@@ -29,7 +38,10 @@ from tbsched.campaigns.terminal.interrupts import Interrupts
 from tbsched.campaigns.terminal.progress import shown
 from tbsched.campaigns.trials import Trials
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import unablated
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.annotations import Origin
 from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle
@@ -60,7 +72,12 @@ class _Campaign:
         except KeyboardInterrupt:
             ended = "interrupted"
             self.shrinker.give_up()
-        return trials.tally.report(trials.judge, seed, ended)
+        except Exception as error:
+            self.shrinker.give_up()
+            report = trials.tally.report(trials.judge, seed, trials.coverage.found, "error")
+            error.add_note(f"The campaign so far: {report}")
+            raise
+        return trials.tally.report(trials.judge, seed, trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:
         """What the corpus holds comes first."""
@@ -99,7 +116,7 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
     spec = find_device(asked.predictor)
     oracle = opened.enter_context(open_oracle(asked.oracle))
     native = _is_native(asked, oracle)
-    space = _space(asked, oracle, spec)
+    options, space = _space(asked, oracle, spec)
     initial_state = asked.initial_state
     if asked.steer:
         oracle = Steered(oracle, spec, initial_state)
@@ -121,32 +138,54 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
     progress = opened.enter_context(shown(asked.progress, asked.max_examples))
     tally = Tally()
     findings = Findings(
-        judge, tally, progress, observing_code(asked.oracle), asked.max_counterexamples
+        judge, tally, progress, asked.predictor, asked.oracle, asked.max_counterexamples
     )
     trials = Trials(
         judge, tally, findings, Recording(recording, asked.seed), progress, Interrupts(),
+        Covering(spec, judge.policy_name, judge.states[0], THREADS),
         asked.max_examples, asked.max_seconds,
     )  # fmt: skip
     origin = Origin(spec.name, judge.policy_name, judge.level, asked.seed, shrunk=False)
     shrinker = Shrinker(
         judge, tally, findings, Corpus(corpus, origin), progress, space,
-        Floors.of(asked.options), asked.seed, asked.shrink_seconds,
+        Floors.of(options), asked.seed, asked.shrink_seconds,
     )  # fmt: skip
     if native:
         return _Campaign(trials, shrinker, _native_drawer(trials, shrinker))
     return _Campaign(trials, shrinker, ByHypothesis(trials, shrinker, asked.target_fullness))
 
 
-def _space(asked: CampaignOptions, oracle: Oracle, spec: DeviceSpec) -> Space:
+def _space(
+    asked: CampaignOptions, oracle: Oracle, predictor: DeviceSpec
+) -> tuple[SequenceOptions, Space]:
+    """What numbers shrink to, and what is drawn."""
+    options = SequenceOptions() if asked.options is None else asked.options
     if asked.strategy is not None:
-        return Space(asked.strategy)
+        return options, Space(asked.strategy)
     if isinstance(oracle, RecordedOracle):
-        return Space(prefixes(oracle.predictable(spec)))
+        return options, Space(prefixes(oracle.predictable(predictor)))
+    # What an ablation would let pass, a GPU may refuse.
+    spec = unablated(predictor)
     if asked.limits is not None:
         spec = find_device(asked.limits)
     elif isinstance(oracle, ModelGpu):
         spec = oracle.spec
-    return Space.of(spec, asked.options)
+    if asked.options is None:
+        options = SequenceOptions.everything(spec)
+        policies = [(predictor, asked.policy)]
+        if isinstance(oracle, ModelGpu):
+            policies.append((oracle.spec, oracle.policy))
+        if not all(_places_clusters(*policy) for policy in policies):
+            options = replace(options, clusters=(1,))
+    return options, Space.of(spec, options)
+
+
+def _places_clusters(spec: DeviceSpec, policy: str | None) -> bool:
+    try:
+        predict(Sequence([Launch(2, 32, 32, cluster=2)]), spec, policy)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
@@ -159,7 +198,7 @@ def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
         if asked.draw == "native" and given:
             raise ValueError(f"draw: 'native' does not go with {what}; take 'hypothesis'")
     if asked.draw == "auto":
-        return isinstance(oracle, ManyOracle) and not any(own.values())
+        return isinstance(oracle, ManyOracle | ModelGpu) and not any(own.values())
     return asked.draw == "native"
 
 

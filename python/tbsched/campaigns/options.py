@@ -33,8 +33,8 @@ class CampaignOptions:
     limits: Device | None
     initial_state: InitialState | None
     steer: bool
-    past_refusal: bool
-    options: SequenceOptions
+    past_refusal: bool | None
+    options: SequenceOptions | None
     strategy: st.SearchStrategy[Sequence] | None
     draw: str
     seed: int
@@ -56,7 +56,7 @@ class CampaignOptions:
         if self.max_seconds is not None:
             _check_seconds("max_seconds", self.max_seconds)
         _check_seconds("shrink_seconds", self.shrink_seconds)
-        if not isinstance(self.options, SequenceOptions):
+        if not isinstance(self.options, SequenceOptions | None):
             raise TypeError(f"options: a SequenceOptions is needed, got {self.options!r}")
         if self.draw not in DRAWS:
             raise ValueError(f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}")

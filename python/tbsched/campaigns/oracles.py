@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -90,7 +90,7 @@ class ModelGpu:
         policy = self.spec.policy if self.policy is None else self.policy
         state = self.initial_state or self.spec.initial_states(policy)[0]
         for table in tables:
-            _, smids = predict_until_refused(table, self.spec, policy, state, THREADS)
+            _, smids, _ = predict_until_refused(table, self.spec, policy, state, THREADS)
             yield [
                 np.append(smid, np.full(blocks - len(smid), -1, np.int32))
                 for smid, blocks in zip(smids, table.sequence_blocks, strict=True)
@@ -180,6 +180,13 @@ class Repeated:
                 )
                 return replace(first, extra=marked_unstable(first.extra, reason))
         return first
+
+
+def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
+    """Whether an oracle takes tables; not a model whose heir observes otherwise."""
+    if isinstance(oracle, ModelGpu):
+        return type(oracle).observe is ModelGpu.observe
+    return isinstance(oracle, TableOracle)
 
 
 def prefix(sequence: Sequence, launches: int) -> Sequence:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.results import Counterexample, Report, Unstable
+from tbsched.campaigns.space.coverage import Coverage
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.program.sequence import Sequence
 
@@ -70,7 +71,7 @@ class Tally:
         except (UnstableMeasurement, DeadlineExceeded) as error:
             self.unstable.append(Unstable(sequence, str(error)))
 
-    def report(self, judge: Judge, seed: int, ended: str) -> Report:
+    def report(self, judge: Judge, seed: int, coverage: Coverage, ended: str) -> Report:
         """The numbers, and who was compared."""
         return Report(
             seed=seed,
@@ -89,5 +90,6 @@ class Tally:
             unpredicted=self.unpredicted,
             shrinking=self.shrinking,
             seconds=self.seconds,
+            coverage=coverage,
             ended=ended,
         )

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tbsched.campaigns.findings import Findings
-from tbsched.campaigns.judge import Comparison, Judge
+from tbsched.campaigns.judge import WHOLE_EVERY, Comparison, Judge
 from tbsched.campaigns.keeping import Recording
 from tbsched.campaigns.results import Unstable
+from tbsched.campaigns.space.coverage import Covering
 from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.interrupts import Interrupts
 from tbsched.campaigns.terminal.progress import Progress
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import unstable_reason
 from tbsched.traces.trace import Trace
+
+# Of sequences that are predicted one by one, those whose coverage is counted.
+COVERED_EVERY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Trials:
     recording: Recording
     progress: Progress
     interrupts: Interrupts
+    coverage: Covering
     most: int
     max_seconds: float | None
 
@@ -59,14 +64,22 @@ class Trials:
         self.tally.examples += examples
         self.progress.update(self.tally, "fuzz")
 
-    def predict(self, drawn: Sequence) -> Trace | None:
+    def predict(self, drawn: Sequence, number: int) -> Trace | None:
         """The prediction; None where the model has none and the recording alone counts.
+
+        Args:
+            drawn: a sequence.
+            number: how many were drawn before it.
 
         Raises:
             ValueError: the model has none, and the campaign is for comparing.
         """
+        whole = self.judge.past_refusal is None and number % WHOLE_EVERY == 0
         try:
-            return self.judge.predict(drawn)
+            prediction = self.judge.predict(drawn, whole=whole)
+            if whole or number % COVERED_EVERY == 0:
+                self.coverage.look_at(prediction)
+            return prediction
         except ValueError:
             if not (self.recording and self.findings.most == 0):
                 raise

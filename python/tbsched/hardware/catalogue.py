@@ -47,6 +47,15 @@ def ablations() -> dict[str, str]:
     return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
 
 
+def unablated(spec: DeviceSpec) -> DeviceSpec:
+    """The shipped device that a shipped ablation was made of; any other device as it is."""
+    for name in devices():
+        for ablation in _ablation_rows():
+            if spec.name == f"{name}-{ablation}" and spec == _shipped(spec.name):
+                return _shipped(name)
+    return spec
+
+
 def _even_then_odd(sms: int) -> tuple[int, ...]:
     return (*range(0, sms, 2), *range(1, sms, 2))
 
@@ -77,7 +86,7 @@ def _shipped(name: str) -> DeviceSpec:
         more, _, ablation = ablation.partition("-")
         base = f"{base}-{more}"
     if base in files and ablation in _ablation_rows():
-        return _ablate(_shipped(base), ablation)
+        return ablated(_shipped(base), ablation)
     if base in files:
         raise ValueError(
             f"device: {base!r} has no ablation {ablation!r}; there are "
@@ -89,7 +98,8 @@ def _shipped(name: str) -> DeviceSpec:
     )
 
 
-def _ablate(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+    """The device without one mechanism, a name of :func:`ablations`."""
     changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
     switches = changes.pop("mechanisms", {})
     if changes.get("sm_preference") == "even_then_odd":

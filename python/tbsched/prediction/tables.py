@@ -16,7 +16,7 @@ from tbsched.program.event_table import EventTable
 
 def predict_until_refused(
     table: EventTable, spec: DeviceSpec, policy: str, state: InitialState, threads: int
-) -> tuple[EventTable, list[Int32Array]]:
+) -> tuple[EventTable, list[Int32Array], list[str | None]]:
     """Each sequence up to and with the first launch that is not placed whole.
 
     Args:
@@ -25,16 +25,17 @@ def predict_until_refused(
         threads: that work on it.
 
     Returns:
-        The shortened sequences, and of each the SMs of all blocks, launch after launch, -1: not
-        placed.
+        The shortened sequences; of each the SMs of all blocks, launch after launch, -1: not
+        placed; and what refused those, as :attr:`Placement.limiter`.
 
     Raises:
         ValueError: the policy does not place such launches.
     """
     model, _, states = prepared(spec, policy)
     found = _core.predict_until_refused(model, table.cells, table.bounds, states[state], threads)
-    events = np.array([count for _, count in found], np.int64)
-    return table.first_events(events), [smid for smid, _ in found]
+    events = np.array([count for _, count, _ in found], np.int64)
+    limiters = [limiter for _, _, limiter in found]
+    return table.first_events(events), [smid for smid, _, _ in found], limiters
 
 
 def matching_states(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tbsched.campaigns.results import Counterexample, Report
+from tbsched.campaigns.space.coverage import Coverage
 
 
 def counterexample_text(found: Counterexample) -> str:
@@ -13,13 +14,16 @@ def counterexample_text(found: Counterexample) -> str:
 def report_text(report: Report) -> str:
     """The numbers of a campaign, and its counterexamples."""
     parts = [_numbers(report)]
+    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
     for number, example in enumerate(report.counterexamples, 1):
         heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+        heading += f" (like {numbers[example.like]})" if example.like else ""
         parts.append(f"\n{heading}: {example}")
     return "\n".join(parts)
 
 
 def _numbers(report: Report) -> str:
+    kinds = sum(found.like is None for found in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
         f"{report.predictor}/{report.policy} by {report.level}: {report.examples:,} sequences in "
@@ -34,8 +38,10 @@ def _numbers(report: Report) -> str:
         ),
         f"  {report.disagreements:,} sequences disagree, "
         f"{len(report.counterexamples)} distinct counterexamples"
+        + (f" of {kinds} kinds" if kinds < len(report.counterexamples) else "")
         + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
     ]
+    lines += _coverage(report.coverage)
     if report.replayed:
         still = sum(example.replayed for example in report.counterexamples)
         lines.append(f"  {report.replayed} of the corpus tried again, {still} still disagree")
@@ -44,6 +50,18 @@ def _numbers(report: Report) -> str:
     if report.unstable:
         lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")
     return "\n".join(lines)
+
+
+def _coverage(coverage: Coverage) -> list[str]:
+    lines = []
+    if coverage.refused:
+        causes = (f"{cause} {times:,}" for cause, times in coverage.refused.most_common())
+        lines.append(f"  launches that did not fit, by what refused them: {', '.join(causes)}")
+    for words, idle in (("would have shown", False), ("would not have shown", True)):
+        names = [name for name, times in coverage.decided.items() if (times == 0) == idle]
+        if names:
+            lines.append(f"  {words}: {', '.join(names)}")
+    return lines
 
 
 def _percent(part: int, whole: int) -> str:

@@ -22,6 +22,7 @@ UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
     engine.step(event);
     ++found.events;
   }
+  found.limiter = places.limiter();
   found.smid = std::move(places.smid());
   return found;
 }

@@ -7,6 +7,7 @@
 
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event_table.h"
+#include "tbsched/program/refusal.h"
 
 namespace tbsched {
 
@@ -14,6 +15,7 @@ namespace tbsched {
 struct UntilRefused {
   std::vector<int32_t> smid;  // of all blocks, launch after launch
   int64_t events = 0;
+  Refusal limiter = Refusal::none;  // of that launch
 };
 
 // Each sequence by itself, on an idle GPU in `state`. Throws std::invalid_argument naming the first

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tbsched/engine/observer.h"
+#include "tbsched/program/refusal.h"
 #include "tbsched/program/trace.h"
 
 namespace tbsched {
@@ -17,6 +18,7 @@ class Places final : public Observer {
                  const GpuState&) override {
     newest_ = launch;
     begin_ = smid_.size();
+    limiter_ = Refusal::none;
     smid_.resize(begin_ + static_cast<size_t>(blocks), kNotPlaced);
   }
   void on_place(const PlacedBlocks& placed) override {
@@ -24,14 +26,20 @@ class Places final : public Observer {
     std::ranges::copy(placed.sms,
                       smid_.begin() + static_cast<ptrdiff_t>(begin_) + placed.first_block);
   }
+  void on_refuse(const int32_t launch, const Refusal limiter, int32_t) override {
+    if (launch == newest_) limiter_ = limiter;
+  }
   void on_settled(int32_t) override { newest_ = -1; }
 
   // Of all blocks so far.
   std::vector<int32_t>& smid() { return smid_; }
+  // What refused the blocks of the last launch that were not placed.
+  Refusal limiter() const { return limiter_; }
 
  private:
   std::vector<int32_t> smid_;
   int32_t newest_ = -1;
+  Refusal limiter_ = Refusal::none;
   size_t begin_ = 0;
 };
 

@@ -59,7 +59,7 @@ class ByHypothesis:
         if trials.over:
             raise OutOfTime
         trials.count()
-        prediction = trials.predict(drawn)
+        prediction = trials.predict(drawn, trials.tally.examples - 1)
         if prediction is None:
             return False
         comparison: Comparison | None = None

@@ -29,7 +29,7 @@ class ByTables:
     def __init__(self, trials: Trials, shrinker: Shrinker, draws: Draws) -> None:
         self._trials = trials
         self._shrinker = shrinker
-        self._tables = Tables(trials.judge, self._parts(draws))
+        self._tables = Tables(trials.judge, self._parts(draws), trials.coverage)
 
     def until_found(self) -> Ended | None:
         """See :class:`tbsched.campaigns.drawing.drawer.Drawer`."""
@@ -65,7 +65,10 @@ class ByTables:
                 with trials.tally.counting_unstable(sequence):
                     if found.error is not None:
                         raise found.error
-                    comparison = trials.judge.judge(trials.judge.predict(sequence))
+                    prediction = trials.judge.predict(sequence, whole=found.whole)
+                    if found.whole:
+                        trials.coverage.look_at(prediction)
+                    comparison = trials.judge.judge(prediction)
                     if trials.is_news(comparison):
                         return found.draw, comparison
         return None

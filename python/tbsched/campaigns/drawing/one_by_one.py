@@ -53,10 +53,10 @@ class OneByOne:
         return None
 
     def _predictions(self, draws: Iterable[Draw]) -> Iterator[_Predicted]:
-        for draw in itertools.islice(draws, self._trials.most):
+        for number, draw in enumerate(itertools.islice(draws, self._trials.most)):
             if self._trials.over:
                 return
-            prediction = self._trials.predict(draw.sequence)
+            prediction = self._trials.predict(draw.sequence, number)
             if prediction is None:
                 self._trials.count()
             else:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.judge import WHOLE_EVERY, Judge
 from tbsched.campaigns.oracles import THREADS
+from tbsched.campaigns.space.coverage import Covering
 from tbsched.campaigns.space.draws import Draw, DrawnTable
 from tbsched.campaigns.tally import Agreed
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
@@ -24,10 +25,15 @@ from tbsched.program.event_table import EventTable
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A sequence that does not seem to agree; with an error, it was not observed at all."""
+    """A sequence that does not seem to agree; with an error, it was not observed at all.
+
+    Attributes:
+        whole: it agrees as far as it was observed, and all of it is to be.
+    """
 
     draw: Draw
     error: UnstableMeasurement | DeadlineExceeded | None
+    whole: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,6 +41,7 @@ class _Predicted:
     drawn: DrawnTable
     table: EventTable
     smids: list[Int32Array]
+    cut: npt.NDArray[np.bool_]
 
 
 class Tables:
@@ -43,10 +50,15 @@ class Tables:
     Args:
         judge: has predictor and oracle, one that observes tables.
         drawn: taken as the oracle comes to them.
+        coverage: counts what is predicted.
     """
 
-    def __init__(self, judge: Judge, drawn: Iterator[DrawnTable]) -> None:
+    def __init__(
+        self, judge: Judge, drawn: Iterator[DrawnTable], coverage: Covering | None = None
+    ) -> None:
         self._judge = judge
+        self._coverage = coverage
+        self._compared = 0
         # Tables start from any state, which may even show in the blocks per SM, as with clusters.
         self._states = judge.states
         if judge.any_state:
@@ -81,10 +93,13 @@ class Tables:
 
     def _predict(self, drawn: DrawnTable) -> _Predicted:
         judge = self._judge
-        table, smids = predict_until_refused(
-            drawn.event_table(), judge.spec, judge.policy_name, self._states[0], THREADS
+        events = drawn.event_table()
+        table, smids, limiters = predict_until_refused(
+            events, judge.spec, judge.policy_name, self._states[0], THREADS
         )
-        return _Predicted(drawn, table, smids)
+        if self._coverage is not None:
+            self._coverage.look(table, smids, limiters)
+        return _Predicted(drawn, table, smids, np.diff(table.bounds) < np.diff(events.bounds))
 
     def _compare(self, predicted: _Predicted, seen: list[Smids]) -> None:
         errors = [None if isinstance(smids, np.ndarray) else smids for smids in seen]
@@ -101,6 +116,12 @@ class Tables:
         occupancy[explained] = exact[explained] = launches[explained]
         agrees = agreeing == launches
         agrees &= [error is None for error in errors]
+        whole = np.zeros(len(table), np.bool_)
+        if self._judge.past_refusal is None:
+            position = np.arange(self._compared, self._compared + len(table))
+            whole = agrees & predicted.cut & (position % WHOLE_EVERY == 0)
+        self._compared += len(table)
+        agrees &= ~whole
         blocks = np.array([len(smids) for smids in observed])
         begin = 0
         for number in [*np.flatnonzero(~agrees).tolist(), len(table)]:
@@ -116,7 +137,8 @@ class Tables:
                     )
                 )
             if number < len(table):
-                self._found.append(Suspect(predicted.drawn.draw(number), errors[number]))
+                draw = predicted.drawn.draw(number)
+                self._found.append(Suspect(draw, errors[number], bool(whole[number])))
             begin = number + 1
 
     def _alike(

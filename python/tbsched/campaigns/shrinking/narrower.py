@@ -13,18 +13,19 @@ from tbsched.campaigns.space.draws import Draws
 from tbsched.program.sequence import Sequence
 
 # Draws at most: in tables they cost a twentieth.
-TABLES, ONE_BY_ONE = 32, 2000
+TABLES, ONE_BY_ONE = 12, 2000
 
 
-def narrower_suspects(judge: Judge, draws: Draws, until: float) -> Iterator[Sequence]:
+def narrower_suspects(judge: Judge, draws: Draws, whole: bool, until: float) -> Iterator[Sequence]:
     """What may disagree; all that is drawn, where the oracle takes no tables.
 
     Args:
         judge: has predictor and oracle.
         draws: of fewer launches.
+        whole: whether they are not cut behind a launch that does not fit.
         until: of the monotonic clock; nothing is drawn after it.
     """
-    if judge.tables is None or judge.past_refusal:
+    if judge.tables is None or judge.past_refusal or whole:
         for draw in itertools.islice(draws, ONE_BY_ONE):
             if time.monotonic() > until:
                 return

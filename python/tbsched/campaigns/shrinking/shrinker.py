@@ -35,6 +35,7 @@ class Shrinker:
         seconds: after so long a disagreement is taken as it is.
         found, best: what is being shrunk, as it was found and confirmed, and the smallest that
             failed since; None while nothing is.
+        whole: whether sequences are not cut behind a launch that does not fit.
     """
 
     judge: Judge
@@ -48,6 +49,7 @@ class Shrinker:
     seconds: float
     found: Comparison | None = None
     best: Comparison | None = None
+    whole: bool = False
     until: float = 0.0
 
     def begin(self, comparison: Comparison) -> bool:
@@ -65,6 +67,8 @@ class Shrinker:
     def resume(self, confirmed: Comparison) -> None:
         """From now on it is being shrunk."""
         self.found = self.best = confirmed
+        # A disagreement that shows behind a launch that does not fit is only seen in whole.
+        self.whole = any((each.smid < 0).any() for each in confirmed.prediction.placements[:-1])
         self.until = time.monotonic() + self.seconds
 
     @property
@@ -89,7 +93,7 @@ class Shrinker:
             return False
         self.tally.shrinking += 1
         self.progress.update(self.tally, "shrink")
-        prediction = self.judge.predict(candidate)
+        prediction = self.judge.predict(candidate, whole=self.whole)
         with self.tally.counting_unstable(prediction.sequence):
             comparison = self.judge.look(prediction)
             smaller = self.best and size(comparison.sequence) < size(self.best.sequence)
@@ -122,7 +126,7 @@ class Shrinker:
 
     def again(self, sequence: Sequence) -> Comparison | None:
         """Compares once more, and a disagreement twice; None if the oracle contradicts itself."""
-        prediction = self.judge.predict(sequence)
+        prediction = self.judge.predict(sequence, whole=True)
         with self.tally.counting_unstable(prediction.sequence):
             comparison = self.judge.judge(prediction)
             return comparison if comparison.agrees else self._confirmed(comparison)
@@ -156,7 +160,7 @@ class Shrinker:
         draws = self.space.of_length(launches, self.seed)
         if draws is None:
             return None
-        suspects = narrower_suspects(self.judge, draws, self.until)
+        suspects = narrower_suspects(self.judge, draws, self.whole, self.until)
         failing = itertools.islice(filter(self.fails, suspects), NARROWER)
         smallest = heapq.nsmallest(NARROWER_SHRUNK, failing, key=size)
         for sequence in smallest:

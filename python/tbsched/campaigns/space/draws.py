@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tbsched.campaigns.space.launch_tables import BINDING, Bytes, SequenceTables
+from tbsched.campaigns.space.launch_tables import Bytes, SequenceTables
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.event_table import EventTable
@@ -32,13 +32,13 @@ class DrawnTable:
     """Many sequences, as the bytes that were drawn.
 
     Attributes:
-        bindings: of each sequence, which member of :data:`BINDING`.
+        themes: of each sequence, the number of its theme.
         rows: of each sequence, uint8 (launches, width).
         asked: whether Hypothesis decides about the number of launches.
     """
 
     tables: SequenceTables
-    bindings: list[int]
+    themes: list[int]
     rows: list[Bytes]
     asked: bool
 
@@ -47,12 +47,12 @@ class DrawnTable:
 
     def part(self, begin: int, end: int) -> DrawnTable:
         """Those from ``begin`` up to ``end``."""
-        return replace(self, bindings=self.bindings[begin:end], rows=self.rows[begin:end])
+        return replace(self, themes=self.themes[begin:end], rows=self.rows[begin:end])
 
     def event_table(self) -> EventTable:
         """All of them, to be predicted and observed."""
         return self.tables.table(
-            np.array(BINDING)[self.bindings],
+            np.array(self.tables.launches.themes)[self.themes],
             np.concatenate(self.rows),
             [len(rows) for rows in self.rows],
         )
@@ -60,14 +60,14 @@ class DrawnTable:
     def draw(self, number: int) -> Draw:
         """One of them."""
         rows = [row.tobytes() for row in self.rows[number]]
-        binding = self.bindings[number]
-        choices: list[int | bytes] = [binding]
+        theme = self.themes[number]
+        choices: list[int | bytes] = [theme]
         for row in rows:
             # A list of varying length asks before each element, and once more to end.
             choices += (True, row) if self.asked else (row,)
         if self.asked:
             choices.append(False)
-        return Draw(self.tables.build((BINDING[binding], rows)), tuple(choices))
+        return Draw(self.tables.build((self.tables.launches.themes[theme], rows)), tuple(choices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ class Draws:
         few, most = self.options.min_launches, self.options.max_launches
         random = np.random.default_rng(self.seed)
         while True:
-            bindings = random.integers(len(BINDING), size=_AT_ONCE).tolist()
+            themes = random.integers(len(tables.launches.themes), size=_AT_ONCE).tolist()
             counts = random.integers(few, most, size=_AT_ONCE, endpoint=True)
             rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
             yield DrawnTable(
-                tables, bindings, np.split(rows, counts.cumsum()[:-1]), asked=few != most
+                tables, themes, np.split(rows, counts.cumsum()[:-1]), asked=few != most
             )
 
     def __iter__(self) -> Iterator[Draw]:

@@ -24,12 +24,14 @@ from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+# Whether launches fill every SM alike, and which of _VARYING vary: where everything varies in every
+# launch, the GPU is full before a rule about one of them shows.
+Theme: TypeAlias = tuple[bool, ...]
 WARP = 32
 # Fields that the options name the values of, in the order of their bytes.
 _REST = ("carveout", "local_memory", "cluster", "priority")
-# Whether the launches of a sequence hold more than the fewest registers, and any shared memory.
-# Where every resource varies in every launch, the GPU is full before a rule about one shows.
-BINDING = ((False, False), (True, False), (False, True), (True, True))
+_VARYING = ("registers", "shared_memory", *_REST)
+_AT_ONCE = 2  # fields, where not all vary
 # Which resident launches are released before a launch, the latest being 0. Half of the bytes: none.
 _RELEASES: tuple[tuple[int, ...], ...] = (
     *[()] * 10,
@@ -62,27 +64,27 @@ class SequenceTables:
     def width(self) -> int:
         return self.launches.width + (1 if self.releases else 0)
 
-    def build(self, drawn: tuple[tuple[bool, bool], list[bytes]]) -> Sequence:
-        """The sequence of a member of :data:`BINDING` and the rows of its launches."""
-        binding, rows = drawn
+    def build(self, drawn: tuple[Theme, list[bytes]]) -> Sequence:
+        """The sequence of a theme and the rows of its launches."""
+        theme, rows = drawn
         events: list[Event] = []
-        launches = self.launches.launches(rows, binding)
+        launches = self.launches.launches(rows, theme)
         for launch, before in zip(launches, self._released(row[-1] for row in rows), strict=True):
             events += map(Release, before)
             events.append(launch)
         return Sequence(events)
 
     def table(
-        self, bindings: npt.NDArray[np.bool_], rows: Bytes, counts: SequenceOf[int]
+        self, themes: npt.NDArray[np.bool_], rows: Bytes, counts: SequenceOf[int]
     ) -> EventTable:
         """What :meth:`build` makes of many.
 
         Args:
-            bindings: bool (sequences, 2), members of :data:`BINDING`.
+            themes: bool (sequences, 7), of each one of :attr:`LaunchTables.themes`.
             rows: uint8 (launches of all sequences, width).
             counts: launches of each sequence.
         """
-        launch_rows = self.launches.rows(rows, np.repeat(bindings, counts, axis=0))
+        launch_rows = self.launches.rows(rows, np.repeat(themes, counts, axis=0))
         last = iter(rows[:, -1].tolist())
         order: list[int] = []  # numbers of launch rows; of a launch that is released, less than 0
         sizes = []
@@ -121,8 +123,8 @@ class SequenceTables:
 class LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
-    blocks: Int32Array
-    threads: Int32Array
+    blocks: tuple[Int32Array, Int32Array]  # in general, and to fill every SM alike
+    threads: tuple[Int32Array, Int32Array]
     registers: Int32Array
     shared_memory: Int32Array
     rest: tuple[Int32Array, ...]  # of the fields of _REST
@@ -137,8 +139,8 @@ class LaunchTables:
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
         return cls(
-            blocks=_array(block_counts(spec)),
-            threads=_array(thread_counts(spec)),
+            blocks=(_array(block_counts(spec)), _array(filling_block_counts(spec))),
+            threads=(_array(thread_counts(spec)), _array(filling_thread_counts(spec))),
             registers=_array(register_counts(spec, options.min_registers)),
             shared_memory=_array(shared_memory_sizes(spec)),
             rest=tuple(_array(values) for values in rest),
@@ -156,23 +158,37 @@ class LaunchTables:
         """Bytes per launch."""
         return 4 + sum(byte is not None for byte in self.bytes_of_rest)
 
-    def launches(self, rows: list[bytes], binding: tuple[bool, bool]) -> list[Launch]:
+    @property
+    def themes(self) -> tuple[Theme, ...]:
+        """Those that a sequence may have; few fields first, and then all."""
+        several = [0, 1, *(2 + rest for rest, byte in enumerate(self.bytes_of_rest) if byte)]
+        few = [
+            fields for number in range(_AT_ONCE + 1)
+            for fields in itertools.combinations(several, number)
+        ]  # fmt: skip
+        return tuple(
+            (fills, *(field in fields for field in range(len(_VARYING))))
+            for fills in (False, True)
+            for fields in dict.fromkeys([*few, tuple(several)])
+        )
+
+    def launches(self, rows: list[bytes], theme: Theme) -> list[Launch]:
         """The launches of one sequence."""
         drawn = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         return [
             Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
                    cluster, priority=priority)
             for blocks, threads, registers, shared, local, carveout, cluster, priority in self.rows(
-                drawn, np.array([binding] * len(rows))
+                drawn, np.array([theme] * len(rows))
             ).tolist()
         ]  # fmt: skip
 
-    def rows(self, drawn: Bytes, bindings: npt.NDArray[np.bool_]) -> Int32Array:
+    def rows(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
         """What the bytes of launches mean.
 
         Args:
             drawn: uint8 (launches, at least :attr:`width`).
-            bindings: bool (launches, 2), members of :data:`BINDING`.
+            themes: bool (launches, 7), of each one of :attr:`themes`.
 
         Returns:
             int32 (launches, 8), of each the :data:`FIELDS`.
@@ -183,15 +199,20 @@ class LaunchTables:
             picked: Int32Array = values[0 if byte is None else bytes_[:, byte] * len(values) >> 8]
             return picked
 
+        def either(values: tuple[Int32Array, Int32Array], byte: int) -> Int32Array:
+            return np.where(themes[:, 0], pick(values[1], byte), pick(values[0], byte))
+
         found = np.empty((len(drawn), len(FIELDS)), np.int32)
-        for name, values, byte in zip(_REST, self.rest, self.bytes_of_rest, strict=True):
-            found[:, FIELDS.index(name)] = pick(values, byte)
+        for field, (name, values, byte) in enumerate(
+            zip(_REST, self.rest, self.bytes_of_rest, strict=True), 3
+        ):
+            found[:, FIELDS.index(name)] = np.where(themes[:, field], pick(values, byte), values[0])
         cluster = found[:, FIELDS.index("cluster")]
-        found[:, 0] = -(-pick(self.blocks, 0) // cluster) * cluster
-        found[:, 1] = threads = pick(self.threads, 1)
-        registers = np.where(bindings[:, 0], pick(self.registers, 2), self.registers[0])
+        found[:, 0] = -(-either(self.blocks, 0) // cluster) * cluster
+        found[:, 1] = threads = either(self.threads, 1)
+        registers = np.where(themes[:, 1], pick(self.registers, 2), self.registers[0])
         found[:, 2] = np.minimum(registers, self.most_registers[-(-threads // WARP)])
-        found[:, 3] = np.where(bindings[:, 1], pick(self.shared_memory, 3), 0)
+        found[:, 3] = np.where(themes[:, 2], pick(self.shared_memory, 3), 0)
         return found
 
 
@@ -219,6 +240,16 @@ def block_counts(spec: DeviceSpec) -> tuple[int, ...]:
     counts = _ascending(below | parts | levels | above | deep, 1, most)
     # Launches that leave the GPU room for more are drawn twice as often.
     return tuple(sorted([*counts, *(n for n in counts if n <= sms)]))
+
+
+def filling_block_counts(spec: DeviceSpec) -> tuple[int, ...]:
+    """Numbers of blocks that are as many for each SM, mostly one."""
+    return tuple(spec.sms * level for level in (1, 1, 1, 1, 2, 3, spec.blocks_per_sm))
+
+
+def filling_thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
+    """Few threads per block, so that many blocks fit."""
+    return tuple(n for n in thread_counts(spec) if n <= 4 * WARP)
 
 
 def thread_counts(spec: DeviceSpec) -> tuple[int, ...]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tbsched.hardware.spec import DeviceSpec
+
+_CLUSTERS = (1, 2, 3, 4, 6, 8, 12, 16)
 _RANGES = {
     "carveouts": (0, 100),
     "local_memory": (0, 512 * 1024),
@@ -41,6 +44,18 @@ class SequenceOptions:
     clusters: tuple[int, ...] = (1,)
     priorities: tuple[int, ...] = (0,)
     min_registers: int = 32
+
+    @classmethod
+    def everything(cls, device: DeviceSpec) -> SequenceOptions:
+        """All that the device has: what a campaign draws from unless told otherwise."""
+        largest = max(1, *device.shared_memory_configurations)
+        levels = (100 * size // largest for size in device.shared_memory_configurations)
+        return cls(
+            carveouts=tuple(dict.fromkeys((100, None, 0, *levels))),
+            local_memory=(0, 4096, 16384),
+            clusters=tuple(size for size in _CLUSTERS if size <= device.max_cluster),
+            priorities=(0, -1),
+        )
 
     def __post_init__(self) -> None:
         _check("max_launches", self.max_launches, 1, 100)

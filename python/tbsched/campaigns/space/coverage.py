@@ -1,0 +1,81 @@
+"""Which mechanisms decide anything in what a campaign draws, so that finding nothing means it."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tbsched.hardware.catalogue import ablated, ablations
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.prediction.tables import predict_until_refused
+from tbsched.program.arrays import Int32Array
+from tbsched.program.event_table import EventTable
+from tbsched.traces.trace import Trace
+
+# A mechanism that has decided so often is not looked for any more.
+ENOUGH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What bound the launches of a campaign.
+
+    Attributes:
+        refused: launches that were not placed whole, by what refused their blocks.
+        decided: by ablation of the predictor, sequences that it places otherwise, counted up to
+            five. A campaign could not tell a predictor without this mechanism where it is 0.
+    """
+
+    refused: collections.Counter[str] = field(default_factory=collections.Counter)
+    decided: dict[str, int] = field(default_factory=dict)
+
+
+class Covering:
+    """Counts the coverage of what a predictor is asked.
+
+    Args:
+        spec, policy, state: the predictor.
+        threads: that work on tables.
+    """
+
+    def __init__(self, spec: DeviceSpec, policy: str, state: InitialState, threads: int) -> None:
+        self.found = Coverage()
+        self._policy, self._state, self._threads = policy, state, threads
+        self._without: dict[str, DeviceSpec] = {}
+        for name in ablations():
+            other = ablated(spec, name)
+            if replace(other, name=spec.name) != spec:
+                self._without[name] = other
+                self.found.decided[name] = 0
+
+    def look(
+        self, table: EventTable, smids: list[Int32Array], limiters: Iterable[str | None]
+    ) -> None:
+        """Counts what :func:`predict_until_refused` predicted."""
+        self.found.refused.update(limiter for limiter in limiters if limiter)
+        for name, other in self._undecided():
+            _, others, _ = predict_until_refused(
+                table, other, self._policy, self._state, self._threads
+            )
+            pairs = zip(smids, others, strict=True)
+            self._count(name, sum(not np.array_equal(a, b) for a, b in pairs))
+
+    def look_at(self, prediction: Trace) -> None:
+        """Counts one prediction, with all that comes behind a launch that was not placed whole."""
+        self.found.refused.update(each.limiter for each in prediction if each.limiter)
+        for name, other in self._undecided():
+            trace = predict(prediction.sequence, other, self._policy, self._state)
+            pairs = zip(prediction, trace, strict=True)
+            self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
+
+    def _undecided(self) -> list[tuple[str, DeviceSpec]]:
+        decided = self.found.decided
+        return [(name, other) for name, other in self._without.items() if decided[name] < ENOUGH]
+
+    def _count(self, name: str, sequences: int) -> None:
+        self.found.decided[name] = min(ENOUGH, self.found.decided[name] + sequences)
