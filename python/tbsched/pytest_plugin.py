@@ -20,6 +20,7 @@ import pytest
 from tbsched.errors import NoGpuError
 
 if TYPE_CHECKING:
+    from tbsched.hardware.initial_state import InitialState
     from tbsched.launcher.observe import Gpu
     from tbsched.program.sequence import Sequence
 
@@ -69,12 +70,14 @@ def tbsched_gpu(request: pytest.FixtureRequest) -> Iterator[Gpu]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """A function: asserts that a prediction and the GPU agree on a sequence, else shows where not.
+    """A function: asserts that a prediction and the GPU agree on a sequence, else shows where not,
+    and the sequence as a test to paste.
 
-    Its arguments: the sequence, ``device`` and ``policy`` as for :func:`tbsched.predict`, ``level``
-    (``occupancy`` or ``exact``), and ``oracle``, anything with ``observe(seq)`` in the GPU's place.
+    Its arguments are the sequence and, as for :func:`tbsched.fuzz`, ``device`` (there
+    ``predictor``), ``policy``, ``level``, ``oracle``, which is ``"gpu"`` unless given, and
+    ``initial_state``. It works under Hypothesis's ``@given``, too.
     """
 
     def check(
@@ -82,18 +85,25 @@ def assert_agrees(request: pytest.FixtureRequest) -> Callable[..., None]:
         device: Any = "h200",
         policy: str | None = None,
         level: str = "occupancy",
-        oracle: Any = None,
+        oracle: Any = "gpu",
+        initial_state: InitialState | None = None,
     ) -> None:
         __tracebackhide__ = True
         from tbsched.campaigns.judge import Judge
+        from tbsched.campaigns.oracles import open_oracle
+        from tbsched.campaigns.shrinking.pasted import code_of, observing, predicting
         from tbsched.hardware.catalogue import device as find_device
 
-        source = request.getfixturevalue(_GPU) if oracle is None else oracle
-        judge = Judge(
-            source, find_device(device), policy, None, level, past_refusal=True, hasty=False
-        )
-        case = judge.judge(judge.predict(seq))
+        is_open = oracle is None or (isinstance(oracle, str) and oracle == "gpu")
+        with open_oracle(request.getfixturevalue(_GPU) if is_open else oracle) as source:
+            judge = Judge(
+                source, find_device(device), policy, initial_state, level, past_refusal=True,
+                hasty=False,
+            )  # fmt: skip
+            case = judge.judge(judge.predict(seq))
         if not case.agrees:
-            pytest.fail(str(case.diff), pytrace=False)
+            model = predicting(device, policy, initial_state)
+            code = code_of(case.diff, level, model, observing(source), judge.spec.name)
+            pytest.fail(f"{case.diff}\n\n{code}", pytrace=False)
 
     return check

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,37 @@ def test_that_needs_none(assert_agrees):
     assert_agrees(seq, "rtx3090", oracle=ModelGpu("rtx3090"))
     with pytest.raises(pytest.fail.Exception, match="SM"):
         assert_agrees(seq, "rtx3090", oracle=ModelGpu("rtx3090", "first_fit"))
+    for oracle in ("rtx3090", tb.device("rtx3090"), ("rtx3090", "algorithm1")):
+        assert_agrees(seq, "rtx3090", oracle=oracle)
+    state = tb.InitialState(first_gpc=3)
+    gpu = ModelGpu("h200", initial_state=state)
+    wave = tb.Sequence([tb.Launch(132, 32, 32)])
+    assert_agrees(wave, level="exact", initial_state=state, oracle=gpu)
+    with pytest.raises(pytest.fail.Exception, match="SM"):
+        assert_agrees(wave, level="exact", initial_state=tb.InitialState(), oracle=gpu)
+"""
+UNDER_GIVEN = """
+from hypothesis import Phase, given, settings
+import tbsched as tb
+from tbsched.strategies import launches, programs, sequences
+
+ONCE = settings(derandomize=True, max_examples=50, database=None, deadline=None,
+                report_multiple_bugs=False)
+
+@ONCE
+@given(seq=sequences("rtx3090"))
+def test_that_agrees(assert_agrees, seq):
+    assert_agrees(seq, "rtx3090", oracle="rtx3090")
+
+@ONCE
+@given(seq=sequences("rtx3090"))
+def test_that_differs(assert_agrees, seq):
+    assert_agrees(seq, "rtx3090", oracle=("rtx3090", "first_fit"))
+
+@settings(ONCE, phases=[Phase.generate])
+@given(launches("h200"), sequences("h200"), programs("h200"))
+def test_of_anything(launch, seq, program):
+    assert not launch
 """
 GPU = """
 import importlib
@@ -65,9 +97,9 @@ importlib.import_module("tbsched.launcher.observe").Gpu = Gpu
 """
 
 
-def outcome(folder: Path, conftest: str, *arguments: str) -> str:
+def outcome(folder: Path, conftest: str, *arguments: str, tests: str = TESTS) -> str:
     (folder / "conftest.py").write_text(conftest + OWN_NAMES)
-    (folder / "test_it.py").write_text(TESTS)
+    (folder / "test_it.py").write_text(tests)
     command = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", str(folder)]
     plugin = ["-p", "tbsched.pytest_plugin"]
     found = subprocess.run(
@@ -99,6 +131,19 @@ def test_a_required_gpu_that_is_missing_is_an_error(tmp_path: Path) -> None:
     words = outcome(tmp_path, NO_GPU, "--tbsched-gpu-required")
     assert "2 passed, 2 errors" in words
     assert "--tbsched-gpu-required: looked for libcuda.so.1" in words
+
+
+def test_under_given_it_works_and_what_fails_is_printed_as_code(tmp_path: Path) -> None:
+    words = outcome(tmp_path, NO_GPU, tests=UNDER_GIVEN)
+    assert "2 failed, 1 passed" in words
+    pasted = words[words.index("def test_rtx3090_") : words.index("_ test_of_anything _")]
+    names: dict[str, Any] = {}
+    exec(pasted[: pasted.index("\n____")], names)
+    (test,) = (value for name, value in names.items() if name.startswith("test_"))
+    with pytest.raises(AssertionError):
+        test()
+    for printed in ("launch=Launch(blocks=", "seq=Sequence([", "program=Sequence(["):
+        assert printed in words
 
 
 @pytest.mark.parametrize("module", ["hypothesis", "numpy", "tbsched.prediction.predict", "rich"])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import tbsched as tb
 from tbsched.campaigns import ModelGpu, SequenceOptions, fuzz, record
+from tbsched.campaigns.steer import Steered, steer
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -180,3 +181,10 @@ def test_a_steered_recording_repeats(tmp_path: object) -> None:
         record(gpu, path, 20, seed=4, options=WITH_CLUSTERS, steer=True, progress=False)
         traces.append(tb.load_traces(path))
     assert all(equal(a, b) for a, b in zip(*traces, strict=True))
+
+
+@pytest.mark.parametrize("nothing", [[], "gpu", None])
+def test_what_cannot_observe_is_not_steered(nothing: object) -> None:
+    for steered in (steer, Steered):
+        with pytest.raises(TypeError, match=r"gpu: an open Gpu, or an object with observe\(seq\)"):
+            steered(nothing, "h200")  # type: ignore[operator]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 from dataclasses import dataclass
 
 from tbsched.campaigns.judge import Comparison, Judge
-from tbsched.campaigns.results import Counterexample, code_of
+from tbsched.campaigns.oracles import Device, OracleLike
+from tbsched.campaigns.results import Counterexample
+from tbsched.campaigns.shrinking.pasted import code_of, observing, predicting
 from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.progress import Progress
+from tbsched.comparison.compare import Diff
 from tbsched.program.sequence import Sequence
 
 
@@ -16,14 +20,16 @@ class Findings:
     """Adds counterexamples to the tally, and says each once.
 
     Attributes:
-        observing: the expression with which a pasted test observes; None: it holds the result.
+        predictor: as the user named it.
+        oracle: likewise; where a pasted test cannot name it, that holds the result.
         most: how many are wanted; None: all, 0: none, and nothing is shrunk.
     """
 
     judge: Judge
     tally: Tally
     progress: Progress
-    observing: str | None
+    predictor: Device
+    oracle: OracleLike
     most: int | None
 
     @property
@@ -40,7 +46,12 @@ class Findings:
         sequence, diff, judge = comparison.sequence, comparison.diff, self.judge
         if sequence in self.tally.counterexamples:
             return
-        code = code_of(diff, judge.level, judge.spec.name, judge.policy, self.observing)
+        # One of several, in which the GPU was, or the campaign began.
+        state = comparison.state
+        named = judge.level == "exact" or state != judge.spec.initial_states(judge.policy)[0]
+        several = len(judge.spec.initial_states(judge.policy)) > 1
+        model = predicting(self.predictor, judge.policy, state if named and several else None)
+        code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
         self.tally.counterexamples[sequence] = Counterexample(
             sequence=sequence,
             prediction=comparison.prediction,
@@ -49,5 +60,28 @@ class Findings:
             code=code,
             shrunk=shrunk,
             replayed=replayed,
+            like=self._like(diff),
         )
         self.progress.say(f"\n{code}\n")
+
+    def _like(self, diff: Diff) -> str | None:
+        kind = _kind(diff)
+        known = self.tally.counterexamples.values()
+        return next((found.id for found in known if _kind(found.diff) == kind), None)
+
+
+def _kind(diff: Diff) -> tuple[object, ...]:
+    """What counterexamples of one cause have in common: how they differ, and what they vary."""
+    first = diff.first_divergence
+    assert first is not None
+    bound_by: str | None = None
+    if diff.a.capacities is not None and len(first.sms):
+        limiters = diff.a.capacities()[first.launch].limiter
+        bound_by = collections.Counter(limiters[sm] for sm in first.sms).most_common(1)[0][0]
+    launches = diff.a.sequence.launches
+    varied = [
+        name
+        for name in ("local_memory", "carveout", "cluster", "priority")
+        if len({getattr(launch, name) for launch in launches}) > 1
+    ]
+    return (first.level, bound_by, *varied)

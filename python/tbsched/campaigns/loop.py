@@ -24,7 +24,7 @@ from tbsched.campaigns.oracles import (
     Repeated,
     open_oracle,
 )
-from tbsched.campaigns.results import Report, observing_code
+from tbsched.campaigns.results import Report
 from tbsched.campaigns.shrinking.minimise import Floors
 from tbsched.campaigns.shrinking.shrinker import Shrinker
 from tbsched.campaigns.space.coverage import Covering
@@ -72,6 +72,11 @@ class _Campaign:
         except KeyboardInterrupt:
             ended = "interrupted"
             self.shrinker.give_up()
+        except Exception as error:
+            self.shrinker.give_up()
+            report = trials.tally.report(trials.judge, seed, trials.coverage.found, "error")
+            error.add_note(f"The campaign so far: {report}")
+            raise
         return trials.tally.report(trials.judge, seed, trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:
@@ -133,7 +138,7 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
     progress = opened.enter_context(shown(asked.progress, asked.max_examples))
     tally = Tally()
     findings = Findings(
-        judge, tally, progress, observing_code(asked.oracle), asked.max_counterexamples
+        judge, tally, progress, asked.predictor, asked.oracle, asked.max_counterexamples
     )
     trials = Trials(
         judge, tally, findings, Recording(recording, asked.seed), progress, Interrupts(),

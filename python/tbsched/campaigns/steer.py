@@ -47,12 +47,13 @@ def steer(
         The state that the GPU was in.
 
     Raises:
-        TypeError, ValueError: an unknown device or state, or a device whose states the model
-            cannot tell apart or reach with short launches.
+        TypeError, ValueError: no oracle, an unknown device or state, or a device whose states the
+            model cannot tell apart or reach with short launches.
         UnstableMeasurement: no state explains what the probe shows, or the wanted one was not
             reached in three tries.
         DeadlineExceeded, CudaError: as the GPU.
     """
+    _check_oracle(gpu)
     spec = find_device(device)
     goal = _goal(spec, to)
     states = spec.initial_states()
@@ -107,6 +108,7 @@ class Steered:
         device: str | os.PathLike[str] | DeviceSpec = "h200",
         to: InitialState | None = None,
     ) -> None:
+        _check_oracle(gpu)
         self._gpu = gpu
         self._spec = find_device(device)
         self.initial_state = self._spec.initial_states()[_goal(self._spec, to)]
@@ -217,6 +219,11 @@ def _in_steps(*steps: Step) -> Sequence:
 def _shown(trace: Trace) -> bytes:
     """Where the blocks of the last launch, the probe, were."""
     return trace[-1].smid.tobytes()
+
+
+def _check_oracle(gpu: object) -> None:
+    if not isinstance(gpu, Oracle):
+        raise TypeError(f"gpu: an open Gpu, or an object with observe(seq), is needed, got {gpu!r}")
 
 
 def _goal(spec: DeviceSpec, to: InitialState | None) -> int:

@@ -14,13 +14,16 @@ def counterexample_text(found: Counterexample) -> str:
 def report_text(report: Report) -> str:
     """The numbers of a campaign, and its counterexamples."""
     parts = [_numbers(report)]
+    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
     for number, example in enumerate(report.counterexamples, 1):
         heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+        heading += f" (like {numbers[example.like]})" if example.like else ""
         parts.append(f"\n{heading}: {example}")
     return "\n".join(parts)
 
 
 def _numbers(report: Report) -> str:
+    kinds = sum(found.like is None for found in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
         f"{report.predictor}/{report.policy} by {report.level}: {report.examples:,} sequences in "
@@ -35,6 +38,7 @@ def _numbers(report: Report) -> str:
         ),
         f"  {report.disagreements:,} sequences disagree, "
         f"{len(report.counterexamples)} distinct counterexamples"
+        + (f" of {kinds} kinds" if kinds < len(report.counterexamples) else "")
         + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
     ]
     lines += _coverage(report.coverage)

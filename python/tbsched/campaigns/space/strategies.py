@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tbsched.errors import missing
 
@@ -31,6 +31,8 @@ from tbsched.program.sequence import (
     WaitEvent,
 )
 
+Drawable = TypeVar("Drawable")
+Built = TypeVar("Built")
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 
 STREAMS = 4
@@ -65,7 +67,7 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
     tables = LaunchTables.of(find_device(device), _checked(options))
     row = st.binary(min_size=tables.width, max_size=tables.width)
     everything = tables.themes[len(tables.themes) // 2 - 1]
-    return row.map(lambda drawn: tables.launches([drawn], everything)[0])
+    return _built(row, lambda drawn: tables.launches([drawn], everything)[0])
 
 
 def sequences(
@@ -98,7 +100,7 @@ def sequences(
         min_size=options.min_launches,
         max_size=options.max_launches,
     )
-    return st.tuples(st.sampled_from(tables.launches.themes), rows).map(tables.build)
+    return _built(st.tuples(st.sampled_from(tables.launches.themes), rows), tables.build)
 
 
 def programs(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Sequence]:
@@ -138,7 +140,7 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
         max_size=options.max_launches,
     )
     priorities = st.tuples(*[st.sampled_from(options.priorities)] * STREAMS)
-    return st.tuples(steps, priorities).map(_program)
+    return _built(st.tuples(steps, priorities), _program)
 
 
 def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
@@ -146,11 +148,28 @@ def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
 
     Args:
         recorded: at least one, each of at least one launch.
+
+    Raises:
+        ValueError: none, or one without a launch.
     """
     whole = list(recorded)
+    if not whole or not all(sequence.launches for sequence in whole):
+        raise ValueError("recorded: at least one sequence, each of at least one launch, is needed")
     longest = max(len(sequence.launches) for sequence in whole)
     pairs = st.tuples(st.integers(1, longest), st.sampled_from(whole))
-    return pairs.map(lambda pair: prefix(pair[1], min(pair[0], len(pair[1].launches))))
+    return _built(pairs, lambda pair: prefix(pair[1], min(pair[0], len(pair[1].launches))))
+
+
+def _built(
+    drawn: st.SearchStrategy[Drawable], build: Callable[[Drawable], Built]
+) -> st.SearchStrategy[Built]:
+    """As ``drawn.map(build)``, but a failing test prints what was built, and not from what."""
+
+    @st.composite
+    def built(draw: st.DrawFn) -> Built:
+        return build(draw(drawn))
+
+    return built()
 
 
 def _checked(options: SequenceOptions | None) -> SequenceOptions:

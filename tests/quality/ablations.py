@@ -1,7 +1,7 @@
 """How long a default campaign on a GPU takes to catch each ablation; the model agrees.
 
-python tests/gpu/ablations.py --out report             # on a GPU
-python tests/gpu/ablations.py --out report --oracle h200   # a model plays it
+python tests/quality/ablations.py --out report             # on a GPU
+python tests/quality/ablations.py --out report --oracle h200   # a model plays it
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import argparse
 import contextlib
 import json
 import sys
+from pathlib import Path
 from typing import Any
-
-from script import parse
 
 import tbsched as tb
 from tbsched.campaigns import ModelGpu
@@ -46,7 +45,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--predictor", default="h200", help="the device whose ablations are made")
     parser.add_argument("--oracle", default="gpu", help="gpu, or a device whose model plays it")
-    arguments = parse(parser)
+    parser.add_argument("--out", type=Path, required=True, help="folder for ablations.json")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
     rows = []
     with contextlib.ExitStack() as opened:
         oracle: Oracle

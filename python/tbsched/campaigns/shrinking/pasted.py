@@ -1,0 +1,130 @@
+"""Counterexamples as code: test functions that run wherever they are pasted."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, fields
+from typing import Any, assert_never
+
+from tbsched.campaigns.oracles import Device, ModelGpu, OracleLike
+from tbsched.campaigns.results import case_id
+from tbsched.comparison.compare import Diff
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import Event, Launch, RecordEvent, Release, WaitEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An expression about ``seq``, and what of tbsched, or of dataclasses, it names."""
+
+    text: str
+    names: frozenset[str]
+
+
+def code_of(
+    diff: Diff, level: str, predicting: Code, observing: Code | None, predictor: str
+) -> str:
+    """A pytest function that fails as long as the predictor is wrong.
+
+    Args:
+        diff: of prediction and observation.
+        level: how closely they are compared.
+        predicting: predicts ``seq``.
+        observing: observes it; None writes the observation out.
+        predictor: in the name of the function.
+    """
+    sequence = diff.a.sequence
+    names = {"Sequence", *predicting.names, *(n for event in sequence for n in _names_in(event))}
+    if observing is not None:
+        names |= {"compare", *observing.names}
+        check = [f"assert compare({predicting.text}, {observing.text}).{level}"]
+    else:
+        rows = [placement.smid.tolist() for placement in diff.b]
+        blocks = "p.smid.tolist()"
+        if level == "occupancy":
+            rows, blocks = [sorted(row) for row in rows], f"sorted({blocks})"
+        check = [f"seen = {rows}", f"assert [{blocks} for p in {predicting.text}] == seen"]
+    imports = [f"from tbsched import {', '.join(sorted(names - {'replace'}))}\n"]
+    if "replace" in names:
+        imports.insert(0, "from dataclasses import replace\n")
+    name = "".join(c if c.isalnum() else "_" for c in predictor)
+    return "\n    ".join(
+        [
+            f"def test_{name}_{case_id(sequence)[3:]}():",
+            *imports,
+            "seq = " + repr(sequence).replace("\n", "\n    "),
+            *check,
+        ]
+    )
+
+
+def predicting(device: Device, policy: str | None, state: InitialState | None) -> Code:
+    """Asks a model, from a latent state; None: from the usual one."""
+    arguments, names = _device_code(device)
+    if policy is not None:
+        arguments += f", policy={json.dumps(policy)}"
+    if state is not None:
+        arguments += f", initial_state={state!r}"
+        names |= {"InitialState"}
+    return Code(f"predict(seq, {arguments})", names | {"predict"})
+
+
+def observing(oracle: OracleLike) -> Code | None:
+    """Asks an oracle; None: it cannot be named, and the test must hold what it showed."""
+    if oracle == "gpu" or type(oracle).__name__ == "Gpu":
+        return Code("observe(seq)", frozenset({"observe"}))
+    if isinstance(oracle, ModelGpu):
+        return predicting(oracle.spec, oracle.policy, oracle.initial_state)
+    device, policy = oracle if isinstance(oracle, tuple) else (oracle, None)
+    if isinstance(device, DeviceSpec | str | os.PathLike):
+        return predicting(device, policy, None)
+    return None
+
+
+def _device_code(device: Device) -> tuple[str, frozenset[str]]:
+    if not isinstance(device, DeviceSpec):
+        return json.dumps(os.fspath(device)), frozenset()
+    try:
+        if find_device(device.name) == device:
+            return json.dumps(device.name), frozenset()
+    except ValueError:
+        pass  # a name of the user's
+    changes = min(
+        ((name, _changes(device, find_device(name))) for name in devices()),
+        key=lambda found: len(found[1]),
+    )
+    base = f"device({json.dumps(changes[0])})"
+    parts = [f"{name}={value!r}" for name, value in changes[1].items() if name != "mechanisms"]
+    if "mechanisms" in changes[1]:
+        switches = _changes(device.mechanisms, find_device(changes[0]).mechanisms)
+        switched = ", ".join(f"{name}={value!r}" for name, value in switches.items())
+        parts.append(f"mechanisms=replace({base}.mechanisms, {switched})")
+    return f"replace({base}, {', '.join(parts)})", frozenset({"replace", "device"})
+
+
+def _changes(value: Any, base: Any) -> dict[str, object]:
+    return {
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if field.compare and getattr(value, field.name) != getattr(base, field.name)
+    }
+
+
+def _names_in(event: Event) -> tuple[str, ...]:
+    """What the event's ``repr`` needs imported.
+
+    Raises:
+        AssertionError: an event of an unknown kind.
+    """
+    match event:
+        case Launch():
+            return ("Launch", "Drawn") if isinstance(event.duration, Drawn) else ("Launch",)
+        case Release() | RecordEvent() | WaitEvent():
+            return (type(event).__name__,)
+        case _:
+            assert_never(event)

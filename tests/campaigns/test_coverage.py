@@ -1,0 +1,94 @@
+"""What a default campaign draws, and what its report says that it covered."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tbsched import _core
+from tbsched.campaigns import ModelGpu, Report, SequenceOptions, fuzz
+from tbsched.hardware.catalogue import device, unablated
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.trace import Trace
+
+RIGHT = "rtx3090"
+
+
+def campaign(oracle: Any, predictor: str, policy: str | None = None, **arguments: Any) -> Report:
+    settings = {"seed": 1, "max_examples": 200, "progress": False, **arguments}
+    return fuzz(oracle, predictor, policy, **settings)
+
+
+def test_a_default_campaign_draws_every_kind_that_the_device_has() -> None:
+    drawn: list[Launch] = []
+
+    class Seen(ModelGpu):
+        def observe(self, seq: Sequence, /) -> Trace:
+            drawn.extend(seq.launches)
+            return super().observe(seq)
+
+    campaign(Seen("h200"), "h200", max_examples=300, draw="native")
+    h200 = device("h200")
+    carveouts = {launch.carveout for launch in drawn}
+    assert carveouts >= {None, 0, 100}
+    assert len(carveouts) > len(h200.shared_memory_configurations)
+    assert {launch.cluster for launch in drawn} >= {1, 2, 4, 8, 16}
+    assert {launch.local_memory for launch in drawn} == {0, 4096, 16384}
+    assert {launch.priority for launch in drawn} == {0, -1}
+    assert SequenceOptions.everything(device(RIGHT)).clusters == (1,)
+
+
+def test_a_policy_that_places_no_clusters_is_given_none() -> None:
+    (found,) = campaign("h200", "h200", "first_fit").counterexamples
+    assert found.shrunk
+
+
+def test_an_ablation_is_given_what_its_device_can_run() -> None:
+    assert unablated(device("h200-no-warp-skip")) == device("h200")
+    mine = dataclasses.replace(device("h200-no-warp-skip"), warps_per_sm=32)
+    assert unablated(mine) is mine
+    small = ModelGpu("rtx3090")
+
+    class Gpu:
+        def observe(self, seq: Sequence) -> Trace:
+            device(RIGHT).check(seq)
+            return small.observe(seq)
+
+    campaign(Gpu(), "rtx3090-no-processing-blocks", max_counterexamples=0)
+
+
+def test_the_report_says_what_bound_and_which_mechanisms_decided_nothing() -> None:
+    plain = campaign(
+        "h200", "h200", options=SequenceOptions(), max_examples=400, past_refusal=False
+    ).coverage
+    assert sum(plain.refused.values()) > 100
+    assert {"warps", "registers", "slots"} <= set(plain.refused) < {*_core.CAUSES}
+    idle = {"no-local-memory", "no-head-of-line", "clusters-anywhere", "no-configuration"}
+    assert {name for name, times in plain.decided.items() if times == 0} >= idle
+    assert plain.decided["free-warps"] > 0
+    report = campaign("h200", "h200", max_examples=400)
+    assert not idle & {name for name, times in report.coverage.decided.items() if times == 0}
+    assert "launches that did not fit, by what refused them: " in str(report)
+    assert "would have shown: no-warp-skip, free-warps, " in str(report)
+
+
+@pytest.mark.parametrize("draw", ["native", "hypothesis"])
+def test_what_shows_behind_a_launch_that_does_not_fit_is_seen_and_shrunk_there(draw: str) -> None:
+    (found,) = campaign(
+        RIGHT, "rtx3090-no-head-of-line", max_examples=1000, draw=draw
+    ).counterexamples
+    assert len(found.sequence) == 2
+    assert not campaign(
+        RIGHT, "rtx3090-no-head-of-line", past_refusal=False, draw=draw
+    ).disagreements
+
+
+def test_fragments_of_shared_memory_are_drawn_often_enough() -> None:
+    for seed in (1, 2, 3):
+        report = campaign(
+            "h200", "h200-pooled-shared-memory", seed=seed, options=SequenceOptions(),
+            max_examples=3000, shrink_seconds=0,
+        )  # fmt: skip
+        assert report.counterexamples, seed
