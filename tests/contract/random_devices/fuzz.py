@@ -1,4 +1,4 @@
-"""Random programs on random devices for so many seconds, never the same twice.
+"""Random programs on random devices for so many seconds, each time others.
 
     python tests/sanitize.py --seconds 600
 
@@ -26,7 +26,7 @@ def main() -> None:
     """Batch after batch, until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
     arguments = parser.parse_args()
     end, batch = time.monotonic() + arguments.seconds, arguments.seed
     while time.monotonic() < end:
