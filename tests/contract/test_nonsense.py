@@ -81,6 +81,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     },
     tb.launch_configs: {"device": ONE, "kernel": tb.Kernel(100, 16), "trust_policy": False},
     tb.forced_even: {"device": ONE, "launch": launch()},
+    tb.Trace: {"sequence": TIMED, "device": TRACE.device, "placements": TRACE.placements},
     tb.show.plot: {"what": TRACE},
     verify: {"traces": [SLOTS], **MODEL},
     TRACE.explain: {"launch": 0},

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, StructuredArray
-from tbsched.program.checks import integer
+from tbsched.program.checks import instance, integer, items
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import (
@@ -52,6 +52,11 @@ class Trace(Shown, HoldsArrays):
 
     def __post_init__(self, check: bool) -> None:
         HoldsArrays.__post_init__(self)
+        if check:
+            instance("Trace", "sequence", self.sequence, Sequence)
+            instance("Trace", "device", self.device, DeviceInfo)
+            for placement in items("Trace", "placements", self.placements):
+                instance("Trace", "placements", placement, Placement)
         launches = self.sequence.launches
         if len(self.placements) != len(launches):
             raise ValueError(
