@@ -220,6 +220,7 @@ def test_placement_counts_blocks_per_sm() -> None:
         ("}", ',"start_ns":[[1]],"end_ns":[[1,2]]}', r"start_ns\[0\] has shape \(1,\)"),
         ("}", ',"start_ns":[[1,0.5]]}', r"start_ns: integers are needed, got 0\.5"),
         ("}", f',"start_ns":[[1,{2**63 - 1}]]}}', "start_ns: numbers outside"),
+        ("}", f',"start_ns":[[1,{-(2**63)}]]}}', "start_ns: numbers outside"),
         ("}", ',"warp_slots":[[[0],[1,2]]]}', "warp_slots: as many numbers for each block"),
         ("}", ',"warp_slots":[[[0,1],[1,2]]]}', r"warp_slots\[0\] has shape \(2, 2\)"),
         ("}", ',"warp_slots":[[0,1]]}', ""),

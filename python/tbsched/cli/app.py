@@ -47,8 +47,11 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a title that the terminal has no letters for
-    with sigterm_as_ctrl_c():
-        status = _flushed(_status())
+    try:
+        with sigterm_as_ctrl_c():
+            status = _flushed(_status())
+    except KeyboardInterrupt:  # pressed again, while the first is explained
+        status = INTERRUPTED
     sys.exit(status)
 
 

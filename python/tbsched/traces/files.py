@@ -56,7 +56,8 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
                 elif device is None:
                     raise ValueError('the first line must be a header, {"tbsched_trace":1,…}')
                 else:
-                    traces.append(read_record(record, device))
+                    flags = b"true" in line or b"false" in line
+                    traces.append(read_record(record, device, flags=flags))
         except _UNREADABLE as error:
             raise ValueError(f"{storage.shown(place)}, line {number}: {error}") from error
     if device is None:
