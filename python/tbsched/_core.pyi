@@ -12,6 +12,7 @@ _Ints = npt.NDArray[np.int32]
 _Longs = npt.NDArray[np.int64]
 
 CAUSES: tuple[str, ...]
+MAX_TIMED_BLOCKS: int
 
 class InitialState: ...
 

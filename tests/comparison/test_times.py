@@ -109,5 +109,7 @@ def test_recorded_program_is_predicted_from_what_its_blocks_did() -> None:
     nothing = tuple(tb.Placement(placement.smid) for placement in recorded)
     with pytest.raises(ValueError, match="nobody recorded when the blocks ran"):
         predict_as_recorded(replace(recorded, placements=nothing), spec)
-    with pytest.raises(TypeError, match="predict_as_recorded.observation: a Trace is needed, got 'x'"):
+    with pytest.raises(
+        TypeError, match=r"predict_as_recorded\.observation: a Trace is needed, got 'x'"
+    ):
         predict_as_recorded("x", spec)  # type: ignore[arg-type]
