@@ -278,6 +278,7 @@ def test_a_campaign_beside_another_process_finds_nothing(gpu: Gpu, knobs: Fake) 
         progress=False,
     )
     assert not report.counterexamples
+    assert report.ended == "another process"
     assert report.unstable
     assert all("another process uses this GPU" in row.reason for row in report.unstable)
 

@@ -151,7 +151,9 @@ void BlockScheduler::look_at(const Place& place, const Pass& pass, Obstacles& ob
 
   const int32_t behind = refusal == Refusal::queue ? obstacles.to_gpcs : -1;
   if (order_.head_of_line) {
-    (state.in_gpcs_only ? obstacles.to_gpcs : obstacles.to_all) = launch;
+    // What waits for an idle GPU waits for all of it.
+    const bool in_gpcs = state.in_gpcs_only && refusal != Refusal::local_memory;
+    (in_gpcs ? obstacles.to_gpcs : obstacles.to_all) = launch;
     gpu_.hold_gpcs(obstacles.to_gpcs >= 0);
   }
   pass.observer.on_refuse(launch, refusal, behind);

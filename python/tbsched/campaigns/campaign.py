@@ -67,7 +67,8 @@ def fuzz(
             the predictor's model (:class:`tbsched.Steered`): level ``exact`` then scores with one
             state only. Three short sequences more for each that is observed.
         past_refusal: keep what follows a launch that is predicted not to fit. On a GPU each such
-            launch costs milliseconds; None keeps it of one sequence in 64.
+            launch costs milliseconds, and what comes behind a later release does not repeat; None
+            keeps the launches up to that release, of one sequence in 64.
         target_fullness: let Hypothesis climb towards fuller GPUs.
         shrink_seconds: after so long a counterexample is taken as it is.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,

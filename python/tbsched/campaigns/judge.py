@@ -12,7 +12,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
 from tbsched.prediction.predict import matching_state, predict
-from tbsched.program.sequence import Sequence
+from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
 
@@ -95,6 +95,11 @@ class Judge:
         self.policy_name = spec.policy if policy is None else policy
         self.states = [*spec.initial_states(policy)]
         if initial_state is not None:
+            if initial_state not in self.states:
+                raise ValueError(
+                    f"initial_state: {initial_state} is not one of {spec.name}'s "
+                    f"initial_states({self.policy_name!r})"
+                )
             self.states = [initial_state]
 
     def predict(self, drawn: Sequence, *, whole: bool = False) -> Trace:
@@ -105,15 +110,14 @@ class Judge:
 
         Args:
             drawn: a sequence.
-            whole: nothing is cut.
+            whole: the launches behind it are kept, up to the next release. What comes then does
+                not repeat on hardware: blocks leave one by one, and each lets others in.
         """
         prediction = predict(drawn, self.spec, self.policy, self.states[0])
-        if whole or self.past_refusal:
+        refused = (k for k, placement in enumerate(prediction, 1) if np.any(placement.smid < 0))
+        if self.past_refusal or (first := next(refused, None)) is None:
             return prediction
-        for launch, placement in enumerate(prediction, 1):
-            if np.any(placement.smid < 0):
-                return _cut(prediction, launch)
-        return prediction
+        return _cut(prediction, _until_release(drawn, first) if whole else first)
 
     def look(self, prediction: Trace) -> Comparison:
         """As :meth:`judge`, in haste where that is enough.
@@ -180,8 +184,18 @@ class Judge:
         return again
 
 
+def _until_release(sequence: Sequence, launches: int) -> int:
+    """So many launches and those behind them that come before anything is released."""
+    seen = 0
+    for event in sequence.events:
+        if seen >= launches and isinstance(event, Release):
+            break
+        seen += len(event.launches)
+    return seen
+
+
 def _cut(prediction: Trace, launches: int) -> Trace:
-    """The prediction of a sequence that ends with a launch before which everything was placed."""
+    """The prediction for the first launches, of which those that wait do so to the end."""
     capacities = prediction.capacities
     assert capacities is not None
     sequence = prefix(prediction.sequence, launches)

@@ -57,6 +57,8 @@ class CampaignOptions:
         if self.max_seconds is not None:
             _check_seconds("max_seconds", self.max_seconds)
         _check_seconds("shrink_seconds", self.shrink_seconds)
+        if not isinstance(self.initial_state, InitialState | None):
+            raise TypeError(f"initial_state: an InitialState is needed, got {self.initial_state!r}")
         if not isinstance(self.options, SequenceOptions | None):
             raise TypeError(f"options: a SequenceOptions is needed, got {self.options!r}")
         if self.draw not in DRAWS:

@@ -71,7 +71,8 @@ class Report(Shown):
         seconds: how long it took.
         coverage: what bound the launches that were drawn, and which mechanisms decided anything.
         ended: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
-            sequences to draw) or ``interrupted``.
+            sequences to draw), ``another process`` (which uses the GPU: see ``unstable``) or
+            ``interrupted``.
     """
 
     seed: int

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
-from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.errors import DeadlineExceeded, SharedGpu, UnstableMeasurement
 from tbsched.program.sequence import Sequence
 
 
@@ -40,6 +40,7 @@ class Tally:
     shrinking: int = 0
     counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
     unstable: list[Unstable] = field(default_factory=list)
+    shared: bool = False  # another process uses the GPU: from now on nothing counts
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -70,6 +71,7 @@ class Tally:
             yield
         except (UnstableMeasurement, DeadlineExceeded) as error:
             self.unstable.append(Unstable(sequence, str(error)))
+            self.shared |= isinstance(error, SharedGpu)
 
     def report(self, judge: Judge, seed: int, coverage: Coverage, ended: str) -> Report:
         """The numbers, and who was compared."""

@@ -46,12 +46,15 @@ class Trials:
 
     @property
     def over(self) -> bool:
-        """Whether the time for drawing is."""
-        return self.max_seconds is not None and self.tally.seconds > self.max_seconds
+        """Whether the time for drawing is, or another process has come."""
+        late = self.max_seconds is not None and self.tally.seconds > self.max_seconds
+        return late or self.tally.shared
 
     @property
     def ended(self) -> str:
         """Why nothing more is drawn."""
+        if self.tally.shared:
+            return "another process"
         return "examples" if self.left <= 0 else "seconds"
 
     def count(self, examples: int = 1) -> None:

@@ -12,7 +12,8 @@ from tbsched import storage
 from tbsched.campaigns.campaign import fuzz as campaign
 from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, note, show
+from tbsched.campaigns.results import Report
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show
 from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
 from tbsched.cli.options import Draw, DrawOption, Level, LevelOption, PolicyName
 from tbsched.prediction.predict import policies
@@ -58,9 +59,7 @@ def fuzz(
         draw=draw.value,
     )
     show(found)
-    if found.ended == "interrupted":
-        return INTERRUPTED
-    return DISAGREEMENT if found.counterexamples else AGREEMENT
+    return _status(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
 
 
 def _oracle(name: str) -> OracleLike:
@@ -89,7 +88,12 @@ def record(
         _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
     )
     show(found)
-    return INTERRUPTED if found.ended == "interrupted" else AGREEMENT
+    return _status(found, AGREEMENT)
+
+
+def _status(found: Report, usual: int) -> int:
+    """The exit status: a campaign that another process ended has said nothing."""
+    return {"interrupted": INTERRUPTED, "another process": NO_GPU}.get(found.ended, usual)
 
 
 def _import_campaigns() -> None:

@@ -181,10 +181,10 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
     const int32_t block = placed.first_block + k;
     if (!together) {
       end = end_ns(placed.launch, block);
+      last_end_ns_ = std::max(last_end_ns_, end);
       resident_.push(
           {end + exit_latency_ns_, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
     }
-    last_end_ns_ = std::max(last_end_ns_, end);
     timeline_.blocks[state.first_row + block] = {.launch = placed.launch,
                                                  .block = block,
                                                  .sm = placed.sms[k],
@@ -192,6 +192,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
                                                  .end_ns = end};
   }
   if (together) {
+    last_end_ns_ = std::max(last_end_ns_, end);
     for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
     resident_.push({end + exit_latency_ns_, serial_++, placed.launch, blocks, held});
   }

@@ -42,7 +42,7 @@ class ByHypothesis:
                     score=(lambda: self.fullness) if self.climb else None,
                 )
             except OutOfTime:
-                return "seconds"
+                return self.trials.ended
             self.searches += 1
             if failing is not None:
                 return None

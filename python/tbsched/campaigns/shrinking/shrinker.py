@@ -89,7 +89,7 @@ class Shrinker:
 
     def fails(self, candidate: Sequence) -> bool:
         """Whether a smaller sequence still fails; the smallest that does is kept."""
-        if time.monotonic() > self.until:
+        if time.monotonic() > self.until or self.tally.shared:
             return False
         self.tally.shrinking += 1
         self.progress.update(self.tally, "shrink")
@@ -103,7 +103,11 @@ class Shrinker:
         return False
 
     def finish(self) -> None:
-        """Shrinks what Hypothesis has left, confirms it and writes it down."""
+        """Shrinks what Hypothesis has left, confirms it and writes it down.
+
+        Where another process was noticed meanwhile, what was found may be its doing: the corpus
+        keeps it for the next campaign.
+        """
         assert self.found is not None
         smallest = self._minimal()
         while smallest is not None and len(smallest.sequence.launches) > 1:
@@ -112,7 +116,9 @@ class Shrinker:
             if fewer is None or fewer.sequence in self.tally.counterexamples:
                 break
             smallest = fewer
-        if smallest is None:
+        if self.tally.shared:
+            pass
+        elif smallest is None:
             self.findings.add(self.found, shrunk=False)
         else:
             self.findings.add(smallest, shrunk=True)
