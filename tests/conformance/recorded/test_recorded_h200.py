@@ -54,6 +54,7 @@ CLUSTERS = (
     "mixshort",
     "mixrandom",
     "mixed",
+    "balanced",
 )
 CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
 
