@@ -86,8 +86,8 @@ void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, cons
   fit.room = {};
   fit.sms.clear();
   // A GPC of few SMs takes a larger cluster that is balanced; a TPC of no GPC does not.
-  const bool each_on_its_own = domain.gpc < 0 || !is_balanced(demand);
-  if (each_on_its_own && domain.sms() < demand.cluster) return;
+  const bool shares_sms = is_balanced(demand) && domain.gpc >= 0;
+  if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return;
   look_at(domain, demand, gpu);
   chosen_.clear();
   const auto wanted = static_cast<size_t>(demand.cluster);
