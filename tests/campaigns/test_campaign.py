@@ -17,6 +17,7 @@ from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions,
 from tbsched.comparison.compare import compare
 from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeasurement
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import load_traces
@@ -49,6 +50,11 @@ class Disturbed:
 
 
 # -- agreement and disagreement -------------------------------------------------------------------
+
+
+def test_a_latent_state_of_another_device_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"initial_state: .*first_gpc=99.* is not one of h200"):
+        campaign("h200", "h200", initial_state=InitialState(first_gpc=99))
 
 
 def test_a_model_agrees_with_itself() -> None:
