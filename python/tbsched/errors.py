@@ -8,6 +8,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_SHOWN = 200  # characters of a value in a message
+
 
 class TbschedError(Exception):
     """Base of the errors that are nobody's bad input."""
@@ -52,6 +54,15 @@ class DeadlineExceeded(TbschedError):
 
     The message says whether they have left. What blocks may still use is not given back before.
     """
+
+
+def shown(value: object) -> str:
+    """A value in a message, however large it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of thousands of digits
+        return f"{type(value).__name__} of thousands of digits"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tbsched.errors import shown as value_shown
+
 MAX_BYTES = 2**27  # of a file that is read whole, and of a line of any other
 _SHOWN = 200  # characters of a path in a message
 
@@ -25,7 +27,7 @@ def as_path(path: object) -> Path:
         TypeError: not a path.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise TypeError(f"path: a string or a path is needed, got {path!r}")
+        raise TypeError(f"path: a string or a path is needed, got {value_shown(path)}")
     return Path(path)
 
 

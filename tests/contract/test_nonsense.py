@@ -119,3 +119,22 @@ def test_nonsense_is_refused_in_words(function: Callable[..., Any]) -> None:
     function(**RIGHT[function])
     found = {name: list(faults(function, name)) for name in RIGHT[function]}
     assert {name: some for name, some in found.items() if some} == {}
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (tb.load_traces, "path"),
+        (lambda value: tb.save_traces(value, []), "path"),
+        (tb.observe, "Sequence"),
+        (lambda value: tb.fuzz(value, progress=False), "oracle"),
+        (lambda value: tb.fuzz("h200", value, progress=False), "device"),
+        (lambda value: tb.steer(value, "h200"), "gpu"),
+    ],
+)
+@pytest.mark.parametrize("value", [[], 10**5000], ids=["a list", "a huge number"])
+def test_what_cannot_be_tried_with_all_nonsense_refuses_some(
+    function: Callable[[object], object], named: str, value: object
+) -> None:
+    with pytest.raises(TypeError, match=named):
+        function(value)

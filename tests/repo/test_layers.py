@@ -36,7 +36,7 @@ _OBSERVED = {"traces", "hardware", "program", "errors", "storage", "views"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
     "errors": set(),
-    "storage": set(),
+    "storage": {"errors"},
     "views": set(),
     "program": {"errors"},
     "hardware": {"errors", "program", "storage", "views", "_core"},

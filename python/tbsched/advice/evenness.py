@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.checks import shown
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.views import Shown
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.advice.evenness import Evenness, forced_even
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.checks import flag, integer, shown
+from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
 from tbsched.views import Shown
 

@@ -8,10 +8,11 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import FOREVER_NS, OrdersOfLaunches, predict
-from tbsched.program.checks import flag, integer, items, shown
+from tbsched.program.checks import flag, integer, items
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
 from tbsched.views import Shown
 

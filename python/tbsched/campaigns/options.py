@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tbsched.campaigns.oracles import Device, OracleLike
 from tbsched.campaigns.space.options import SequenceOptions
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Sequence
 
@@ -58,9 +58,11 @@ class CampaignOptions:
             _check_seconds("max_seconds", self.max_seconds)
         _check_seconds("shrink_seconds", self.shrink_seconds)
         if not isinstance(self.initial_state, InitialState | None):
-            raise TypeError(f"initial_state: an InitialState is needed, got {self.initial_state!r}")
+            raise TypeError(
+                f"initial_state: an InitialState is needed, got {shown(self.initial_state)}"
+            )
         if not isinstance(self.options, SequenceOptions | None):
-            raise TypeError(f"options: a SequenceOptions is needed, got {self.options!r}")
+            raise TypeError(f"options: a SequenceOptions is needed, got {shown(self.options)}")
         if self.draw not in DRAWS:
             raise ValueError(
                 f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}"
@@ -70,13 +72,13 @@ class CampaignOptions:
 
 def _check_count(name: str, value: object, low: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: an integer is needed, got {value!r}")
+        raise TypeError(f"{name}: an integer is needed, got {shown(value)}")
     if value < low:
         raise ValueError(f"{name}: {value} is less than {low}")
 
 
 def _check_seconds(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name}: seconds are needed, got {value!r}")
+        raise TypeError(f"{name}: seconds are needed, got {shown(value)}")
     if not value >= 0:
         raise ValueError(f"{name}: {value} is less than 0")

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 import numpy as np
 
 from tbsched.comparison.compare import compare
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -219,7 +220,7 @@ def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
     else:
         raise TypeError(
             "oracle: 'gpu', a device, (device, policy) or an object with observe(seq) is needed, "
-            f"got {oracle!r}"
+            f"got {shown(oracle)}"
         )
 
 

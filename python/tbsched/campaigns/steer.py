@@ -14,7 +14,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tbsched.errors import UnstableMeasurement
+from tbsched.errors import UnstableMeasurement, shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -223,7 +223,9 @@ def _shown(trace: Trace) -> bytes:
 
 def _check_oracle(gpu: object) -> None:
     if not isinstance(gpu, Oracle):
-        raise TypeError(f"gpu: an open Gpu, or an object with observe(seq), is needed, got {gpu!r}")
+        raise TypeError(
+            f"gpu: an open Gpu, or an object with observe(seq), is needed, got {shown(gpu)}"
+        )
 
 
 def _goal(spec: DeviceSpec, to: InitialState | None) -> int:
@@ -231,7 +233,7 @@ def _goal(spec: DeviceSpec, to: InitialState | None) -> int:
     if to is None:
         return 0
     if not isinstance(to, InitialState):
-        raise TypeError(f"to: an InitialState is needed, got {to!r}")
+        raise TypeError(f"to: an InitialState is needed, got {shown(to)}")
     if to not in states:
         raise ValueError(f"to: {to} is not one of {spec.name}'s initial_states()")
     return states.index(to)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
-from tbsched.program.checks import instance, integer, shown
+from tbsched.program.checks import instance, integer
 from tbsched.traces.placement import Capacity, Placement
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown

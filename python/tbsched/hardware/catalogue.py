@@ -11,11 +11,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import read
 from tbsched.hardware.spec import DeviceSpec, Provenance
-from tbsched.program.checks import shown
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:

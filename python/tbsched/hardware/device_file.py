@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tbsched import _core, storage
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.field import Field, string
 from tbsched.hardware.spec import DeviceSpec, Provenance
@@ -126,7 +126,7 @@ def _spec(name: str, values: Mapping[Field, _Value]) -> DeviceSpec:
 
 def _row(where: str, row: object) -> tuple[object, Provenance]:
     if not isinstance(row, dict) or set(row) != {"value", "provenance", "source"}:
-        raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {row!r}")
+        raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {shown(row)}")
     if row["provenance"] not in PROVENANCES:
         raise ValueError(
             f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+from tbsched.errors import shown
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.field import Field
 from tbsched.hardware.spec import DeviceSpec
@@ -25,7 +26,7 @@ def cpp_header(spec: DeviceSpec) -> str:
         TypeError: not a spec.
     """
     if not isinstance(spec, DeviceSpec):
-        raise TypeError(f"cpp_header: a DeviceSpec is needed, got {spec!r}")
+        raise TypeError(f"cpp_header: a DeviceSpec is needed, got {shown(spec)}")
     members: dict[str, str] = {}
     switches: dict[str, str] = {}
     for field in FIELDS:

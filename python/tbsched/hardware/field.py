@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tbsched.errors import shown
+
 MOST_IN_RANGES = 65_536  # SMs: schema/device.toml
 
 
@@ -46,7 +48,7 @@ class Field(NamedTuple):
         holds, needed, _ = TYPES[self.type]
         if not holds(value):
             label = self.path if self.is_mechanism else self.name
-            raise TypeError(f"{label}: {needed} is needed, got {value!r}")
+            raise TypeError(f"{label}: {needed} is needed, got {shown(value)}")
 
     def read(self, where: str, value: object) -> Any:
         """The value that a device file gives as ``value``.
@@ -68,7 +70,7 @@ class Type(NamedTuple):
 def string(where: str, value: object) -> str:
     """The value, which must be a string."""
     if not isinstance(value, str):
-        raise ValueError(f"{where}: a string is needed, got {value!r}")
+        raise ValueError(f"{where}: a string is needed, got {shown(value)}")
     return value
 
 
@@ -94,35 +96,35 @@ def _are_rows(value: object) -> bool:
 
 def _flag(where: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{where}: true or false is needed, got {value!r}")
+        raise ValueError(f"{where}: true or false is needed, got {shown(value)}")
     return value
 
 
 def _whole(where: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{where}: an integer is needed, got {value!r}")
+        raise ValueError(f"{where}: an integer is needed, got {shown(value)}")
     return value
 
 
 def _whole_list(where: str, value: object) -> tuple[int, ...]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: a list is needed, got {value!r}")
+        raise ValueError(f"{where}: a list is needed, got {shown(value)}")
     return tuple(_whole(where, item) for item in value)
 
 
 def _nested_list(where: str, value: object) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: a list of lists is needed, got {value!r}")
+        raise ValueError(f"{where}: a list of lists is needed, got {shown(value)}")
     return tuple(_whole_list(where, row) for row in value)
 
 
 def _ranges(where: str, value: object) -> tuple[int, ...]:
     """Rows of [start, stop, step], as Python's range."""
     if not isinstance(value, list):
-        raise ValueError(f"{where}: a list of [start, stop, step] is needed, got {value!r}")
+        raise ValueError(f"{where}: a list of [start, stop, step] is needed, got {shown(value)}")
     rows = [_whole_list(where, row) for row in value]
     if any(len(row) != 3 or row[2] == 0 or max(map(abs, row)) > 10**6 for row in rows):
-        raise ValueError(f"{where}: each row must be [start, stop, step], got {value!r}")
+        raise ValueError(f"{where}: each row must be [start, stop, step], got {shown(value)}")
     if sum(len(range(*row)) for row in rows) > MOST_IN_RANGES:
         raise ValueError(
             f"{where}: the rows have more than {MOST_IN_RANGES} SMs, the most of a device"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex, cast
 
 from tbsched import _core
-from tbsched.program.checks import shown
+from tbsched.errors import shown
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbsched import _core
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
-from tbsched.program.checks import shown
 from tbsched.program.sequence import Launch, Sequence
 
 
@@ -40,7 +39,7 @@ class DeviceSpec(DeviceFields):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanisms, Mechanisms):
-            raise TypeError(f"mechanisms: a Mechanisms is needed, got {self.mechanisms!r}")
+            raise TypeError(f"mechanisms: a Mechanisms is needed, got {shown(self.mechanisms)}")
         for item in FIELDS:
             item.check(item.of(self))
         _core.check(self)

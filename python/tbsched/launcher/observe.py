@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement
+from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement, shown
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
@@ -66,7 +66,7 @@ class Gpu:
     def __init__(self, index: int = 0) -> None:
         launcher = _import_launcher()
         if isinstance(index, bool) or not isinstance(index, int):
-            raise TypeError(f"gpu: an integer is needed, got {index!r}")
+            raise TypeError(f"gpu: an integer is needed, got {shown(index)}")
         if not 0 <= index < 2**31:
             raise ValueError(f"gpu: {index} is outside 0..{2**31 - 1}")
         self._gpu: _launcher.Gpu = launcher.Gpu(index)
@@ -324,9 +324,9 @@ def _open(gpu: int) -> Gpu:
 
 def _check(seq: Sequence, repeats: int) -> None:
     if not isinstance(seq, Sequence):
-        raise TypeError(f"observe: a Sequence is needed, got {seq!r}")
+        raise TypeError(f"observe: a Sequence is needed, got {shown(seq)}")
     if isinstance(repeats, bool) or not isinstance(repeats, int):
-        raise TypeError(f"repeats: an integer is needed, got {repeats!r}")
+        raise TypeError(f"repeats: an integer is needed, got {shown(repeats)}")
     if repeats < 1:
         raise ValueError(f"repeats: {repeats} is less than 1")
     if seq.timed and repeats > 1:

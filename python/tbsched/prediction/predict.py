@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
-from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds, shown
+from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.trace import Trace

@@ -6,20 +6,10 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, cast
 
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 
 MAX_SECONDS = 1e9
-_MOST_SHOWN = 200
 Value = TypeVar("Value")
-
-
-def shown(value: object) -> str:
-    """A value in a message, however large it is."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no integers of thousands of digits
-        return f"{type(value).__name__} of thousands of digits"
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
@@ -63,7 +53,7 @@ def known_fields(
         TypeError, ValueError: no object; one without a field that is needed, or with another.
     """
     if not isinstance(given, dict):
-        raise TypeError(f"{where}: an object is needed, got {given!r}")
+        raise TypeError(f"{where}: an object is needed, got {shown(given)}")
     missing = [field for field in needed if field not in given]
     if missing:
         raise ValueError(f"{where}: {missing[0]} is missing")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Float64Array
-from tbsched.program.checks import MAX_SECONDS, integer, seconds, shown
+from tbsched.program.checks import MAX_SECONDS, integer, seconds
 
 
 @dataclass(frozen=True, slots=True)

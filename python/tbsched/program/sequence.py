@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Never, assert_never, overload
 
-from tbsched.program.checks import shown
+from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to_data
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tbsched.comparison.compare import Diff
-from tbsched.errors import missing
+from tbsched.errors import missing, shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Int64Array, StructuredArray
-from tbsched.program.checks import shown
 from tbsched.show.words import launch_words
 from tbsched.traces.trace import Trace
 

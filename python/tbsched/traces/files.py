@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from tbsched import storage
+from tbsched.errors import shown
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.records import header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
@@ -96,7 +97,7 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     checked = list(traces)
     for trace in checked:
         if not isinstance(trace, Trace):
-            raise TypeError(f"save_traces: a Trace is needed, got {trace!r}")
+            raise TypeError(f"save_traces: a Trace is needed, got {shown(trace)}")
     with storage.replacing(place) as file, _unpacked(place, file, "wb") as out:
         device: DeviceInfo | None = None
         for trace in checked:

@@ -12,7 +12,9 @@ HOLDOUT = TRACES.with_name("h200-holdout")
 H200 = device("h200")
 
 
-@pytest.mark.parametrize("name", ["plain", "carve", "long", "cluster", "mixed", "local", "balanced"])
+@pytest.mark.parametrize(
+    "name", ["plain", "carve", "long", "cluster", "mixed", "local", "balanced"]
+)
 def test_every_block_of_every_launch_is_where_the_h200_put_it(name: str) -> None:
     for trace in load_traces(HOLDOUT / f"{name}.jsonl.xz"):
         assert explained(trace, H200), trace.id

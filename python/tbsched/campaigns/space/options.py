@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 
 _CLUSTERS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -64,7 +65,9 @@ class SequenceOptions:
         for name, (low, high) in _RANGES.items():
             values = getattr(self, name)
             if not isinstance(values, tuple) or not values or len(values) > 256:
-                raise TypeError(f"{name}: a tuple of 1 to 256 values is needed, got {values!r}")
+                raise TypeError(
+                    f"{name}: a tuple of 1 to 256 values is needed, got {shown(values)}"
+                )
             for value in values:
                 if not (name == "carveouts" and value is None):
                     _check(name, value, low, high)
@@ -72,6 +75,6 @@ class SequenceOptions:
 
 def _check(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: an integer is needed, got {value!r}")
+        raise TypeError(f"{name}: an integer is needed, got {shown(value)}")
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is outside {low}..{high}")

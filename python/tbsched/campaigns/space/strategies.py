@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from tbsched.errors import missing
+from tbsched.errors import missing, shown
 
 try:
     from hypothesis import strategies as st
@@ -176,7 +176,7 @@ def _checked(options: SequenceOptions | None) -> SequenceOptions:
     if options is None:
         return SequenceOptions()
     if not isinstance(options, SequenceOptions):
-        raise TypeError(f"options: a SequenceOptions is needed, got {options!r}")
+        raise TypeError(f"options: a SequenceOptions is needed, got {shown(options)}")
     return options
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array, Int64Array
-from tbsched.program.checks import integer, known_fields, seconds, shown
+from tbsched.program.checks import integer, known_fields, seconds
 from tbsched.program.duration import Drawn
 from tbsched.program.events.streams import Stream, checked_stream
 
