@@ -7,12 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
 from bench.measure import machine
 from bench.predictor import figures
-from tbsched.show.tables import table_of
+from tbsched.show.tables import render, table_of
 from tbsched.storage import replacing
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
@@ -37,7 +36,7 @@ def main() -> None:
             rows.append(figure.cells())
             bar.console.print(*rows[-1], sep="  ", markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, total=max(on_page, len(rows)))
-    Console().print(table_of(HEADINGS, rows))
+    print(render(table_of(HEADINGS, rows)))
     page = PAGE.read_text("utf-8")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
     with replacing(PAGE) as out:
