@@ -19,6 +19,9 @@ from tbsched.traces.trace import Trace
 
 # A mechanism that has decided so often is not looked for any more.
 ENOUGH = 5
+# Every table is asked about them at first, then one of so many: else a mechanism that nothing can
+# show would cost a prediction of every sequence, to the end.
+TABLES_AT_FIRST, LATER_EVERY = 64, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,7 @@ class Covering:
     def __init__(self, spec: DeviceSpec, policy: str, state: InitialState, threads: int) -> None:
         self.found = Coverage()
         self._policy, self._state, self._threads = policy, state, threads
+        self._tables = 0
         self._without: dict[str, DeviceSpec] = {}
         for name in ablations():
             other = ablated(spec, name)
@@ -58,6 +62,9 @@ class Covering:
     ) -> None:
         """Counts what :func:`predict_until_refused` predicted."""
         self.found.refused.update(limiter for limiter in limiters if limiter)
+        self._tables += 1
+        if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
+            return
         for name, other in self._undecided():
             _, others, _ = predict_until_refused(
                 table, other, self._policy, self._state, self._threads
