@@ -11,6 +11,7 @@ from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
+from tbsched.prediction.model import known_state
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.oracle import Oracle
@@ -95,11 +96,7 @@ class Judge:
         self.policy_name = spec.policy if policy is None else policy
         self.states = [*spec.initial_states(policy)]
         if initial_state is not None:
-            if initial_state not in self.states:
-                raise ValueError(
-                    f"initial_state: {initial_state} is not one of {spec.name}'s "
-                    f"initial_states({self.policy_name!r})"
-                )
+            known_state(spec, self.policy_name, initial_state)
             self.states = [initial_state]
 
     def predict(self, drawn: Sequence, *, whole: bool = False) -> Trace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from tbsched import _core
+from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec, model
 from tbsched.traces.placement import DeviceInfo
@@ -26,3 +27,19 @@ def prepared(
     }
     info = DeviceInfo(spec.title, spec.sms, details)
     return core_model, info, states
+
+
+def known_state(spec: DeviceSpec, policy: str, state: InitialState) -> _core.InitialState:
+    """The core's own of a latent state.
+
+    Raises:
+        TypeError, ValueError: no state, or none of the device's with this policy.
+    """
+    if not isinstance(state, InitialState):
+        raise TypeError(f"initial_state: an InitialState is needed, got {shown(state)}")
+    _, _, states = prepared(spec, policy)
+    if state not in states:
+        raise ValueError(
+            f"initial_state: {state} is not one of {spec.name}'s initial_states({policy!r})"
+        )
+    return states[state]

@@ -17,7 +17,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.model import prepared
+from tbsched.prediction.model import known_state, prepared
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_launches
@@ -264,15 +264,9 @@ class _Run:
         self.model, self._info, states = prepared(self._device, policy)
         if initial_state is None:
             self._initial_state, self.state = next(iter(states.items()))
-        elif not isinstance(initial_state, InitialState):
-            raise TypeError(f"initial_state: an InitialState is needed, got {shown(initial_state)}")
-        elif initial_state in states:
-            self._initial_state, self.state = initial_state, states[initial_state]
         else:
-            raise ValueError(
-                f"initial_state: {initial_state} is not one of {self._device.name}'s "
-                f"initial_states({policy!r})"
-            )
+            self.state = known_state(self._device, policy, initial_state)
+            self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
