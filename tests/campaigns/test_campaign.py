@@ -15,7 +15,13 @@ import pytest
 from helpers import run_python
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.comparison.compare import compare
-from tbsched.errors import CudaError, DeadlineExceeded, NoGpuError, UnstableMeasurement
+from tbsched.errors import (
+    CudaError,
+    DeadlineExceeded,
+    NoGpuError,
+    SharedGpu,
+    UnstableMeasurement,
+)
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
@@ -49,12 +55,35 @@ class Disturbed:
         return predict(seq, *WRONG)
 
 
+class SharedLater:
+    """Wrong from the beginning; another process comes, and then Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def observe(self, seq: Sequence) -> Trace:
+        self.calls += 1
+        if self.calls == 6:
+            raise SharedGpu("another process uses this GPU")
+        if self.calls == 8:
+            raise KeyboardInterrupt
+        return predict(seq, *WRONG)
+
+
 # -- agreement and disagreement -------------------------------------------------------------------
 
 
 def test_a_latent_state_of_another_device_is_refused() -> None:
     with pytest.raises(ValueError, match=r"initial_state: .*first_gpc=99.* is not one of h200"):
         campaign("h200", "h200", initial_state=InitialState(first_gpc=99))
+
+
+def test_what_was_being_shrunk_when_another_process_came_is_not_reported() -> None:
+    oracle = SharedLater()
+    report = campaign(oracle, RIGHT)
+    assert oracle.calls == 8
+    assert (report.ended, report.counterexamples) == ("interrupted", ())
+    assert report.disagreements == 1
 
 
 def test_a_model_agrees_with_itself() -> None:

@@ -42,15 +42,18 @@ class Findings:
         return self.most != 0 and sequence not in self.tally.counterexamples
 
     def add(self, comparison: Comparison, *, shrunk: bool, replayed: bool = False) -> None:
-        """Adds a disagreement that has shown twice, unless its sequence is known."""
+        """Adds a disagreement that has shown twice, unless its sequence is known.
+
+        Nothing, once another process was noticed on the GPU: it may be that one's doing. The corpus
+        keeps what was found for the next campaign.
+        """
         sequence, diff, judge = comparison.sequence, comparison.diff, self.judge
-        if sequence in self.tally.counterexamples:
+        if sequence in self.tally.counterexamples or self.tally.shared:
             return
         # One of several, in which the GPU was, or the campaign began.
-        state = comparison.state
-        named = judge.level == "exact" or state != judge.spec.initial_states(judge.policy)[0]
-        several = len(judge.spec.initial_states(judge.policy)) > 1
-        model = predicting(self.predictor, judge.policy, state if named and several else None)
+        usual, *others = judge.spec.initial_states(judge.policy)
+        named = others and (judge.level == "exact" or comparison.state != usual)
+        model = predicting(self.predictor, judge.policy, comparison.state if named else None)
         code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
         self.tally.counterexamples[sequence] = Counterexample(
             sequence=sequence,

@@ -103,11 +103,7 @@ class Shrinker:
         return False
 
     def finish(self) -> None:
-        """Shrinks what Hypothesis has left, confirms it and writes it down.
-
-        Where another process was noticed meanwhile, what was found may be its doing: the corpus
-        keeps it for the next campaign.
-        """
+        """Shrinks what Hypothesis has left, confirms it and writes it down."""
         assert self.found is not None
         smallest = self._minimal()
         while smallest is not None and len(smallest.sequence.launches) > 1:
@@ -116,9 +112,7 @@ class Shrinker:
             if fewer is None or fewer.sequence in self.tally.counterexamples:
                 break
             smallest = fewer
-        if self.tally.shared:
-            pass
-        elif smallest is None:
+        if smallest is None or self.tally.shared:
             self.findings.add(self.found, shrunk=False)
         else:
             self.findings.add(smallest, shrunk=True)
