@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from array import array
 from collections.abc import Iterable
 from itertools import chain, repeat
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.errors import shown
 from tbsched.program.checks import integer
 from tbsched.program.sequence import events_from_data, events_to_data
 from tbsched.traces.annotations import MAX_NS, check_known
@@ -83,11 +83,11 @@ def read_header(record: dict[str, Any]) -> DeviceInfo:
         )
     device = record["device"]
     if not isinstance(device, dict):
-        raise TypeError(f"device: an object is needed, got {reprlib.repr(device)}")
+        raise TypeError(f"device: an object is needed, got {shown(device)}")
     details = dict(device)
     name, sms = details.pop("name"), details.pop("sms")
     if not isinstance(name, str):
-        raise TypeError(f"device.name: a string is needed, got {reprlib.repr(name)}")
+        raise TypeError(f"device.name: a string is needed, got {shown(name)}")
     return DeviceInfo(name, integer("device", "sms", sms, 1, _MAX_SMS), details)
 
 
@@ -157,14 +157,12 @@ def _numbers(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
 def _no_integers(key: str, given: object) -> TypeError:
     items = given if isinstance(given, list) else [given]
     wrong = next((item for item in items if type(item) is not int), given)
-    return TypeError(f"{key}: integers are needed, got {reprlib.repr(wrong)}")
+    return TypeError(f"{key}: integers are needed, got {shown(wrong)}")
 
 
 def _per_launch(key: str, values: object, launches: int) -> list[Any]:
     if not isinstance(values, list):
-        raise TypeError(
-            f"{key}: a list with an item per launch is needed, got {reprlib.repr(values)}"
-        )
+        raise TypeError(f"{key}: a list with an item per launch is needed, got {shown(values)}")
     if len(values) != launches:
         raise ValueError(f"{key}: {len(values)} placements for {launches} launches")
     return values
@@ -176,7 +174,7 @@ def _limiters(values: object, launches: int) -> Iterable[str | None]:
     words = _per_launch("limiter", values, launches)
     for word in words:
         if word is not None and not isinstance(word, str):
-            raise TypeError(f"limiter: a word or null is needed, got {reprlib.repr(word)}")
+            raise TypeError(f"limiter: a word or null is needed, got {shown(word)}")
     return words
 
 

@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from tbsched.campaigns.space.options import SequenceOptions
-from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
-from tbsched.program.sequence import Event, Launch, Release, Sequence, with_launches
+from tbsched.program.sequence import (
+    Event,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+    with_launches,
+)
 
 Fails: TypeAlias = Callable[[Sequence], bool]
 SHORTEST = 1e-6  # seconds: what a duration shrinks to

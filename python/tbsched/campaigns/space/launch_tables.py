@@ -130,6 +130,7 @@ class LaunchTables:
     rest: tuple[Int32Array, ...]  # of the fields of _REST
     bytes_of_rest: tuple[int | None, ...]  # where in the row; None: there is one value
     most_registers: Int32Array  # by warps per block
+    themes: tuple[Theme, ...]  # those that a sequence may have; few fields first, and then all
 
     @classmethod
     def of(cls, spec: DeviceSpec, options: SequenceOptions) -> LaunchTables:
@@ -151,26 +152,13 @@ class LaunchTables:
             most_registers=_array(
                 _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
             ),
+            themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )
 
     @property
     def width(self) -> int:
         """Bytes per launch."""
         return 4 + sum(byte is not None for byte in self.bytes_of_rest)
-
-    @property
-    def themes(self) -> tuple[Theme, ...]:
-        """Those that a sequence may have; few fields first, and then all."""
-        several = [0, 1, *(2 + rest for rest, byte in enumerate(self.bytes_of_rest) if byte)]
-        few = [
-            fields for number in range(_AT_ONCE + 1)
-            for fields in itertools.combinations(several, number)
-        ]  # fmt: skip
-        return tuple(
-            (fills, *(field in fields for field in range(len(_VARYING))))
-            for fills in (False, True)
-            for fields in dict.fromkeys([*few, tuple(several)])
-        )
 
     def launches(self, rows: list[bytes], theme: Theme) -> list[Launch]:
         """The launches of one sequence."""
@@ -226,6 +214,19 @@ def _most_registers(spec: DeviceSpec, warps: int) -> int:
     per_warp = spec.registers_per_sm // spec.processing_blocks // deepest
     return min(
         255, spec.registers_per_thread, per_warp // spec.register_unit * spec.register_unit // WARP
+    )
+
+
+def _themes(several: list[int]) -> tuple[Theme, ...]:
+    """Of fields with several values, by their places in _VARYING."""
+    few = [
+        fields for number in range(_AT_ONCE + 1)
+        for fields in itertools.combinations(several, number)
+    ]  # fmt: skip
+    return tuple(
+        (fills, *(field in fields for field in range(len(_VARYING))))
+        for fills in (False, True)
+        for fields in dict.fromkeys([*few, tuple(several)])
     )
 
 
