@@ -59,7 +59,7 @@ sanitize: $(BIN)/python
 	$(BIN)/python tests/sanitize.py
 
 lint: $(BIN)/python
-	$(BIN)/python -m pip install --quiet -c tests/constraints.txt ruff mypy clang-format numpy rich typer hypothesis pytest matplotlib
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt ruff mypy clang-format numpy rich typer hypothesis pytest matplotlib pandas-stubs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

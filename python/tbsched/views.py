@@ -1,36 +1,59 @@
-"""How values are shown: which function turns a value of which class into what a person sees.
+"""How values are shown: which file of ``tbsched.show`` turns a value of which class into what a
+person sees, or another program reads.
 
 Values ask here and do not know who shows them. So nothing of the package is imported until a view
-is needed. A view of another kind, such as HTML, is one more table.
+is needed. A class is a row of the table; a kind of view is a folder of ``tbsched.show``. The view
+``html`` of a ``Trace`` is the function ``trace_html`` in ``tbsched/show/html/traces.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_TEXT = {
-    "BestOrder": "tbsched.show.advice:best_order_text",
-    "Counterexample": "tbsched.show.campaigns:counterexample_text",
-    "Diff": "tbsched.show.differences:diff_text",
-    "Evenness": "tbsched.show.advice:evenness_text",
-    "LaunchConfigs": "tbsched.show.advice:launch_configs_text",
-    "Report": "tbsched.show.campaigns:report_text",
-    "TimeDiff": "tbsched.show.differences:time_diff_text",
-    "Trace": "tbsched.show.traces:trace_text",
-    "WhatIf": "tbsched.show.advice:what_if_text",
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The class, and in each folder of views the file and the first word of its functions.
+SHOWN: Mapping[str, tuple[str, str]] = {
+    "BestOrder": ("advice", "best_order"),
+    "Counterexample": ("campaigns", "counterexample"),
+    "DeviceSpec": ("devices", "device"),
+    "Diff": ("differences", "diff"),
+    "Evenness": ("advice", "evenness"),
+    "LaunchConfigs": ("advice", "launch_configs"),
+    "Report": ("campaigns", "report"),
+    "Sequence": ("sequences", "sequence"),
+    "TimeDiff": ("differences", "time_diff"),
+    "Trace": ("traces", "trace"),
+    "WhatIf": ("advice", "what_if"),
 }
-_EXPLANATION = {"Trace": "tbsched.show.waits:explanation"}
+_EXPLANATION = "tbsched.show.waits"
 
 
 class Shown:
-    """A value that has a view: ``str`` and ``print`` give its text."""
+    """A value that shows itself: ``print`` and notebooks ask for its views."""
 
     __slots__ = ()
 
     def __str__(self) -> str:
         return text(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {_view('text', self, 'short')(self)}>"
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The value's table as a pandas ``DataFrame``; its columns are those of the page on tables.
+
+        Raises:
+            ImportError: pandas is missing (``pip install pandas``).
+        """
+        frame: pd.DataFrame = _function("tbsched.show.files.frames", "frame_of")(columns(self))
+        return frame
 
 
 def text(value: object) -> str:
@@ -39,23 +62,54 @@ def text(value: object) -> str:
     Raises:
         TypeError: no view is known of its class.
     """
-    return str(_view(_TEXT, value)(value))
+    return str(_view("text", value)(value))
 
 
-def explanation(value: object, launch: int) -> str:
-    """Why a launch waited, in words.
+def html(value: object) -> str:
+    """The value as a piece of HTML that stands by itself, for notebooks.
 
     Raises:
-        TypeError: no view is known of the value's class.
+        TypeError: no view is known of its class.
+    """
+    return str(_view("html", value)(value))
+
+
+def columns(value: object) -> dict[str, Any]:
+    """The value's table: an array or a list per column, all of one length.
+
+    Raises:
+        TypeError: no view is known of its class.
+    """
+    found: dict[str, Any] = _view("columns", value)(value)
+    return found
+
+
+def data(value: object) -> Any:
+    """The value as what JSON can hold.
+
+    Raises:
+        TypeError: no view is known of its class.
+    """
+    return _view("data", value)(value)
+
+
+def explanation(trace: object, launch: int) -> str:
+    """Why a launch of a trace waited, in words.
+
+    Raises:
         ValueError: no such launch, or nothing is known of its waits.
     """
-    return str(_view(_EXPLANATION, value)(value, launch))
+    return str(_function(_EXPLANATION, "explanation")(trace, launch))
 
 
-def _view(table: Mapping[str, str], value: object) -> Callable[..., Any]:
-    for kind in type(value).__mro__:
-        if kind.__name__ in table:
-            module, _, name = table[kind.__name__].partition(":")
-            view: Callable[..., Any] = getattr(import_module(module), name)
-            return view
-    raise TypeError(f"views: {type(value).__name__} is not one of {', '.join(table)}")
+def _view(kind: str, value: object, what: str | None = None) -> Callable[..., Any]:
+    for base in type(value).__mro__:
+        if base.__name__ in SHOWN:
+            file, word = SHOWN[base.__name__]
+            return _function(f"tbsched.show.{kind}.{file}", f"{word}_{what or kind}")
+    raise TypeError(f"views: {type(value).__name__} is not one of {', '.join(SHOWN)}")
+
+
+def _function(module: str, name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found

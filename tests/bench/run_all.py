@@ -11,7 +11,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from bench.measure import machine
 from bench.predictor import figures
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.storage import replacing
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"

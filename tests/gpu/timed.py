@@ -32,7 +32,7 @@ import tbsched as tb
 from tbsched.comparison.times import TimeDiff, compare_times
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.traces.placement import DeviceInfo
 
 DIRECTED_RUNS = 3

@@ -13,18 +13,20 @@ import pytest
 import tbsched as tb
 from helpers import asks_for, gpu, launch
 from tbsched import views
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 
 TIMED = tb.Sequence([launch(4, duration=1e-3), launch(4, stream=0, duration=1e-3)])
 HELD = tb.Sequence([launch(4)])
 WAITS = tb.Sequence([launch(300, 8), launch(1, 32, name="[a]")])
-TABLES = [*views._TEXT.values(), *views._EXPLANATION.values()]
 
 
-@pytest.mark.parametrize("place", TABLES)
-def test_view_is_where_the_table_says(place: str) -> None:
-    module, _, name = place.partition(":")
-    assert callable(getattr(importlib.import_module(module), name))
+@pytest.mark.parametrize("view", ["text_text", "text_short"])
+@pytest.mark.parametrize("name", views.SHOWN)
+def test_view_is_where_the_table_says(name: str, view: str) -> None:
+    folder, _, what = view.partition("_")
+    file, word = views.SHOWN[name]
+    module = importlib.import_module(f"tbsched.show.{folder}.{file}")
+    assert callable(getattr(module, f"{word}_{what}"))
 
 
 @pytest.mark.parametrize(

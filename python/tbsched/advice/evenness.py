@@ -13,7 +13,7 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.views import Shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evenness(Shown):
     """What :func:`forced_even` found; true where an even spread is guaranteed.
 

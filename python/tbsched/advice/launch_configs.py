@@ -94,7 +94,7 @@ class LaunchConfig:
         return not self.rejected
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LaunchConfigs(Shown):
     """All block sizes of whole warps for a kernel on a device; prints as a table.
 

@@ -21,7 +21,7 @@ BLOCK_SIZES = (64, 128, 256, 512, 1024)
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BestOrder(Shown):
     """An order of launches, and how long they take in it.
 
@@ -201,7 +201,7 @@ class Change:
     makespan: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Shown):
     """A program and changes of it.
 

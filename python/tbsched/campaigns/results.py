@@ -12,7 +12,7 @@ from tbsched.traces.trace import Trace
 from tbsched.views import Shown
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Counterexample(Shown):
     """A sequence on which prediction and observation differ, seen at least twice.
 
@@ -50,7 +50,7 @@ class Unstable:
     reason: str
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Report(Shown):
     """What a campaign or a recording did.
 

@@ -18,7 +18,7 @@ from tbsched.comparison.verify import verify as score_traces
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
-from tbsched.show.tables import table_of
+from tbsched.show.text.tables import table_of
 from tbsched.traces.trace import Trace
 
 

@@ -12,7 +12,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
 from tbsched.hardware.export import cpp_header
 from tbsched.prediction.predict import launch_orders, policies
-from tbsched.show.tables import table_of
+from tbsched.show.text.tables import table_of
 
 
 def devices(
@@ -34,11 +34,7 @@ def devices(
     if cpp:
         show(cpp_header(spec))
         return
-    show(f"{spec.name}: {spec.title}")
-    for key, origin in spec.provenance.items():
-        field = key.rsplit(".", 1)[1]
-        holder = spec.mechanisms if key.startswith("mechanisms.") else spec
-        show(f"  {key} = {getattr(holder, field)}  [{origin.kind}: {origin.source}]")
+    show(spec)
 
 
 def _rows(rows: list[tuple[str, str]]) -> None:

@@ -29,7 +29,7 @@ from tbsched.importers.readers import read_sequences
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence
-from tbsched.show.tables import table_of
+from tbsched.show.text.tables import table_of
 from tbsched.traces.cases import Case
 from tbsched.traces.cases import cases as case_set
 from tbsched.traces.trace import Trace

@@ -51,7 +51,7 @@ class Divergence(HoldsArrays):
     capacity: Capacity | None
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Diff(Shown):
     """What :func:`compare` found; ``print(diff)`` explains the first divergence.
 

@@ -32,7 +32,7 @@ class LaunchTimes:
     starts: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TimeDiff(Shown):
     """What :func:`compare_times` found.
 

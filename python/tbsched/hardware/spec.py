@@ -11,6 +11,7 @@ from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.views import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class Provenance:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSpec(DeviceFields):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DeviceSpec(Shown, DeviceFields):
     """A GPU: the values of :class:`DeviceFields`, checked, and where they come from.
 
     Attributes:

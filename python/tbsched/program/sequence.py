@@ -12,6 +12,9 @@ from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.views import Shown
+
+_REPR_EVENTS = 50  # of a longer one nobody reads the source
 
 __all__ = [
     "LEGACY_STREAM",
@@ -30,7 +33,7 @@ __all__ = [
 ]
 
 
-class Sequence:
+class Sequence(Shown):
     """An immutable, comparable, hashable list of what the host issues, in order.
 
     A sequence is *timed* if its launches have durations; it may then record events and wait for
@@ -108,6 +111,10 @@ class Sequence:
         return type(self), (self._events,)
 
     def __repr__(self) -> str:
+        return self.to_source() if len(self) <= _REPR_EVENTS else Shown.__repr__(self)
+
+    def to_source(self) -> str:
+        """The Python expression that makes it, a line per event."""
         if not self._events:
             return "Sequence([])"
         return "Sequence([\n" + "".join(f"    {event!r},\n" for event in self._events) + "])"

@@ -1,5 +1,25 @@
-"""How results are shown to a person: as text, and as pictures."""
+"""How results are shown to a person, and handed to other programs."""
 
-from tbsched.show.pictures import plot
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["plot"]
+# Which module each public name is in; matplotlib and others are loaded with it, and not before.
+_NAMES_OF = {"pictures": "plot"}
+_HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
+
+if TYPE_CHECKING:
+    from tbsched.show.pictures import plot as plot
+else:
+    __all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

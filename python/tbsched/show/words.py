@@ -45,6 +45,11 @@ def configured_unit(device: DeviceInfo) -> str:
     return str(device.details.get("configuration_per", "SM"))
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number and what is counted."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def launch_words(launch: Launch) -> str:
     """A launch in a few words: blocks x threads, registers, and what is not the default."""
     words = f"{launch.blocks} x {launch.threads}, {launch.registers} regs"

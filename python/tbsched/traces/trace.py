@@ -21,7 +21,7 @@ from tbsched.traces.timeline import makespan_of, span_of, timeline_of
 from tbsched.views import Shown, explanation
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Trace(Shown, HoldsArrays):
     """A sequence and where its blocks went; ``trace[k]`` is launch k's :class:`Placement`.
 
@@ -46,8 +46,8 @@ class Trace(Shown, HoldsArrays):
     placements: tuple[Placement, ...]
     id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    capacities: Callable[[], tuple[Capacity, ...]] | None = field(default=None, repr=False)
-    waits: StructuredArray | None = field(default=None, repr=False)
+    capacities: Callable[[], tuple[Capacity, ...]] | None = None
+    waits: StructuredArray | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:

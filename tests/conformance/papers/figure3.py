@@ -24,7 +24,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.traces.files import save_traces
 from tbsched.traces.trace import Trace
 

@@ -57,7 +57,7 @@ def code_of(
         [
             f"def test_{name}_{case_id(sequence)[3:]}():",
             *imports,
-            "seq = " + repr(sequence).replace("\n", "\n    "),
+            "seq = " + sequence.to_source().replace("\n", "\n    "),
             *check,
         ]
     )

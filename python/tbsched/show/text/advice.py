@@ -5,8 +5,13 @@ from __future__ import annotations
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.orders import BestOrder, Change, WhatIf
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import seconds_words
+
+
+def launch_configs_short(configs: LaunchConfigs) -> str:
+    """How many are accepted."""
+    return f"{configs.device}: {len(configs.accepted)} of {len(configs)} block sizes are accepted"
 
 
 def launch_configs_text(configs: LaunchConfigs) -> str:
@@ -16,9 +21,7 @@ def launch_configs_text(configs: LaunchConfigs) -> str:
         map(_launch_config_row, configs),
         left=(0, 5),
     )
-    count = len(configs.accepted)
-    head = f"{configs.device}: {count} of {len(configs)} block sizes are accepted"
-    return f"{head}\n{render(table)}"
+    return f"{launch_configs_short(configs)}\n{render(table)}"
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
@@ -32,9 +35,22 @@ def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
     return str(row.launch.threads), str(row.launch.blocks), *room, words
 
 
+def evenness_short(found: Evenness) -> str:
+    """As the text."""
+    return evenness_text(found)
+
+
 def evenness_text(found: Evenness) -> str:
     """Whether an even spread is certain, and why."""
     return f"{'even' if found.forced else 'not guaranteed to be even'}: {found.reason}"
+
+
+def best_order_short(found: BestOrder) -> str:
+    """How long it takes, and how long as given."""
+    shorter = seconds_words(found.makespan)
+    return (
+        f"{len(found.order)} launches in {shorter}, as given {seconds_words(found.given_makespan)}"
+    )
 
 
 def best_order_text(found: BestOrder) -> str:
@@ -44,6 +60,12 @@ def best_order_text(found: BestOrder) -> str:
         f"order {', '.join(map(str, found.order))}: {seconds_words(found.makespan)}, {how} in "
         f"{found.predictions} predictions; as given {seconds_words(found.given_makespan)}"
     )
+
+
+def what_if_short(found: WhatIf) -> str:
+    """How many changes were tried, and what the best one gives."""
+    best = min(found.changes, key=lambda row: row.makespan, default=found.given)
+    return f"{len(found.changes)} changes, the best {_speedup(found.given, best):.3g} times as fast"
 
 
 def what_if_text(found: WhatIf) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tbsched.program.arrays import Int64Array
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import Waits
-from tbsched.show.words import launch_words, limiter_words, seconds_words
+from tbsched.show.words import counted, launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -15,6 +15,14 @@ MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
 _DIGITS = np.frombuffer(b".123456789abcdefghijklmnopqrstuvwxyz#", np.uint8)
 _MAP_COLUMNS = 66
 _LAUNCHES_SHOWN = 50
+
+
+def trace_short(trace: Trace) -> str:
+    """How much of it there is, on what, and who says so."""
+    launches = trace.sequence.launches
+    blocks = sum(launch.blocks for launch in launches)
+    size = f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
+    return f"{size} on {_head(trace)}"
 
 
 def trace_text(trace: Trace) -> str:

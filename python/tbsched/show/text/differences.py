@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from tbsched.comparison.compare import Diff, Divergence
+from tbsched.comparison.compare import LEVELS, Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
-from tbsched.show.tables import render, table_of
+from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.trace import Trace
 
 _ROWS_SHOWN = 12
+
+
+def diff_short(diff: Diff) -> str:
+    """How many launches agree, and how closely."""
+    total = len(diff.launches)
+    levels = ((level, sum(getattr(x, level) for x in diff.launches)) for level in LEVELS)
+    return ", ".join(f"{level} {same} of {total} launches" for level, same in levels)
 
 
 def diff_text(diff: Diff) -> str:
@@ -18,10 +25,7 @@ def diff_text(diff: Diff) -> str:
     total = len(diff.launches)
     if found is None:
         return f"{_who(diff.a)} and {_who(diff.b)} agree on every block of {total} launches."
-    same = {
-        level: sum(getattr(launch, level) for launch in diff.launches)
-        for level in ("occupancy", "exact")
-    }
+    same = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
     head = (
         f"{_who(diff.a)} (a) and {_who(diff.b)} (b) agree in {same['occupancy']} of {total} "
         f"launches on the blocks of each SM, in {same['exact']} on every block."
@@ -85,6 +89,12 @@ def _order_words(diff: Diff, found: Divergence) -> list[str]:
     if len(found.blocks) > _ROWS_SHOWN:
         lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
     return lines
+
+
+def time_diff_short(diff: TimeDiff) -> str:
+    """Shares of pairs and blocks that agree."""
+    pairs, starts = (diff.pairs_agreeing, diff.pairs), (diff.starts_agreeing, diff.blocks)
+    return f"{_share(*pairs)} of pairs concurrent alike, {_share(*starts)} of starts"
 
 
 def time_diff_text(diff: TimeDiff) -> str:

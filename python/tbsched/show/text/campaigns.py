@@ -6,9 +6,23 @@ from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
 
 
+def counterexample_short(found: Counterexample) -> str:
+    """Its name, and the least that is known of its sequence."""
+    how = "shrunk" if found.shrunk else "not shrunk"
+    return f"{found.id}, {len(found.sequence)} events, {how}"
+
+
 def counterexample_text(found: Counterexample) -> str:
     """Where prediction and observation differ, and the test to paste."""
     return f"{found.diff}\n\n{found.code}"
+
+
+def report_short(report: Report) -> str:
+    """How much was compared, and how much differed."""
+    return (
+        f"{report.predictor}/{report.policy} by {report.level}, {report.examples:,} sequences, "
+        f"{report.disagreements:,} disagree, {len(report.counterexamples)} counterexamples"
+    )
 
 
 def report_text(report: Report) -> str:

@@ -1,0 +1,1 @@
+"""Every result as text, and in a few words."""

@@ -1,0 +1,43 @@
+"""Sequences as text."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.show.text.tables import render, table_of
+from tbsched.show.words import counted, launch_words
+
+_EVENTS_SHOWN = 50
+
+
+def sequence_short(sequence: Sequence) -> str:
+    """How much is in it."""
+    launches = sequence.launches
+    blocks = sum(launch.blocks for launch in launches)
+    words = f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
+    others = len(sequence) - len(launches)
+    return words + (f", {counted(others, 'other event')}" if others else "")
+
+
+def sequence_text(sequence: Sequence) -> str:
+    """A row per event."""
+    rows, number = [], 0
+    for event in sequence[:_EVENTS_SHOWN]:
+        match event:
+            case Launch():
+                rows.append(("launch", str(number), event.name or "", launch_words(event)))
+                number += 1
+            case Release():
+                rows.append(("release", str(event.launch), "", ""))
+            case RecordEvent():
+                rows.append(("record", str(event.event), "", f"in stream {event.stream}"))
+            case WaitEvent():
+                rows.append(("wait", str(event.event), "", f"in stream {event.stream}"))
+            case _:
+                assert_never(event)
+    table = table_of(("event", "number", "name", "blocks x threads"), rows, left=(0, 2, 3))
+    lines = [sequence_short(sequence), render(table)]
+    if len(sequence) > _EVENTS_SHOWN:
+        lines.append(f"and {counted(len(sequence) - _EVENTS_SHOWN, 'event')} more")
+    return "\n".join(lines)
