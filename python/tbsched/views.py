@@ -51,6 +51,10 @@ class Shown:
 
         Raises:
             ImportError: pandas is missing (``pip install pandas``).
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)])
+            >>> len(tb.predict(sequence, "h200").to_pandas())  # doctest: +SKIP
         """
         frame: pd.DataFrame = _function("tbsched.show.files.frames", "frame_of")(columns(self))
         return frame

@@ -39,6 +39,17 @@ class Trace(Shown, HoldsArrays):
             words of :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
+
+    Raises:
+        TypeError, ValueError: not one placement per launch, an array of another shape than the
+            launch has, or an SM that the device does not have; names the array and the launch.
+
+    Example:
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(41, 512, 32)]), "rtx3090")
+        >>> trace
+        <Trace: 1 launch, 41 blocks on NVIDIA GeForce RTX 3090, 82 SMs, policy ampere>
+        >>> trace[0].smid[:4].tolist()
+        [0, 2, 4, 6]
     """
 
     sequence: Sequence
@@ -91,11 +102,18 @@ class Trace(Shown, HoldsArrays):
     def timeline(self) -> StructuredArray:
         """One row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
 
-        ``sm`` is -1, and the times mean nothing, for a block that never ran. There are no warp
-        slots in it: those are predicted of launches that are held.
+        A structured array: launch, block and sm are int32, the times int64 nanoseconds. ``sm`` is
+        -1 for a block that never ran, and its times mean nothing. Warp slots are not in it: they
+        are predicted for launches that are held.
 
         Raises:
             ValueError: nobody recorded when blocks ran.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(2, 64, 32, duration=1e-5)])
+            >>> rows = tb.predict(program, "xavier").timeline
+            >>> rows[["sm", "start_ns", "end_ns"]].tolist()
+            [(0, 0, 10000), (2, 0, 10000)]
         """
         return timeline_of(self.placements)
 
@@ -103,8 +121,12 @@ class Trace(Shown, HoldsArrays):
     def issue_times(self) -> tuple[float, ...] | None:
         """When the host made each launch call, in seconds from the first; ascending.
 
-        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them, as of a
-        prediction.
+        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them: predictions
+        have none.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> tb.predict(program, "h200", issue_times=recorded.issue_times)  # doctest: +SKIP
         """
         times_ns = issued_ns(self.extra)
         return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
@@ -115,6 +137,11 @@ class Trace(Shown, HoldsArrays):
 
         Raises:
             ValueError: nobody recorded when blocks ran.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(2, 64, 32, duration=1e-5)])
+            >>> tb.predict(program, "xavier").makespan
+            1e-05
         """
         return makespan_of(self.timeline)
 
@@ -123,8 +150,16 @@ class Trace(Shown, HoldsArrays):
 
         A launch lasts from the start of its first block to the end of its last.
 
+        Args:
+            a, b: numbers of launches, from 0; negative ones count from the end.
+
         Raises:
             TypeError, ValueError: no such launch, or nobody recorded when blocks ran.
+
+        Example:
+            >>> launch = tb.Launch(2, 64, 32, duration=1e-5)
+            >>> tb.predict(tb.Sequence([launch, launch]), "xavier").concurrent(0, 1)
+            True
         """
         for name, launch in (("a", a), ("b", b)):
             integer("concurrent", name, launch, -len(self), len(self) - 1)
@@ -134,7 +169,16 @@ class Trace(Shown, HoldsArrays):
     def explain(self, launch: int) -> str:
         """Why a launch waited, for how long, and what would have let it run, in words.
 
+        Args:
+            launch: the number of the launch, from 0; a negative one counts from the end.
+
         Raises:
             TypeError, ValueError: no such launch, or nobody recorded what launches waited for.
+
+        Example:
+            >>> launch = tb.Launch(2, 64, 32, stream=0, duration=1e-5)
+            >>> words = tb.predict(tb.Sequence([launch, launch]), "xavier").explain(1)
+            >>> print(words.partition(":")[0])
+            Launch 1 waited 10 us
         """
         return explanation(self, launch)
