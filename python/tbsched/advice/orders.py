@@ -263,7 +263,7 @@ def what_if(
             alone that does not use the legacy stream.
 
     Returns:
-        A :class:`WhatIf`, which prints as a table.
+        A ``WhatIf``, which prints as a table.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.

@@ -100,7 +100,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def timeline(self) -> StructuredArray:
-        """One row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
+        """One row per block, by launch and block, as (launch, block, sm, start_ns, end_ns).
 
         A structured array: launch, block and sm are int32, the times int64 nanoseconds. ``sm`` is
         -1 for a block that never ran, and its times mean nothing. Warp slots are not in it: they

@@ -140,7 +140,7 @@ class Launch:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches of this event, as every kind of event has them: itself."""
+        """The launch itself, in a tuple; every kind of event says which launches it makes."""
         return (self,)
 
     def __repr__(self) -> str:
