@@ -90,7 +90,8 @@ def reference_by_last_name(app: Any, env: Any, node: Any, shown: Any) -> Any:
     """Where a docstring's ``Trace`` or ``Report.seed`` leads: to the one object that ends so."""
     domain = env.get_domain("py")
     name = node["reftarget"]
-    found = [known for known in domain.objects if known.endswith(f".{name}")]
+    known = domain.objects.items()
+    found = [full for full, row in known if full.endswith(f".{name}") and not row.aliased]
     if node["refdomain"] != "py" or len(found) != 1:
         return None
     return domain.resolve_xref(

@@ -2,7 +2,8 @@
 
     python schema/generate.py
 
-device.toml: the C++ struct with its visitor, the Python dataclasses, the table in docs/reference/devices.md.
+device.toml: the C++ struct with its visitor, the Python dataclasses, the table in
+docs/reference/devices.md.
 compute_capabilities.toml: the C++ table, and the one in docs/reference/devices.md.
 """
 
