@@ -40,6 +40,7 @@ extensions = [
 ]
 exclude_patterns = ["*.new", "figures/**"]
 nitpicky = True
+smartquotes = False  # options such as --json stay as they are typed
 # Names of other libraries: their sites are not asked.
 OTHERS = "numpy|np|pandas|pd|pyarrow|matplotlib|hypothesis|st|typing|os|collections|dataclasses"
 nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device|Path_")]
