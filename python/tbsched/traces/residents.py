@@ -32,6 +32,11 @@ class SmLimits:
         registers: per processing block.
         shared_memory: bytes, in its largest configuration.
         shared_memory_reserve: bytes that the runtime keeps in every block.
+
+    Example:
+        >>> held = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200").residents()
+        >>> held.limits.block_slots, held.limits.processing_blocks, held.limits.warp_slots
+        (32, 4, 16)
     """
 
     block_slots: int
@@ -48,18 +53,23 @@ class Residents(Shown, HoldsArrays):
 
     Attributes:
         device: what was predicted.
-        at: the moment: how many events have happened, or, of a timed sequence, seconds.
-        names: of each launch of the sequence, None for one without.
+        at: the moment: how many events have happened, or in a timed sequence seconds.
+        names: the name of each launch of the sequence, None for one without.
         limits: what one SM has.
         rows: a structured array, a row per launch, SM and placing: ``launch``, ``sm``, ``blocks``,
-            ``warps`` (per processing block), ``warp_slots`` (bit s: the warp slot whose
-            ``%warpid`` is s). By launch and SM.
+            ``warps`` (per processing block), ``warp_slots`` (bit s is the warp slot whose
+            ``%warpid`` is s). It is sorted by launch and SM.
         pieces: a structured array of where shared memory lies, by SM and address: ``launch``,
             ``sm``, ``begin``, ``end``, in bytes from the SM's origin. Empty where memory is pooled.
         configured: int32 (sms,), bytes of shared memory that each SM is configured to; 0 where the
             next block decides.
-        registers_per_warp: int32, of each launch that has come, as they are allocated.
+        registers_per_warp: int32, one per launch that has come, as they are allocated.
         shared_memory: int32, bytes per block of each launch, with the runtime's reserve.
+
+    Example:
+        >>> held = tb.predict(tb.Sequence([tb.Launch(132, 256, 32, 1024)]), "h200").residents()
+        >>> held.used_warps[0].tolist(), held.used_shared_memory[0].item()
+        ([2, 2, 2, 2], 2048)
     """
 
     device: DeviceInfo
@@ -75,8 +85,16 @@ class Residents(Shown, HoldsArrays):
     def of(self, sm: int) -> StructuredArray:
         """The rows of one SM.
 
+        Args:
+            sm: its number, from 0.
+
         Raises:
             ValueError: no such SM.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 64, 32)])
+            >>> tb.predict(sequence, "h200").residents().of(0)["blocks"].tolist()
+            [1, 2]
         """
         if not 0 <= sm < self.device.sms:
             raise ValueError(f"residents: sm: {sm} is outside 0..{self.device.sms - 1}")

@@ -174,12 +174,19 @@ class Trace(Shown, HoldsArrays):
         """What every SM holds at one moment: blocks, warps, registers and shared memory.
 
         Args:
-            at: after so many events of the sequence, None: after all; of a timed sequence the
-                time in seconds, None: when most blocks are resident.
+            at: the moment. In a held sequence it is after so many events, or after all of them for
+                None. In a timed one it is a time in seconds, or for None the moment when most
+                blocks are resident.
 
         Raises:
             TypeError, ValueError: no such moment, or the trace is no prediction: what an SM holds
                 cannot be observed.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 64, 32)])
+            >>> prediction = tb.predict(sequence, "h200")
+            >>> [prediction.residents(at).used_slots[0].item() for at in (0, 1, 2)]
+            [0, 1, 3]
         """
         if self.replay is None:
             raise ValueError(
