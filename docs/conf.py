@@ -40,8 +40,10 @@ extensions = [
 ]
 exclude_patterns = ["*.new", "figures/**"]
 nitpicky = True
+smartquotes = False  # options such as --json stay as they are typed
 # Names of other libraries: their sites are not asked.
-nitpick_ignore_regex = [("py:.*", r"(numpy|np|pandas|pd|pyarrow|matplotlib|hypothesis|typing)\..*")]
+OTHERS = "numpy|np|pandas|pd|pyarrow|matplotlib|hypothesis|st|typing|os|collections|dataclasses"
+nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device|Path_")]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
@@ -85,5 +87,19 @@ def refuse_network(app: Any, exception: Exception | None) -> None:
                 raise RuntimeError(f"{page}: it loads from the network: {found[0]}")
 
 
+def reference_by_last_name(app: Any, env: Any, node: Any, shown: Any) -> Any:
+    """Where a docstring's ``Trace`` or ``Report.seed`` leads: to the one object that ends so."""
+    domain = env.get_domain("py")
+    name = node["reftarget"]
+    known = domain.objects.items()
+    found = [full for full, row in known if full.endswith(f".{name}") and not row.aliased]
+    if node["refdomain"] != "py" or len(found) != 1:
+        return None
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], found[0], node, shown
+    )
+
+
 def setup(app: Any) -> None:
+    app.connect("missing-reference", reference_by_last_name)
     app.connect("build-finished", refuse_network)

@@ -2,8 +2,9 @@
 
     python schema/generate.py
 
-device.toml: the C++ struct with its visitor, the Python dataclasses, the table in docs/devices.md.
-compute_capabilities.toml: the C++ table, and the one in docs/devices.md.
+device.toml: the C++ struct with its visitor, the Python dataclasses, the table in
+docs/reference/devices.md.
+compute_capabilities.toml: the C++ table, and the one in docs/reference/devices.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 STRUCT = Path("cpp/tbsched/hardware/device_spec.h")
 LIMITS = Path("cpp/tbsched/hardware/documented_limits.h")
 DATACLASSES = Path("python/tbsched/hardware/device_fields.py")
-PAGE = Path("docs/devices.md")
+PAGE = Path("docs/reference/devices.md")
 WIDTH = 100
 
 # type of a row -> of a C++ member, of a Python attribute, in words
@@ -289,7 +290,7 @@ def documented_table() -> str:
 
 
 def page() -> str:
-    """docs/devices.md with its two tables replaced."""
+    """docs/reference/devices.md with its two tables replaced."""
     text = (ROOT / PAGE).read_text("utf-8")
     for marker, table in (("fields", fields_table()), ("documented", documented_table())):
         begin, end = f"<!-- {marker}:begin -->\n", f"<!-- {marker}:end -->\n"

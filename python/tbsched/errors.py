@@ -1,4 +1,4 @@
-"""The errors that tbsched raises beside ``ValueError`` and ``TypeError``.
+"""The errors that tbsched raises, apart from ``ValueError`` and ``TypeError``.
 
 Bad input is a ``ValueError`` (or ``TypeError``) that names the field, the value and the limit.
 """
@@ -12,11 +12,24 @@ _MOST_SHOWN = 200  # characters of a value in a message
 
 
 class TbschedError(Exception):
-    """Base of the errors that are nobody's bad input."""
+    """Base of the errors that are nobody's bad input.
+
+    Example:
+        >>> issubclass(tb.NoGpuError, tb.TbschedError)
+        True
+    """
 
 
 class NoGpuError(TbschedError):
-    """No usable GPU; the message says what was looked for and what was found."""
+    """No usable GPU; the message says what was looked for and what was found.
+
+    Example:
+        >>> try:  # doctest: +SKIP
+        ...     tb.observe(sequence)
+        ... except tb.NoGpuError as error:
+        ...     print(error)
+        looked for the CUDA driver, libcuda.so.1: cannot open shared object file ...
+    """
 
 
 class CudaError(TbschedError):
@@ -25,6 +38,11 @@ class CudaError(TbschedError):
     Attributes:
         call: the driver function, such as ``cuLaunchKernelEx``.
         code: the driver's name of the error, such as ``CUDA_ERROR_INVALID_VALUE``.
+
+    Example:
+        >>> error = tb.CudaError("cuCtxCreate", "CUDA_ERROR_OUT_OF_MEMORY")
+        >>> print(error)
+        cuCtxCreate: CUDA_ERROR_OUT_OF_MEMORY
     """
 
     def __init__(self, call: str, code: str, detail: str = "") -> None:
@@ -38,21 +56,43 @@ class CudaError(TbschedError):
 
 
 class UnstableMeasurement(TbschedError):
-    """The hardware did not agree with itself when the same sequence ran again."""
+    """The hardware did not agree with itself when the same sequence ran again.
+
+    Such a measurement says nothing about a prediction, so it is never reported as a disagreement.
+
+    Example:
+        >>> try:  # doctest: +SKIP
+        ...     tb.observe(sequence, repeats=3)
+        ... except tb.UnstableMeasurement as error:
+        ...     print(error)
+        launch 1 had 2 blocks on SM 7 before the next event in the first run and 1 in run 3
+    """
 
 
 class SharedGpu(UnstableMeasurement):
-    """Another process uses the GPU: in every run its turns interrupted the blocks observed.
+    """Another process uses the GPU: in every run its turns interrupted the observed blocks.
 
-    What was measured says nothing about either program. A campaign counts it as unstable, never as
-    a disagreement.
+    The measurement says nothing about either program. A campaign counts it as unstable, never as a
+    disagreement.
+
+    Example:
+        >>> issubclass(tb.SharedGpu, tb.UnstableMeasurement)
+        True
     """
 
 
 class DeadlineExceeded(TbschedError):
     """A run on the GPU took longer than its deadline; every block has been told to leave.
 
-    The message says whether they have left. What blocks may still use is not given back before.
+    The message says whether all blocks have left. Memory that a block may still use is kept until
+    it has.
+
+    Example:
+        >>> try:  # doctest: +SKIP
+        ...     tb.observe(sequence, deadline=0.5)
+        ... except tb.DeadlineExceeded as error:
+        ...     print(error)
+        observe: not done after 500 ms; every block has been told to leave, and has left
     """
 
 

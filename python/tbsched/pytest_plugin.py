@@ -1,13 +1,14 @@
 """A pytest plugin: tests marked ``tbsched_gpu`` get an open GPU, or are skipped without one.
 
+For example::
+
     @pytest.mark.tbsched_gpu
     def test_mine(tbsched_gpu, assert_agrees):
         assert_agrees(tb.Sequence([tb.Launch(blocks=132, threads=256, registers=32)]))
 
-pytest loads it in every project of an environment, so its mark, options and fixture bear names that
-no other project has: a mark ``gpu`` of your own stays yours.
-Nothing that takes long to load is imported until a test asks for a GPU, since pytest loads the
-plugin in every project of an environment that tbsched is installed in.
+pytest loads the plugin in every project of an environment that tbsched is installed in. So its
+mark, options and fixtures bear names that no other project has: a mark ``gpu`` of your own stays
+yours. Nothing that takes long to load is imported until a test asks for a GPU.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Evenness": ("advice", "evenness"),
     "LaunchConfigs": ("advice", "launch_configs"),
     "Report": ("campaigns", "report"),
+    "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),
     "TimeDiff": ("differences", "time_diff"),
     "Trace": ("traces", "trace"),
@@ -51,6 +52,10 @@ class Shown:
 
         Raises:
             ImportError: pandas is missing (``pip install pandas``).
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)])
+            >>> len(tb.predict(sequence, "h200").to_pandas())  # doctest: +SKIP
         """
         frame: pd.DataFrame = _function("tbsched.show.files.frames", "frame_of")(columns(self))
         return frame

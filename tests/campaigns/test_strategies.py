@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-import doctest
-import importlib
 import os
 import subprocess
 import sys
@@ -258,13 +256,6 @@ def test_options_of_another_type_are_refused(strategy: Callable[..., object]) ->
         strategy("h200", 3)
     with pytest.raises(ValueError, match="h2000"):
         strategy("h2000")
-
-
-@pytest.mark.parametrize("name", ["tbsched.strategies", "tbsched.campaigns.space.strategies"])
-def test_the_examples_run(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted >= 4
-    assert not found.failed
 
 
 def test_without_hypothesis_the_words_say_what_to_install() -> None:

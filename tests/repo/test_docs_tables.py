@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ import pytest
 
 from conformance.papers.figure3 import bar, observed
 from conformance.papers.gf100 import spreads
+from repo.verbs import options_of
 from tbsched.advice.launch_configs import Kernel, launch_configs
+from tbsched.cli.app import VERBS
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders, predict
@@ -128,6 +131,7 @@ def configs_example() -> str:
 
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "command-line.md": {f"{verb.__name__}-options": partial(options_of, verb) for verb in VERBS},
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
     "papers.md": {"figure3": figure3_table, "gf100": gf100_table, "configs": configs_example},

@@ -24,6 +24,11 @@ class Evenness(Shown):
         sms: SMs of the device.
         blocks_per_sm: how many blocks of the launch an idle SM holds.
         limiter: what binds that number (``slots``, ``warps``, ``registers``, ``shared_memory``).
+
+    Example:
+        >>> found = tb.forced_even("h200", tb.Launch(blocks=100, threads=1024, registers=64))
+        >>> bool(found), found.share, found.blocks_per_sm, found.limiter
+        (True, (0, 1), 1, 'registers')
     """
 
     forced: bool
@@ -43,30 +48,37 @@ class Evenness(Shown):
 
 
 def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:
-    """Whether a launch on an idle GPU is certain to spread evenly: as many blocks on each SM, or
-    one apart.
+    """Whether a launch on an idle GPU is certain to spread evenly over the SMs.
 
-    With k blocks at most on each of S SMs, only these numbers of blocks leave no other choice: one;
-    up to S where k is 1; any on a single SM; k*S and k*S - 1. This holds for every policy under
-    which no block waits beside an SM with room for it, so for each row of
-    :func:`tbsched.policies`, those of uneven spread included. For every other number of blocks
-    there is such a policy, ``first_fit``, that spreads them unevenly. k counts all resources as
-    the device's own policy knows them (``round_robin``, ``first_fit`` and ``most_room`` know
-    no processing blocks). The blocks of a cluster are on different SMs, but clusters cannot use
-    every SM, so they count as certain only where there is one, or where k is 1.
+    A spread is even if all SMs have the same number of blocks, or one apart. It is certain if every
+    policy spreads the launch so under which no block waits while an SM has room for it. All rows of
+    :func:`tbsched.policies` are such policies.
 
-    The rule that two blocks per SM are forced apart if they take more than half of the registers
-    (T_2, :mod:`tbsched.papers.published_rules`) is a special case, with two corrections: any
+    Let an SM hold at most k blocks of the launch, and let there be S SMs. An even spread is certain
+    for these numbers of blocks alone: one; up to S where k is 1; any number on a single SM; k*S;
+    and k*S - 1. Any other number is spread unevenly by ``first_fit``. k counts all resources as the
+    device's own policy knows them (``round_robin``, ``first_fit`` and ``most_room`` know no
+    processing blocks). The blocks of a cluster are on different SMs, but clusters cannot use every
+    SM. So clusters are certain only where there is one cluster, or where k is 1.
+
+    A published rule is a special case: two blocks per SM are forced apart if they take more than
+    half of the registers (T_2, ``tbsched.papers.published_rules``). It needs two corrections. Any
     resource may be the one that runs out, and three blocks must not fit.
 
     Args:
-        device: a name, a path to a ``.toml``, or a spec.
+        device: a name, the path of a ``.toml`` file, or a spec.
         launch: its ``stream``, ``priority`` and ``duration`` do not matter, as long as
             no block leaves before the last one is placed.
 
     Raises:
         TypeError, ValueError: not a launch, or one that cannot run on the device; names the
             field, the value and the limit.
+
+    Example:
+        >>> tb.forced_even("h200", tb.Launch(blocks=132, threads=1024, registers=64))
+        <Evenness: even: an SM holds one block at most>
+        >>> tb.forced_even("h200", tb.Launch(blocks=132, threads=256, registers=32)).forced
+        False
     """
     spec = _spec(device)
     if not isinstance(launch, Launch):

@@ -27,18 +27,22 @@ WARP = 32
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Work that any block size can share out, one thread an item.
+    """Work of one thread per item, which blocks of any size can share.
 
     Attributes:
         threads: threads in all.
         registers: registers per thread, as the driver reports them.
-        shared_memory: bytes per block, whatever its size.
-        shared_memory_per_thread: bytes per thread of the block, on top of that.
+        shared_memory: bytes per block, for blocks of any size.
+        shared_memory_per_thread: bytes per thread of the block, in addition.
         local_memory: bytes per thread.
         carveout: as in :class:`tbsched.Launch`.
 
     Raises:
-        TypeError, ValueError: naming the field, the value and the limit.
+        TypeError, ValueError: a field out of its range; names the field, the value and the limit.
+
+    Example:
+        >>> tb.Kernel(threads=1_000_000, registers=40, shared_memory_per_thread=8).registers
+        40
     """
 
     threads: int
@@ -58,10 +62,17 @@ class Kernel:
         Launch(1, 1, self.registers, local_memory=self.local_memory, carveout=self.carveout)
 
     def launch(self, threads: int) -> Launch:
-        """The launch with so many threads per block; the last block may be in part idle.
+        """The launch with so many threads per block; threads of the last block may be idle.
+
+        Args:
+            threads: per block, 1 to 1024.
 
         Raises:
-            TypeError, ValueError: naming the field, the value and the limit.
+            TypeError, ValueError: names the field, the value and the limit.
+
+        Example:
+            >>> tb.Kernel(threads=1_000_000, registers=40).launch(threads=256)
+            Launch(blocks=3907, threads=256, registers=40)
         """
         integer("Kernel.launch", "threads", threads, 1, 1024)
         return Launch(
@@ -81,7 +92,12 @@ class LaunchConfig:
     Attributes:
         launch: the kernel with this block size.
         evenness: see :func:`tbsched.forced_even`; None where the launch cannot run.
-        rejected: what speaks against it; empty: nothing.
+        rejected: what speaks against this block size, in words; empty where nothing does.
+
+    Example:
+        >>> row = tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40)).rows[0]
+        >>> row.launch.threads, row.accepted
+        (32, False)
     """
 
     launch: Launch
@@ -101,7 +117,12 @@ class LaunchConfigs(Shown):
     Attributes:
         device: the device's name.
         kernel: the work.
-        rows: one per block size, ascending.
+        rows: one :class:`LaunchConfig` per block size, ascending.
+
+    Example:
+        >>> configs = tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40))
+        >>> len(configs), [row.launch.threads for row in configs.accepted]
+        (32, [64, 96, 128, 192, 256, 384, 512, 768])
     """
 
     device: str
@@ -123,17 +144,24 @@ class LaunchConfigs(Shown):
 def launch_configs(
     device: str | os.PathLike[str] | DeviceSpec, kernel: Kernel, trust_policy: bool = False
 ) -> LaunchConfigs:
-    """Which block sizes spread a kernel evenly over an idle GPU, in one wave, and its warps evenly
-    over the processing blocks of each SM.
+    """Which block sizes use an idle GPU evenly.
+
+    A block size is accepted on three conditions: the blocks are certain to spread evenly over the
+    SMs (:func:`forced_even`), they fit in one wave, and each processing block of an SM gets the
+    same number of warps. A thesis on GF100 GPUs selects launch configurations by them.
 
     Args:
-        device: a name, a path to a ``.toml``, or a spec.
+        device: a name, the path of a ``.toml`` file, or a spec.
         kernel: the work, and what each thread and block need.
-        trust_policy: accept a spread that is even because the device's policy makes it so, where
+        trust_policy: also accept a spread that is even only because of the device's policy, where
             resources alone do not force it.
 
     Raises:
         TypeError, ValueError: not a :class:`Kernel`, or a field of it that no launch allows.
+
+    Example:
+        >>> tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40))
+        <LaunchConfigs: h200: 8 of 32 block sizes are accepted>
     """
     spec = _spec(device)
     flag("launch_configs", "trust_policy", trust_policy)

@@ -26,12 +26,18 @@ class BestOrder(Shown):
     """An order of launches, and how long they take in it.
 
     Attributes:
-        order: indices into the kernels that were given.
+        order: numbers of the kernels in the list that was given, from 0.
         sequence: the kernels in that order.
         makespan: predicted seconds in that order.
         given_makespan: predicted seconds in the order that was given.
-        exact: no order is predicted to be better.
+        exact: whether all orders were tried, so that none is predicted to be better.
         predictions: how many orders were predicted.
+
+    Example:
+        >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
+        >>> found = tb.best_order(kernels, "h200")
+        >>> found.exact, found.makespan < found.given_makespan
+        (True, True)
     """
 
     order: tuple[int, ...]
@@ -53,21 +59,26 @@ def best_order(
 ) -> BestOrder:
     """The order in which launching the kernels ends soonest, as the model predicts.
 
-    Up to seven kernels all orders are tried, equal ones once. Of more, it starts with the larger
-    local memory first, then the larger shared memory per block (ICCD 2023, section V, advises
-    both, as the first block on an SM sets its configuration), then the longest first; and then
-    exchanges pairs and moves single launches as long as that helps. Launches of one numbered
-    stream keep their order.
+    For up to seven kernels all orders are tried, equal ones once. For more kernels a search begins
+    with the larger local memory first, then the larger shared memory per block, then the longest
+    duration. (ICCD 2023, section V, advises the first two, because the first block on an SM sets
+    its configuration.) The search then exchanges pairs and moves single launches as long as that
+    helps. Launches of one numbered stream keep their order.
 
     Args:
         kernels: launches with durations.
         device, policy, launch_interval: as for :func:`tbsched.predict`.
-        max_predictions: the search beyond seven kernels stops after so many.
+        max_predictions: the search for more than seven kernels stops after so many predictions.
         seed: of the order in which that search tries changes.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; no kernels, one without a duration, or
             one in the legacy stream, which orders everything; names the field and the value.
+
+    Example:
+        >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
+        >>> tb.best_order(kernels, "h200").order
+        (2, 1, 0)
     """
     given = tuple(items("best_order", "kernels", kernels))
     if not given:
@@ -194,6 +205,11 @@ class Change:
         what: the change in words.
         sequence: the changed program.
         makespan: predicted seconds.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
+        >>> tb.what_if(program, "h200").given.what
+        'as it is'
     """
 
     what: str
@@ -203,11 +219,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Shown):
-    """A program and changes of it.
+    """A program and changes of it; prints as a table.
 
     Attributes:
-        given: the program as it is.
-        changes: the shortest makespan first.
+        given: the program as it is, a :class:`Change`.
+        changes: a :class:`Change` each, the shortest makespan first.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
+        >>> found = tb.what_if(program, "h200", carveouts=[0, 100], block_sizes=[512])
+        >>> len(found.changes), found.given.sequence == program
+        (3, True)
     """
 
     given: Change
@@ -226,21 +248,30 @@ def what_if(
 ) -> WhatIf:
     """Compares a program with changes of it: one launch's block size, all carveouts, the order.
 
-    A launch with another block size has as many threads in all, rounded up to whole blocks, and as
-    much shared memory per thread; a block is taken to run as long as before, whatever its size, so
-    compute-bound kernels of larger blocks gain less than predicted. Launches with clusters or with
-    durations per block keep their size. Changes that the device refuses are left out.
+    A launch with another block size has the same number of threads in all, rounded up to whole
+    blocks, and the same shared memory per thread. A block of any size is taken to run as long as
+    before. So compute-bound kernels of larger blocks gain less than predicted. Launches with
+    clusters or with durations per block keep their size. Changes that the device refuses are left
+    out.
 
     Args:
         seq: launches with durations, and CUDA events.
         device, policy, launch_interval: as for :func:`tbsched.predict`.
-        carveouts: to give to every launch.
-        block_sizes: threads per block, to give to each launch by itself.
-        orders: whether to look for a better order (:func:`best_order`); of launches alone, in a
-            program without CUDA events or the legacy stream.
+        carveouts: each is given to all launches at once.
+        block_sizes: threads per block; each is given to one launch at a time.
+        orders: whether to look for a better order (:func:`best_order`), in a program of launches
+            alone that does not use the legacy stream.
+
+    Returns:
+        A ``WhatIf``, which prints as a table.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
+
+    Example:
+        >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
+        >>> tb.what_if(tb.Sequence(kernels), "h200").changes[0].what
+        'launched in the order 2, 1, 0'
     """
     spec = find_device(device)
     flag("what_if", "orders", orders)

@@ -49,42 +49,50 @@ def fuzz(
             with ``observe(seq)``, such as a :class:`RecordedOracle` or an open ``Gpu``.
         predictor, policy: what is tested, as for :func:`tbsched.predict`.
         max_examples: sequences drawn at most.
-        max_seconds: no sequence is drawn after so long; one that was found is still shrunk.
-        max_counterexamples: ends the campaign; None goes on, and shrinks whatever it finds.
-        level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block, from whichever
-            initial state explains the observation best).
+        max_seconds: no sequence is drawn after so long. A disagreement found by then is still
+            shrunk.
+        max_counterexamples: the campaign ends after so many; None goes on, and shrinks whatever it
+            finds.
+        level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block, from the initial
+            state that explains the observation best).
         seed: repeats a campaign with the same other arguments; None draws one.
-        corpus: a ``.jsonl`` trace file that counterexamples are appended to at once, and that the
-            campaign begins with: what it holds is tried again first.
+        corpus: a ``.jsonl`` trace file. Counterexamples are appended to it at once. The campaign
+            begins with those that it holds already.
         record: a ``.jsonl`` trace file that every observation is appended to.
         options: what sequences are drawn from; None is all that the device has
-            (:meth:`SequenceOptions.everything`), clusters only where the models place them.
-        strategy: draws the sequences instead; ``options`` only says what numbers shrink to.
-        limits: the device that drawn sequences must fit; by default the oracle's if it is a
-            model, else the predictor, or the device that it is an ablation of.
+            (:meth:`SequenceOptions.everything`), with clusters only where the models place them.
+        strategy: draws the sequences instead. ``options`` then only says what numbers shrink to.
+        limits: the device that drawn sequences must fit. By default it is the oracle's if that is a
+            model, else the predictor, or the device that the predictor is an ablation of.
         initial_state: the only latent state that the predictor starts from.
-        steer: bring the oracle to that state before every sequence, None being the first one, by
-            the predictor's model (:class:`tbsched.Steered`): level ``exact`` then scores with one
-            state only. Three short sequences more for each that is observed.
-        past_refusal: keep what follows a launch that is predicted not to fit. On a GPU each such
-            launch costs milliseconds, and what comes behind a later release does not repeat; None
-            keeps the launches up to that release, of one sequence in 64.
-        target_fullness: let Hypothesis climb towards fuller GPUs.
-        shrink_seconds: after so long a counterexample is taken as it is.
+        steer: brings the oracle to that state (None: the first one) before every sequence, by the
+            predictor's model (:class:`tbsched.Steered`). Level ``exact`` then scores with one state
+            only. Each observed sequence costs three short ones more.
+        past_refusal: keeps the events after a launch that is predicted not to fit. On a GPU each
+            such launch costs milliseconds, and launches after a later release do not repeat. None
+            keeps the launches up to that release, in one sequence of 64.
+        target_fullness: lets Hypothesis climb towards fuller GPUs.
+        shrink_seconds: a counterexample that still shrinks after so long is taken as it is.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
-            and hands what disagrees to Hypothesis, which shrinks it; ``hypothesis`` draws one by
-            one, which is slower but tries variations of what it drew before; ``auto`` is native
-            for a GPU and a model, and Hypothesis where native cannot: for a strategy, recorded
-            traces or ``target_fullness``; and for any other oracle.
-        progress: show a bar, the seed and counterexamples on standard error.
+            and hands what disagrees to Hypothesis, which shrinks it. ``hypothesis`` draws one by
+            one, which is slower but tries variations of what it drew before. ``auto`` is native for
+            a GPU and a model. It is Hypothesis for a strategy, for recorded traces, for
+            ``target_fullness`` and for any other oracle.
+        progress: shows a bar, the seed and counterexamples on standard error.
 
     Returns:
-        A :class:`Report`; Ctrl-C ends the campaign with the report so far.
+        A :class:`Report`. Ctrl-C ends the campaign with the report so far.
 
     Raises:
         TypeError, ValueError: bad arguments, or a sequence that the oracle refuses.
         ImportError: Hypothesis is not installed.
-        NoGpuError, CudaError: as the GPU.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> report = tb.fuzz(("h200", "round_robin"), "h200", seed=1, progress=False)
+        >>> len(report.counterexamples), report.ended
+        (1, 'counterexamples')
     """
     return _run(
         CampaignOptions(
@@ -131,14 +139,15 @@ def record(
     draw: str = "auto",
     progress: bool = True,
 ) -> Report:
-    """Records random sequences, and says how far a prediction agrees; nothing is shrunk.
+    """Records random sequences, and reports how far a prediction agrees. Nothing is shrunk.
 
     Args:
         oracle: as for :func:`fuzz`.
         path: a ``.jsonl`` trace file; it grows while the recording runs.
         count: how many sequences are drawn.
-        predictor, policy: what is compared, and ends sequences where it says that the GPU is full.
-        repeats: observes each sequence so many times; where the numbers of blocks per SM differ,
+        predictor, policy: what is compared. A sequence ends where the prediction says that the GPU
+            is full.
+        repeats: observes each sequence so many times. Where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
         level, seed, options, strategy, limits, initial_state, steer, past_refusal, draw, progress:
             as for :func:`fuzz`.
@@ -147,7 +156,16 @@ def record(
         A :class:`Report` without counterexamples.
 
     Raises:
-        as :func:`fuzz`.
+        TypeError, ValueError: bad arguments, or a sequence that the oracle refuses.
+        ImportError: Hypothesis is not installed.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> from tbsched.campaigns import record
+        >>> report = record("rtx3090", "recorded.jsonl", 5, predictor="rtx3090", progress=False)
+        >>> report.examples, len(tb.load_traces("recorded.jsonl"))
+        (5, 5)
     """
     return _run(
         CampaignOptions(

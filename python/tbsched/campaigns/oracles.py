@@ -63,6 +63,11 @@ class ModelGpu:
 
     Raises:
         TypeError, ValueError: an unknown device.
+
+    Example:
+        >>> from tbsched.campaigns import ModelGpu
+        >>> ModelGpu("rtx3090").observe(tb.Sequence([tb.Launch(2, 64, 32)]))[0].smid.tolist()
+        [0, 2]
     """
 
     def __init__(
@@ -76,7 +81,16 @@ class ModelGpu:
         self.initial_state = initial_state
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """Where the model places the blocks."""
+        """Where the model places the blocks.
+
+        Raises:
+            TypeError, ValueError: as :func:`tbsched.predict`.
+
+        Example:
+            >>> from tbsched.campaigns import ModelGpu
+            >>> ModelGpu("h200", "most_room").observe(tb.Sequence([tb.Launch(8, 64, 32)]))
+            <Trace: 1 launch, 8 blocks on NVIDIA H200, 132 SMs, policy most_room>
+        """
         return predict(seq, self.spec, self.policy, self.initial_state)
 
     def observe_tables(
@@ -87,7 +101,10 @@ class ModelGpu:
         settle: float = launcher.SETTLE,
         any_state: bool = False,
     ) -> Generator[list[launcher.Smids], None, None]:
-        """As an open ``Gpu``; behind a launch that is not placed whole nothing is placed."""
+        """As an open ``Gpu``: for tables of events, the SMs of all blocks.
+
+        Nothing is placed behind a launch that is not placed whole. Campaigns call this.
+        """
         policy = self.spec.policy if self.policy is None else self.policy
         state = self.initial_state or self.spec.initial_states(policy)[0]
         for table in tables:
@@ -101,15 +118,23 @@ class ModelGpu:
 class RecordedOracle:
     """Recorded traces in the place of the GPU; it knows the prefixes of their sequences, too.
 
-    Where a launch's blocks are before the next event cannot depend on later events, so a recorded
-    sequence cut after any launch has the recorded placements. That is what lets counterexamples
-    shrink without the hardware. Traces marked ``unstable`` are left out.
+    Later events cannot change where a launch's blocks are before the next event. So a recorded
+    sequence that is cut after any launch has the recorded placements, and counterexamples shrink
+    without the hardware. Traces marked ``unstable`` are left out.
 
     Args:
         traces: of one device.
 
     Raises:
         ValueError: no trace is left.
+
+    Example:
+        >>> from tbsched.campaigns import RecordedOracle
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(132, 512, 32)]), "h200")
+        >>> oracle = RecordedOracle([trace])
+        >>> report = tb.fuzz(oracle, "h200", "first_fit", seed=1, progress=False)
+        >>> report.disagreements
+        1
     """
 
     def __init__(self, traces: Iterable[Trace]) -> None:
@@ -128,6 +153,13 @@ class RecordedOracle:
 
         Raises:
             ValueError: neither the sequence nor one that begins with it was recorded.
+
+        Example:
+            >>> from tbsched.campaigns import RecordedOracle
+            >>> sequence = tb.Sequence([tb.Launch(132, 512, 32), tb.Launch(66, 256, 32)])
+            >>> oracle = RecordedOracle([tb.predict(sequence, "h200")])
+            >>> len(oracle.observe(sequence[:1]))
+            1
         """
         found = self._known.get(seq)
         if found is None:
@@ -145,6 +177,13 @@ class RecordedOracle:
 
         Raises:
             ValueError: there are none.
+
+        Example:
+            >>> from tbsched.campaigns import RecordedOracle
+            >>> sequence = tb.Sequence([tb.Launch(132, 512, 32)])
+            >>> oracle = RecordedOracle([tb.predict(sequence, "h200")])
+            >>> oracle.predictable(tb.device("h200")) == [sequence]
+            True
         """
         usable = [trace.sequence for trace in self._traces if _predictable(trace.sequence, spec)]
         if not usable:

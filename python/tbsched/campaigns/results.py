@@ -25,6 +25,12 @@ class Counterexample(Shown):
         replayed: it was in the corpus when the campaign began.
         like: the :attr:`id` of an earlier counterexample that differs in the same way, and most
             likely has the same cause; None: it is the first of its kind.
+
+    Example:
+        >>> report = tb.fuzz(("xavier", "first_fit"), "xavier", seed=1, progress=False)
+        >>> found = report.counterexamples[0]
+        >>> found.shrunk, found.diff.occupancy, found.id[:3]
+        (True, False, 'ce-')
     """
 
     sequence: Sequence
@@ -44,7 +50,17 @@ class Counterexample(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Unstable:
-    """A sequence on which the oracle did not agree with itself, or took too long."""
+    """A sequence on which the oracle did not agree with itself, or took too long.
+
+    Attributes:
+        sequence: what ran.
+        reason: what happened, in words.
+
+    Example:
+        >>> report = tb.fuzz("gpu", "h200", max_seconds=60)  # doctest: +SKIP
+        >>> [found.reason for found in report.unstable]  # doctest: +SKIP
+        []
+    """
 
     sequence: Sequence
     reason: str
@@ -52,27 +68,32 @@ class Unstable:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Report(Shown):
-    """What a campaign or a recording did.
+    """What a campaign or a recording did; ``print(report)`` explains it.
 
     Attributes:
         seed: repeats it, with the same arguments and version of Hypothesis.
         predictor, policy, level: what was compared, and how closely.
-        examples: sequences drawn and compared, without those tried while shrinking.
+        examples: number of sequences drawn and compared, without those tried while shrinking.
         disagreements: how many of them differed.
-        launches, blocks: in those sequences.
-        occupancy: launches with the same number of blocks on each SM.
-        exact: launches with every block on the same SM; at level ``occupancy`` from one latent
-            state only.
-        counterexamples: distinct ones, as they were found.
+        launches, blocks: how many there are in those sequences.
+        occupancy: number of launches with the same number of blocks on each SM.
+        exact: number of launches with every block on the same SM; at level ``occupancy`` from one
+            latent state only.
+        counterexamples: distinct ones, each a :class:`Counterexample`, in the order of finding.
         unstable: sequences that showed nothing, because the oracle disagreed with itself.
-        replayed: sequences of the corpus that were tried again.
-        unpredicted: sequences that the model cannot predict, recorded only.
-        shrinking: sequences tried while shrinking.
+        replayed: number of sequences of the corpus that were tried again.
+        unpredicted: number of sequences that were only recorded: the model cannot predict them.
+        shrinking: number of sequences tried while shrinking.
         seconds: how long it took.
         coverage: what bound the launches that were drawn, and which mechanisms decided anything.
-        ended: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
+        ended: why: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
             sequences to draw), ``another process`` (which uses the GPU: see ``unstable``) or
             ``interrupted``.
+
+    Example:
+        >>> report = tb.fuzz("xavier", "xavier", max_examples=20, seed=1, progress=False)
+        >>> report.examples, report.disagreements, report.ended
+        (20, 0, 'examples')
     """
 
     seed: int

@@ -51,7 +51,14 @@ def steer(
             model cannot tell apart or reach with short launches.
         UnstableMeasurement: no state explains what the probe shows, or the wanted one was not
             reached in three tries.
-        DeadlineExceeded, CudaError: as the GPU.
+        DeadlineExceeded: a run on the GPU took too long.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> from tbsched.launcher.observe import Gpu
+        >>> with Gpu(0) as gpu:  # doctest: +SKIP
+        ...     tb.steer(gpu, "h200", to=tb.InitialState(first_gpc=3))
+        InitialState(first_gpc=5, first_singleton=0)
     """
     _check_oracle(gpu)
     spec = find_device(device)
@@ -89,8 +96,8 @@ def steer(
 class Steered:
     """An oracle that is brought to one latent state before every sequence.
 
-    Two observations of one sequence are then equal block by block, and are to be compared with
-    ``predict(seq, device, initial_state=steered.initial_state)`` alone.
+    Two observations of one sequence are then equal block by block. One prediction is enough to
+    compare them with: ``predict(seq, device, initial_state=steered.initial_state)``.
 
     Args:
         gpu, device, to: as for :func:`steer`.
@@ -100,6 +107,11 @@ class Steered:
 
     Raises:
         TypeError, ValueError: an unknown device or state.
+
+    Example:
+        >>> from tbsched.campaigns import ModelGpu
+        >>> tb.Steered(ModelGpu("h200"), "h200").initial_state
+        InitialState(first_gpc=0, first_singleton=0)
     """
 
     def __init__(
@@ -117,7 +129,14 @@ class Steered:
         """Steers, then observes.
 
         Raises:
-            as :func:`steer`, and as the oracle.
+            TypeError, ValueError, UnstableMeasurement: as :func:`steer`, and as the oracle.
+            DeadlineExceeded, CudaError: as the oracle.
+
+        Example:
+            >>> from tbsched.campaigns import ModelGpu
+            >>> steered = tb.Steered(ModelGpu("h200"), "h200")
+            >>> steered.observe(tb.Sequence([tb.Launch(8, 64, 32)]))[0].placed
+            8
         """
         steer(self._gpu, self._spec, self.initial_state)
         return self._gpu.observe(seq)

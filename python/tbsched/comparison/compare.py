@@ -21,8 +21,13 @@ class LaunchDiff:
     """One launch, compared.
 
     Attributes:
-        occupancy: the same number of blocks on each SM.
-        exact: every block on the same SM.
+        occupancy: whether each SM has the same number of blocks in both traces.
+        exact: whether every block is on the same SM in both traces.
+
+    Example:
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(132, 256, 32)]), "h200")
+        >>> tb.compare(trace, trace).launches
+        (LaunchDiff(occupancy=True, exact=True),)
     """
 
     occupancy: bool
@@ -34,12 +39,20 @@ class Divergence(HoldsArrays):
     """The first launch on which two traces differ, and what is known of it.
 
     Attributes:
-        launch: its index.
+        launch: its number, from 0.
         level: the coarsest level at which it differs, ``occupancy`` or ``exact``.
         blocks: int64, the indices of the blocks on different SMs.
         sms: int64, the SMs with different numbers of blocks; empty where only the order differs.
         a_blocks, b_blocks: int64 (sms,), blocks per SM in either trace.
-        capacity: what each SM had room for by the prediction; None where neither is one.
+        capacity: what each SM had room for, as the prediction says; None where neither trace is a
+            prediction of a held sequence.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Launch(66, 256, 32)])
+        >>> a, b = (tb.predict(sequence, "h200", policy) for policy in (None, "first_fit"))
+        >>> found = tb.compare(a, b).first_divergence
+        >>> found.launch, found.level, found.a_blocks[:3].tolist(), found.b_blocks[:3].tolist()
+        (0, 'occupancy', [1, 1, 1], [2, 0, 2])
     """
 
     launch: int
@@ -58,6 +71,13 @@ class Diff(Shown):
     Attributes:
         a, b: the traces.
         launches: one :class:`LaunchDiff` per launch.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Launch(66, 256, 32)])
+        >>> a, b = (tb.predict(sequence, "h200", policy) for policy in (None, "round_robin"))
+        >>> diff = tb.compare(a, b)
+        >>> diff.occupancy, diff.exact, diff.first_divergence.level
+        (True, False, 'exact')
     """
 
     a: Trace
@@ -75,26 +95,41 @@ class Diff(Shown):
         return all(launch.exact for launch in self.launches)
 
     def agrees(self, level: str = "occupancy") -> bool:
-        """Whether the traces agree at a level of :data:`LEVELS`.
+        """Whether the traces agree at a level.
+
+        Args:
+            level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block).
 
         Raises:
             ValueError: no such level.
+
+        Example:
+            >>> trace = tb.predict(tb.Sequence([tb.Launch(132, 256, 32)]), "h200")
+            >>> tb.compare(trace, trace).agrees("exact")
+            True
         """
         return bool(getattr(self, check_level(level)))
 
     def warp_slots_agree(self, processing_blocks: int = 4) -> bool:
         """Whether warps have the same slots, up to a rotation of each SM's processing blocks.
 
-        Where the turns of an SM stand at first is latent (traces h200/slots). Of each warp placed
-        before the next event the index within its processing block must be the same, and the
-        processing block as far from the other trace's as that of any other warp on the SM.
+        The processing block at which an SM starts is latent (measured: traces h200/slots). So only
+        two things must be equal for the warps placed before the next event. Each warp has the same
+        index within its processing block. And all warps of an SM are equally many processing blocks
+        away from where the other trace has them.
 
         Args:
-            processing_blocks: per SM of the device.
+            processing_blocks: per SM of the device, 1 to 1024.
 
         Raises:
             TypeError, ValueError: a trace without warp slots, or not those of every block; a
                 number of processing blocks outside 1..1024.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 256, 32)])
+            >>> trace = tb.predict(sequence, "h200", warp_slots=True)
+            >>> tb.compare(trace, trace).warp_slots_agree()
+            True
         """
         integer("warp_slots_agree", "processing_blocks", processing_blocks, 1, 1024)
         found = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
@@ -141,6 +176,11 @@ def compare(a: Trace, b: Trace) -> Diff:
     Raises:
         TypeError: not traces.
         ValueError: traces of different sequences, or of different numbers of SMs.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(132, 256, 32)])
+        >>> tb.compare(tb.predict(sequence, "h200"), tb.predict(sequence, "h200", "round_robin"))
+        <Diff: occupancy 1 of 1 launches, exact 0 of 1 launches>
     """
     instance("compare", "a", a, Trace)
     instance("compare", "b", b, Trace)

@@ -18,13 +18,23 @@ from tbsched.hardware.spec import DeviceSpec, Provenance
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
-    """The device of that name, at that path (``.toml``), or the spec itself.
+    """The device of that name, or the one that a file describes.
 
     A shipped name may carry an ablation: ``h200-no-warp-skip`` (see :func:`ablations`).
+
+    Args:
+        name: a shipped name (:func:`devices`), the path of a ``.toml`` file, or a spec, which is
+            returned as it is.
 
     Raises:
         TypeError: neither a name, a path nor a spec.
         ValueError: no such device, or a file that does not describe one; names key and file.
+
+    Example:
+        >>> tb.device("h200").sms
+        132
+        >>> tb.device("h200-no-warp-skip").mechanisms.warp_skip
+        False
     """
     if isinstance(name, DeviceSpec):
         return name
@@ -39,12 +49,24 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
 
 
 def devices() -> tuple[str, ...]:
-    """The names of the shipped devices, without their ablations."""
+    """The names of the shipped devices, without their ablations.
+
+    Example:
+        >>> "h200" in tb.devices()
+        True
+    """
     return tuple(sorted(_device_files()))
 
 
 def ablations() -> dict[str, str]:
-    """The shipped ablations, ``name: summary``; append one to a device's name."""
+    """The shipped ablations: each name, and what it takes out of a device.
+
+    A name with a hyphen before it is appended to a device's name.
+
+    Example:
+        >>> tb.ablations()["free-warps"]
+        'a warp may go to any processing block with room (Mechanisms 2.1 and 2.2)'
+    """
     return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
 
 

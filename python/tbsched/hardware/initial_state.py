@@ -13,17 +13,34 @@ from tbsched.errors import shown
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class InitialState:
-    """What an idle GPU may still remember, such as where the numbering of blocks starts.
+    """The latent state: what an idle GPU still remembers of the launches before.
 
-    ``InitialState(first_gpc=3)``: by the names of its components, which are attributes too. Those
-    not named are 0, so that ``InitialState()`` is the default under every policy. Without their
-    names, in the order of the first policy that has any. Of policy ``hopper``:
+    A policy names the components of its state. A component is an argument and an attribute. One
+    that is not given is 0, so ``InitialState()`` is the default under every policy. Components
+    without a name are taken in the order of the first policy that has any.
 
-    ``first_gpc``: the GPC that takes the first blocks. ``first_singleton``: the TPC outside the
-    GPCs at or after which, in turn, the pair of such TPCs begins that is first among those.
+    Policy ``hopper`` has two (measured on H200s, traces ``h200/ptr`` and ``h200/levels``):
+
+    - ``first_gpc``: the GPC that takes the first blocks.
+    - ``first_singleton``: a number of a TPC outside the GPCs. Such TPCs form pairs. The pair that
+      is asked first is the one that begins at this TPC, or at the next one in turn.
+
+    Args:
+        *values: components in the policy's order.
+        **components: components by name.
 
     Raises:
         TypeError: components that no policy has, or that are no integers.
+
+    Example:
+        >>> state = tb.InitialState(first_gpc=3)
+        >>> state, state.first_singleton
+        (InitialState(first_gpc=3, first_singleton=0), 0)
+        >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32)])
+        >>> tb.predict(sequence, "h200")[0].smid[8:11].tolist()
+        [0, 1, 16]
+        >>> tb.predict(sequence, "h200", initial_state=state)[0].smid[8:11].tolist()
+        [6, 7, 22]
     """
 
     _not_zero: tuple[tuple[str, int], ...]

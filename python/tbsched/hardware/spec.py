@@ -16,7 +16,16 @@ from tbsched.views import Shown
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a value comes from: its kind (``paper``, ``vendor``, …) and the source."""
+    """Where a value of a device comes from.
+
+    Attributes:
+        kind: ``paper``, ``vendor``, ``measured``, ``assumed`` or ``inherited``.
+        source: the table, document, trace, reason or parent device.
+
+    Example:
+        >>> tb.device("rtx3090").provenance["limits.blocks_per_sm"].kind
+        'paper'
+    """
 
     kind: str
     source: str
@@ -24,7 +33,10 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DeviceSpec(Shown, DeviceFields):
-    """A GPU: the values of :class:`DeviceFields`, checked, and where they come from.
+    """A GPU as the predictor sees it: the fields of a device file, checked, and their sources.
+
+    The page on device files lists all fields. ``dataclasses.replace`` makes a device that differs
+    in one of them.
 
     Attributes:
         provenance: the source of each value, by its key in the TOML file.
@@ -32,6 +44,14 @@ class DeviceSpec(Shown, DeviceFields):
     Raises:
         TypeError, ValueError: a device that makes no sense; names the field, the value and the
             limit.
+
+    Example:
+        >>> import dataclasses
+        >>> spec = tb.device("h200")
+        >>> spec.tpcs, len(spec.gpcs), spec.gpc_of_tpc.count(-1)
+        (66, 8, 4)
+        >>> dataclasses.replace(spec, name="mine", hardware_queues=32)
+        <DeviceSpec: mine, NVIDIA H200, 132 SMs, policy hopper>
     """
 
     provenance: Mapping[str, Provenance] = field(
@@ -64,6 +84,10 @@ class DeviceSpec(Shown, DeviceFields):
 
         Raises:
             TypeError, ValueError: no such policy, or none for this device.
+
+        Example:
+            >>> len(tb.device("h200").initial_states())
+            32
         """
         if policy is None:
             policy = self.policy
@@ -81,6 +105,11 @@ class DeviceSpec(Shown, DeviceFields):
         Raises:
             TypeError: not a :class:`Sequence`.
             ValueError: a launch that can never run; names launch, field, value and limit.
+
+        Example:
+            >>> tb.device("h200").check(tb.Sequence([tb.Launch(1, 1024, 128)]))
+            Traceback (most recent call last):
+            ValueError: launch 0: registers: 128 per thread with 1024 threads is more than ...
         """
         if not isinstance(sequence, Sequence):
             raise TypeError(f"sequence: a Sequence is needed, got {shown(sequence)}")

@@ -61,6 +61,11 @@ class Gpu:
     that has no effect if something else in the process used CUDA before. The latter is the number
     of hardware queues, read when the process makes its first CUDA context: other numbers need
     other processes.
+
+    Example:
+        >>> from tbsched.launcher.observe import Gpu
+        >>> with Gpu(0) as gpu:  # doctest: +SKIP
+        ...     print(tb.compare(tb.predict(sequence, "h200"), gpu.observe(sequence)))
     """
 
     def __init__(self, index: int = 0) -> None:
@@ -235,34 +240,33 @@ def observe(
 ) -> Trace:
     """Runs a sequence on a GPU and records where and when its blocks were.
 
-    The blocks of a timed sequence leave by themselves, up to about 2 us after their durations.
-    The host issues launches, events and waits as fast as it can, without waiting in between. Each
-    numbered stream is a CUDA stream that blocks on the legacy stream, made in the order of first
-    use; so is one for every launch without a number.
+    The blocks of a timed sequence leave by themselves, up to about 2 us after their durations
+    (measured on an H200). The host issues launches, events and waits as fast as it can, without
+    waiting in between. Each numbered stream is a CUDA stream that blocks on the legacy stream.
+    Streams are made in the order of first use. A launch without a number has a stream of its own.
 
-    In any other sequence, whether a block was placed before the next event is decided by the
-    blocks' own time stamps: it was, if it started before any block left that a later release (or
-    the end of the sequence) let go. Blocks that start and leave with no room made in between cannot
-    have waited for room.
+    In a held sequence the blocks' own time stamps decide whether a block was placed before the next
+    event. It was if it started before any block left that a later release (or the end of the
+    sequence) let go. Blocks that start while nobody has made room cannot have waited for room.
 
     Args:
         seq: what to run.
         gpu: number of the GPU as CUDA counts them; it stays open for the next call.
-        repeats: runs the sequence so many times and compares the numbers of blocks per SM. Which
-            block is where may depend on what ran before, so it is not compared. 1 for a timed
+        repeats: runs the sequence so many times and compares the numbers of blocks per SM. The SM
+            of each single block may depend on what ran before, so it is not compared. 1 for a timed
             sequence, whose blocks race.
         warp_slots: also records ``%warpid`` of each warp.
-        deadline: seconds after which a run is given up and its blocks released; None is 10 s, and
-            in a timed sequence as long again as its launches could take one after the other, at
-            most an hour.
+        deadline: seconds after which a run is given up and its blocks are released. None is 10 s;
+            for a timed sequence it is 10 s more than its launches could take one after the other,
+            at most an hour.
         settle: seconds without anything new after which blocks that have not started are taken to
-            wait for room. Has no meaning in a timed sequence.
+            wait for room. It has no meaning in a timed sequence.
 
     Returns:
-        A trace; ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end. Of a timed
-        sequence they count from the first start on, ``timeline`` and ``makespan`` are those of a
-        prediction, and ``issue_times`` is when the host made each launch call, from the first one
-        on.
+        A :class:`Trace`. ``start_ns`` and ``end_ns`` are 0 for blocks that waited to the end. In a
+        timed sequence they count from the first start on, there are ``timeline`` and ``makespan``
+        as in a prediction, and ``issue_times`` says when the host made each launch call, in seconds
+        from the first one on.
 
     Raises:
         ValueError: something this GPU refuses or could never run; nothing has been launched.
@@ -271,7 +275,14 @@ def observe(
             runs and pauses.
         DeadlineExceeded: the run took too long; every block has been told to leave, and the
             message says whether all have. If not, the next call waits for that first.
-        NoGpuError, CudaError: as for :class:`Gpu`.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Launch(264, 256, 32)])
+        >>> observation = tb.observe(sequence, repeats=3)  # doctest: +SKIP
+        >>> tb.compare(tb.predict(sequence, "h200"), observation).occupancy  # doctest: +SKIP
+        True
     """
     _check(seq, repeats)
     return _open(gpu).observe(
@@ -290,23 +301,30 @@ def observe_many(
     """Runs independent sequences one after another, while the caller looks at the results.
 
     A thread without Python runs what has been taken from ``sequences``, at most 33 ahead of what
-    has been yielded, so that the GPU is busy while sequences are made and traces compared. What an
-    observation means is as for :func:`observe`.
+    has been yielded. So the GPU is busy while sequences are made and traces compared. An
+    observation means what it means for :func:`observe`.
+
+    Ctrl-C, any exception and closing the iterator release every block and drop what has not run;
+    traces yielded so far stay good.
 
     Args:
         sequences: what to run; taken as the GPU comes to them, so it may be endless.
         gpu, warp_slots, deadline, settle: as for :func:`observe`; the deadline is of each sequence.
 
     Yields:
-        For each sequence, in order, its trace; or the :class:`UnstableMeasurement` or
-        :class:`DeadlineExceeded` that it ended in, and the next one goes on.
+        For each sequence, in order, its :class:`Trace`. Where a run ended in
+        :class:`UnstableMeasurement` or :class:`DeadlineExceeded`, that exception is yielded in its
+        place, and the next sequence runs.
 
     Raises:
         ValueError: a sequence that this GPU refuses.
-        NoGpuError, CudaError: as for :class:`Gpu`.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
 
-    Ctrl-C, any exception and closing the iterator release every block and drop what has not run;
-    traces yielded so far stay good.
+    Example:
+        >>> sequences = [tb.Sequence([tb.Launch(blocks, 256, 32)]) for blocks in (1, 132, 264)]
+        >>> for found in tb.observe_many(sequences):  # doctest: +SKIP
+        ...     print(found)
     """
     yield from _open(gpu).observe_many(
         sequences, warp_slots=warp_slots, deadline=deadline, settle=settle

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +18,12 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
@@ -31,7 +33,17 @@ FOREVER_NS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A row of the policy table."""
+    """A row of the table of policies, or of launch orders.
+
+    Attributes:
+        name: what ``policy`` or ``launch_order`` takes.
+        summary: what it does.
+        source: the paper or the measurement that it comes from.
+
+    Example:
+        >>> tb.policies()[0].name
+        'round_robin'
+    """
 
     name: str
     summary: str
@@ -39,12 +51,22 @@ class Policy:
 
 
 def policies() -> tuple[Policy, ...]:
-    """The policy table: what :func:`predict` takes as ``policy``."""
+    """The policy table: what :func:`predict` takes as ``policy``, the simplest first.
+
+    Example:
+        >>> [row.name for row in tb.policies()]
+        ['round_robin', 'first_fit', 'most_room', 'algorithm1', 'ampere', 'hopper']
+    """
     return tuple(Policy(*row) for row in _core.policies())
 
 
 def launch_orders() -> tuple[Policy, ...]:
-    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``."""
+    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``.
+
+    Example:
+        >>> [row.name for row in tb.launch_orders()]
+        ['leftover', 'fifo', 'pass_by']
+    """
     return tuple(Policy(*row) for row in _core.launch_orders())
 
 
@@ -58,39 +80,48 @@ def predict(
     issue_times: Iterable[float] | None = None,
     warp_slots: bool = False,
 ) -> Trace:
-    """Predicts the SM of every block of a sequence on a device, and when it runs if it is timed.
+    """Predicts the SM of every block of a sequence, and when it runs if the sequence is timed.
+
+    Every prediction ends. A launch that could never be placed is refused at the start, and
+    everything else that waits does so for work that was issued before it.
 
     Args:
         seq: launches and releases, or launches with durations and CUDA events.
-        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
         initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
-        launch_interval: of a timed sequence, seconds from one launch of the host to the next;
-            recording events and waiting for them takes it no time.
-        issue_times: instead, when the host issues each launch, in seconds and ascending:
-            ``Trace.issue_times`` of a recording.
-        warp_slots: also predicts ``%warpid`` of each warp: its processing block + their number x
-            the lowest free slot of that (traces h200/slots). Where the turns of an SM stand at
-            first is latent: they are taken to start at processing block 0 of every SM, so that
-            hardware agrees up to a rotation (``Diff.warp_slots_agree``). Policies that know of no
-            processing blocks take the lowest free slot of the SM.
+        launch_interval: seconds from one launch call of the host to the next, for a timed sequence.
+            Calls that record events or wait for them take no time.
+        issue_times: when the host issues each launch, in seconds and ascending, such as
+            ``Trace.issue_times`` of a recording; they take the place of ``launch_interval``.
+        warp_slots: also predicts ``%warpid`` of each warp. It is the processing block of the warp
+            plus the number of processing blocks times the lowest free slot there (measured: traces
+            h200/slots). At which processing block an SM starts is latent. A prediction starts at 0
+            on every SM, so hardware agrees up to a rotation (``Diff.warp_slots_agree``). Policies
+            that know of no processing blocks take the lowest free slot of the SM.
 
     Returns:
-        A :class:`Trace`: per launch ``smid``, ``final_smid`` (int32, one per block) and
-        ``limiter``. Of a timed sequence both are the SM of each block, and there are
-        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits``, ``explain``.
-        With ``warp_slots`` also those, int32 (blocks, warps), -1 for blocks that are not placed
-        before the next event.
+        A :class:`Trace`. Each launch has ``smid`` and ``final_smid`` (int32, one per block) and
+        ``limiter``. In a timed sequence both arrays are the SM of each block, and there are
+        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits`` and ``explain``.
+        ``warp_slots`` are int32 (blocks, warps), -1 for blocks that are not placed before the next
+        event.
 
     Raises:
-        TypeError, ValueError: a sequence that cannot run on the device, clusters under a policy
-            of single blocks, an unknown device, policy or state, a launch_interval or
-            issue_times without durations, both of them, issue_times that are not one per launch
-            and ascending, warp_slots with durations or of a device whose warps do not go in
-            strict turn; more than 2**28 blocks, of a timed sequence 2**26, or 2**24 waits; names
-            the field, the value and the limit. A launch that could never be
-            placed is refused so before anything runs, which is the only way not to finish: what
-            waits, waits for work issued before it.
+        TypeError, ValueError: a sequence that cannot run on the device; clusters under a policy
+            that places single blocks; an unknown device, policy or state; a launch_interval or
+            issue_times without durations, or both at once; issue_times that are not one per launch
+            and ascending; warp_slots with durations, or for a device whose warps do not go in
+            strict turn; more than 2**28 blocks, or in a timed sequence 2**26 blocks or 2**24 waits.
+            The message names the field, the value and the limit.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
+        >>> [placement.smid[-1].item() for placement in tb.predict(sequence, "rtx3090")]
+        [80, 1]
+        >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])
+        >>> round(1e3 * tb.predict(program, "h200").makespan)  # two waves of 1 ms
+        2
     """
     run = _Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
@@ -100,7 +131,7 @@ def predict(
         rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, rows)
+    return run.trace(seq, rows, issue_ns)
 
 
 def predict_many(
@@ -118,7 +149,7 @@ def predict_many(
     Args:
         sequences: each starts on an idle device; some may be timed and others not.
         device, policy, initial_state, launch_interval, warp_slots: as for :func:`predict`.
-        threads: how many run at once, without Python's lock; None is one per core.
+        threads: how many run at once, without Python's lock, 1 to 1024; None is one per core.
 
     Returns:
         A :class:`Trace` per sequence, in their order, whatever the number of threads. Arrays are
@@ -127,6 +158,11 @@ def predict_many(
     Raises:
         TypeError, ValueError: as for :func:`predict`; the first sequence at fault is named by its
             number.
+
+    Example:
+        >>> sequences = [tb.Sequence([tb.Launch(blocks, 256, 32)]) for blocks in (1, 132, 264)]
+        >>> [trace[0].placed for trace in tb.predict_many(sequences, "h200")]
+        [1, 132, 264]
     """
     if threads is None:
         threads = os.cpu_count() or 1
@@ -141,7 +177,10 @@ def predict_many(
     found = _core.predict_many(
         run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
-    return tuple(run.trace(seq, result) for (seq, _), result in zip(rows, found, strict=True))
+    return tuple(
+        run.trace(seq, result, run.issue_ns(seq, None))
+        for (seq, _), result in zip(rows, found, strict=True)
+    )
 
 
 class OrdersOfLaunches:
@@ -211,7 +250,9 @@ def predict_as_recorded(
 ) -> Trace:
     """Predicts a recorded program from when its launches were issued and how long its blocks ran.
 
-    Blocks of a GPU leave some 0.2 us later than asked, and who leaves first decides who comes next.
+    Blocks of a GPU leave some 0.2 us later than asked (H200, traces h200-timed/programs), and the
+    block that leaves first decides which one comes next. So the durations are taken from the
+    recording.
 
     Args:
         observation: a trace of a timed sequence with ``start_ns`` and ``end_ns``.
@@ -222,6 +263,12 @@ def predict_as_recorded(
 
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])
+        >>> played = tb.predict(program, "h200")  # or tb.observe(program)
+        >>> tb.compare_times(tb.predict_as_recorded(played, "h200"), played).makespan_error
+        0.0
     """
     instance("predict_as_recorded", "observation", observation, Trace)
     timed = with_launches(
@@ -320,20 +367,22 @@ class _Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def trace(self, seq: Sequence, rows: Any) -> Trace:
+    def trace(self, seq: Sequence, rows: Any, issue_ns: list[int]) -> Trace:
         """What the core answered, as it is shown to users."""
+        of = (self._device, self._policy, self._initial_state, seq)
         if seq.timed:
-            return _timed_trace(seq, self._info, *rows)
-        capacities = functools.partial(
-            _capacities, self._device, self._policy, self._initial_state, seq
-        )
+            replay = functools.partial(residents_at, *of, issue_ns)
+            return _timed_trace(seq, self._info, replay, *rows)
         placements = tuple(
             [
                 Placement(smid, final_smid, limiter, None, None, slots)
                 for smid, final_smid, limiter, slots in rows
             ]
         )
-        return Trace(seq, self._info, placements, capacities=capacities, check=False)
+        return Trace(
+            seq, self._info, placements, capacities=functools.partial(_capacities, *of),
+            replay=functools.partial(residents_at, *of, None), check=False,
+        )  # fmt: skip
 
 
 def _capacities(
@@ -348,6 +397,7 @@ def _capacities(
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,
+    replay: Callable[[int], Residents],
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
@@ -370,7 +420,7 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    return Trace(seq, info, tuple(placements), waits=waits, check=False)
+    return Trace(seq, info, tuple(placements), waits=waits, replay=replay, check=False)
 
 
 def _wait_rows(

@@ -15,21 +15,27 @@ from tbsched.program.checks import MAX_SECONDS, integer, seconds
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Durations drawn per block, the same for the same seed (NumPy's ``default_rng(seed)``).
+    """Durations that are drawn per block from a distribution.
 
-    A draw above 1e9 seconds becomes 1e9 seconds.
+    Equal seeds draw equal durations (NumPy's ``default_rng(seed)``). A draw above 1e9 seconds
+    becomes 1e9 seconds.
 
     Attributes:
         distribution: ``uniform`` (mean - spread to mean + spread), ``normal`` (spread is the
             standard deviation; draws below 0 are drawn again, which raises the mean),
             ``lognormal`` (spread is the standard deviation of the durations themselves, not of
-            their logarithms) or ``exponential`` (spread has no meaning and must be 0).
+            their logarithms) or ``exponential`` (spread must be 0).
         mean: seconds, more than 0.
         spread: seconds.
         seed: 0 to 2**63 - 1. Two launches of equal seed draw equal durations.
 
     Raises:
-        TypeError, ValueError: naming the field, the value and the limit.
+        TypeError, ValueError: a field out of its range; names the field, the value and the limit.
+
+    Example:
+        >>> drawn = tb.Drawn("lognormal", mean=1e-4, spread=2e-5, seed=1)
+        >>> tb.Launch(264, 256, 32, duration=drawn).duration.mean
+        0.0001
     """
 
     distribution: str
@@ -58,10 +64,17 @@ class Drawn:
             )
 
     def draw(self, blocks: int) -> Float64Array:
-        """float64 (blocks,), seconds.
+        """Draws a duration for each block: float64 (blocks,), seconds.
+
+        Args:
+            blocks: how many, 0 to 2**31 - 1.
 
         Raises:
             TypeError, ValueError: no number of blocks.
+
+        Example:
+            >>> tb.Drawn("uniform", mean=1e-5, spread=0.0).draw(3).tolist()
+            [1e-05, 1e-05, 1e-05]
         """
         integer("Drawn.draw", "blocks", blocks, 0, 2**31 - 1)
         drawn = _DRAW[self.distribution](np.random.default_rng(self.seed), self, blocks)

@@ -34,10 +34,14 @@ __all__ = [
 
 
 class Sequence(Shown):
-    """An immutable, comparable, hashable list of what the host issues, in order.
+    """What the host issues, in order: an immutable list of events that is compared by value.
 
-    A sequence is *timed* if its launches have durations; it may then record events and wait for
-    them. In any other the blocks of a launch stay until its release.
+    A sequence is *timed* if its launches have durations. It may then record CUDA events and wait
+    for them. A sequence without durations is *held*: the blocks of a launch stay on their SMs until
+    its release.
+
+    Limits that depend on a device are checked where the device is known:
+    :meth:`tbsched.DeviceSpec.check`.
 
     Args:
         events: :class:`Launch`, :class:`Release`, :class:`RecordEvent` and :class:`WaitEvent`
@@ -46,10 +50,14 @@ class Sequence(Shown):
     Raises:
         TypeError: something else is among the events.
         ValueError: a release of a launch that is not there or is released already; in a timed
-            sequence a launch without a duration, or a release; in any other the legacy stream.
+            sequence a launch without a duration, or a release; in a held one the legacy stream.
 
-    Limits that depend on a device are checked where the device is known:
-    :meth:`tbsched.DeviceSpec.check`.
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
+        >>> len(sequence), len(sequence.launches), sequence.timed
+        (3, 2, False)
+        >>> sequence[:2].events == sequence.launches
+        True
     """
 
     __slots__ = ("_events", "_hash", "_launches", "_timed")
@@ -114,13 +122,27 @@ class Sequence(Shown):
         return self.to_source() if len(self) <= _REPR_EVENTS else Shown.__repr__(self)
 
     def to_source(self) -> str:
-        """The Python expression that makes it, a line per event."""
+        """The Python expression that makes it, a line per event.
+
+        Example:
+            >>> print(tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)]).to_source())
+            Sequence([
+                Launch(blocks=132, threads=1024, registers=32),
+                Release(0),
+            ])
+        """
         if not self._events:
             return "Sequence([])"
         return "Sequence([\n" + "".join(f"    {event!r},\n" for event in self._events) + "])"
 
     def to_json(self) -> str:
-        """One line of JSON: the list of events as trace files hold them."""
+        """One line of JSON: the list of events as trace files hold them.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)])
+            >>> tb.Sequence.from_json(sequence.to_json()) == sequence
+            True
+        """
         return json.dumps(events_to_data(self), separators=(",", ":"))
 
     @classmethod
@@ -129,6 +151,11 @@ class Sequence(Shown):
 
         Raises:
             ValueError, TypeError: not JSON, or not a list of events; the message names the field.
+
+        Example:
+            >>> text = '[{"launch": {"blocks": 8, "threads": 64, "registers": 32}}]'
+            >>> tb.Sequence.from_json(text)[0]
+            Launch(blocks=8, threads=64, registers=32)
         """
         if not isinstance(text, str | bytes | bytearray):
             raise TypeError(f"Sequence.from_json: text is needed, got {shown(text)}")

@@ -29,13 +29,21 @@ _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
 def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
     """Reads a trace file: JSON lines, optionally ``.xz`` or ``.gz``, or a folder of such files.
 
-    Arrays are read-only.
+    Arrays are read-only. The page on the trace format describes the file.
+
+    Args:
+        path: of the file or the folder.
 
     Raises:
         FileNotFoundError: no such file.
         TypeError: not a path.
         ValueError: not a trace file, or of a newer version; something that is no file at the path;
             lines or sizes beyond what traces need. Names the file and the line.
+
+    Example:
+        >>> tb.save_traces("one.jsonl", [tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200")])
+        >>> [trace.sequence.launches for trace in tb.load_traces("one.jsonl")]
+        [(Launch(blocks=8, threads=64, registers=32),)]
     """
     place = storage.as_path(path)
     if storage.is_folder(place):
@@ -85,13 +93,23 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     """Writes traces of one or more devices; the file appears whole or not at all.
 
     The ending chooses the compression: ``.xz``, ``.gz`` or none. Each change of device writes a
-    header line. A symbolic link stays, and what it leads to is replaced; a pipe or a device such as
-    ``/dev/stdout`` is written to.
+    header line. A symbolic link stays, and the file that it leads to is replaced. A pipe or a
+    device such as ``/dev/stdout`` is written to.
+
+    Args:
+        path: of the file; its folder must be there.
+        traces: what to write, in this order.
 
     Raises:
         FileNotFoundError: no such folder.
         TypeError: not a path, or something in ``traces`` is not a :class:`Trace`.
         ValueError: a folder is at the path, or a trace is longer than :func:`load_traces` reads.
+
+    Example:
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200")
+        >>> tb.save_traces("two.jsonl.gz", [trace, trace])
+        >>> len(tb.load_traces("two.jsonl.gz"))
+        2
     """
     place = storage.as_path(path)
     checked = list(traces)

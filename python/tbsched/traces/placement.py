@@ -20,10 +20,16 @@ class DeviceInfo:
     Attributes:
         name: such as ``NVIDIA H200``, or the name of the model that predicted.
         sms: number of SMs.
-        details: further keys (compute_capability, driver, cuda, uuid, …). Of a prediction
-            ``model``, ``policy`` and what explanations need to know: ``warps_in_turn``, whether a
-            warp waits for the processing block whose turn it is, and ``configuration_per``, whether
-            a ``TPC`` or an ``SM`` has a shared-memory configuration of its own.
+        details: further keys. An observation has compute_capability, driver, cuda, uuid and more. A
+            prediction has ``model``, ``policy`` and what explanations need to know:
+            ``warps_in_turn`` (whether a warp waits for the processing block whose turn it is) and
+            ``configuration_per`` (whether a ``TPC`` or an ``SM`` has a shared-memory configuration
+            of its own).
+
+    Example:
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "rtx3090")
+        >>> trace.device.sms, trace.device.details["policy"]
+        (82, 'ampere')
     """
 
     name: str
@@ -36,18 +42,28 @@ class Placement(HoldsArrays):
     """Where the blocks of one launch went. Its arrays are read-only.
 
     Attributes:
-        smid: int32 (blocks,), the SM of each block placed before the next event; -1: not by then.
+        smid: int32 (blocks,), the SM of each block that was placed before the next event; -1 for a
+            block that was not.
         final_smid: int32 (blocks,), the same after all events; None where nobody recorded it.
-        limiter: what refused the blocks that are -1 (``slots``, ``warps``, ``registers``,
-            ``shared_memory``, ``configuration``, ``local_memory``, ``queue``, ``stream``); None
-            where nothing did or nobody knows. Of a timed sequence what the launch first waited
-            for, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``,
+        limiter: what refused the blocks that are -1: ``slots``, ``warps``, ``registers``,
+            ``shared_memory``, ``configuration``, ``local_memory``, ``queue`` or ``stream``; None
+            where nothing did or nobody knows. In a timed sequence it is what the launch waited for
+            first, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids`` or
             ``turn``.
-        start_ns, end_ns: int64 (blocks,), on the GPU's global timer, or from the host's first call
-            on; None for a prediction of blocks that are held until released.
+        start_ns, end_ns: int64 (blocks,), nanoseconds on the GPU's global timer, or from the host's
+            first call on; None for a prediction of blocks that are held until released.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
             placed, None unless asked for.
-        hardware_queue: that the launch went through; None where nobody knows.
+        hardware_queue: the number of the queue that the launch went through; None where nobody
+            knows.
+
+    Example:
+        >>> full = [tb.Launch(132, 1024, 64), tb.Launch(4, 1024, 32), tb.Release(0)]
+        >>> waits = tb.predict(tb.Sequence(full), "h200")[1]
+        >>> waits.smid.tolist(), waits.limiter, waits.placed
+        ([-1, -1, -1, -1], 'registers', 0)
+        >>> bool((waits.final_smid >= 0).all())
+        True
     """
 
     smid: Int32Array
@@ -66,8 +82,16 @@ class Placement(HoldsArrays):
     def occupancy(self, sms: int) -> Int64Array:
         """Blocks per SM before the next event, a new array, int64 (sms,).
 
+        Args:
+            sms: number of SMs of the device.
+
         Raises:
             TypeError, ValueError: no number of SMs.
+
+        Example:
+            >>> trace = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier")
+            >>> trace[0].occupancy(trace.device.sms).tolist()
+            [1, 1, 1, 1, 1, 0, 1, 0]
         """
         integer("occupancy", "sms", sms, 0, 2**20)
         return np.bincount(self.smid[self.smid >= 0], minlength=sms)
@@ -79,7 +103,12 @@ class Capacity(HoldsArrays):
 
     Attributes:
         blocks: int32 (sms,), how many blocks of the launch would have fitted.
-        limiter: per SM, what bound that number.
+        limiter: per SM, what bound that number, a word as in :attr:`Placement.limiter`.
+
+    Example:
+        >>> capacity = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier").capacities()[0]
+        >>> int(capacity.blocks[0]), capacity.limiter[0]
+        (32, 'warps')
     """
 
     blocks: Int32Array

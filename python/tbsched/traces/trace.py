@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, StructuredArray
-from tbsched.program.checks import instance, integer, items
+from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import (
@@ -17,7 +17,8 @@ from tbsched.traces.placement import (
     first_outside,
     wrong_shape,
 )
-from tbsched.traces.timeline import makespan_of, span_of, timeline_of
+from tbsched.traces.residents import Residents
+from tbsched.traces.timeline import busiest_ns, makespan_of, span_of, timeline_of
 from tbsched.views import Shown, explanation
 
 
@@ -37,8 +38,21 @@ class Trace(Shown, HoldsArrays):
             array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
             words of :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
+        replay: for a prediction, a function that computes what every SM holds after so many
+            events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
+
+    Raises:
+        TypeError, ValueError: not one placement per launch, an array of another shape than the
+            launch has, or an SM that the device does not have; names the array and the launch.
+
+    Example:
+        >>> trace = tb.predict(tb.Sequence([tb.Launch(41, 512, 32)]), "rtx3090")
+        >>> trace
+        <Trace: 1 launch, 41 blocks on NVIDIA GeForce RTX 3090, 82 SMs, policy ampere>
+        >>> trace[0].smid[:4].tolist()
+        [0, 2, 4, 6]
     """
 
     sequence: Sequence
@@ -48,6 +62,7 @@ class Trace(Shown, HoldsArrays):
     extra: Mapping[str, Any] = field(default_factory=dict)
     capacities: Callable[[], tuple[Capacity, ...]] | None = None
     waits: StructuredArray | None = None
+    replay: Callable[[int], Residents] | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
@@ -89,13 +104,20 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def timeline(self) -> StructuredArray:
-        """One row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
+        """One row per block, by launch and block, as (launch, block, sm, start_ns, end_ns).
 
-        ``sm`` is -1, and the times mean nothing, for a block that never ran. There are no warp
-        slots in it: those are predicted of launches that are held.
+        A structured array: launch, block and sm are int32, the times int64 nanoseconds. ``sm`` is
+        -1 for a block that never ran, and its times mean nothing. Warp slots are not in it: they
+        are predicted for launches that are held.
 
         Raises:
             ValueError: nobody recorded when blocks ran.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(2, 64, 32, duration=1e-5)])
+            >>> rows = tb.predict(program, "xavier").timeline
+            >>> rows[["sm", "start_ns", "end_ns"]].tolist()
+            [(0, 0, 10000), (2, 0, 10000)]
         """
         return timeline_of(self.placements)
 
@@ -103,8 +125,12 @@ class Trace(Shown, HoldsArrays):
     def issue_times(self) -> tuple[float, ...] | None:
         """When the host made each launch call, in seconds from the first; ascending.
 
-        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them, as of a
-        prediction.
+        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them: predictions
+        have none.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> tb.predict(program, "h200", issue_times=recorded.issue_times)  # doctest: +SKIP
         """
         times_ns = issued_ns(self.extra)
         return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
@@ -115,6 +141,11 @@ class Trace(Shown, HoldsArrays):
 
         Raises:
             ValueError: nobody recorded when blocks ran.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(2, 64, 32, duration=1e-5)])
+            >>> tb.predict(program, "xavier").makespan
+            1e-05
         """
         return makespan_of(self.timeline)
 
@@ -123,18 +154,64 @@ class Trace(Shown, HoldsArrays):
 
         A launch lasts from the start of its first block to the end of its last.
 
+        Args:
+            a, b: numbers of launches, from 0; negative ones count from the end.
+
         Raises:
             TypeError, ValueError: no such launch, or nobody recorded when blocks ran.
+
+        Example:
+            >>> launch = tb.Launch(2, 64, 32, duration=1e-5)
+            >>> tb.predict(tb.Sequence([launch, launch]), "xavier").concurrent(0, 1)
+            True
         """
         for name, launch in (("a", a), ("b", b)):
             integer("concurrent", name, launch, -len(self), len(self) - 1)
         (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
 
+    def residents(self, at: float | None = None) -> Residents:
+        """What every SM holds at one moment: blocks, warps, registers and shared memory.
+
+        Args:
+            at: the moment. In a held sequence it is after so many events, or after all of them for
+                None. In a timed one it is a time in seconds, or for None the moment when most
+                blocks are resident.
+
+        Raises:
+            TypeError, ValueError: no such moment, or the trace is no prediction: what an SM holds
+                cannot be observed.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 64, 32)])
+            >>> prediction = tb.predict(sequence, "h200")
+            >>> [prediction.residents(at).used_slots[0].item() for at in (0, 1, 2)]
+            [0, 1, 3]
+        """
+        if self.replay is None:
+            raise ValueError(
+                "residents: only a prediction knows what an SM holds; predict the trace's sequence"
+            )
+        if not self.sequence.timed:
+            events = len(self.sequence)
+            return self.replay(events if at is None else integer("residents", "at", at, 0, events))
+        if at is None:
+            return self.replay(busiest_ns(self.timeline))
+        return self.replay(round(seconds("residents", "at", at) * 1e9))
+
     def explain(self, launch: int) -> str:
         """Why a launch waited, for how long, and what would have let it run, in words.
 
+        Args:
+            launch: the number of the launch, from 0; a negative one counts from the end.
+
         Raises:
             TypeError, ValueError: no such launch, or nobody recorded what launches waited for.
+
+        Example:
+            >>> launch = tb.Launch(2, 64, 32, stream=0, duration=1e-5)
+            >>> words = tb.predict(tb.Sequence([launch, launch]), "xavier").explain(1)
+            >>> print(words.partition(":")[0])
+            Launch 1 waited 10 us
         """
         return explanation(self, launch)

@@ -29,9 +29,15 @@ class Coverage:
     """What bound the launches of a campaign.
 
     Attributes:
-        refused: launches that were not placed whole, by what refused their blocks.
-        decided: by ablation of the predictor, sequences that it places otherwise, counted up to
-            five. A campaign could not tell a predictor without this mechanism where it is 0.
+        refused: number of launches that were not placed whole, by what refused their blocks.
+        decided: per ablation of the predictor, the number of sequences that it places otherwise,
+            counted up to five. Where it is 0 the campaign could not tell a predictor without this
+            mechanism.
+
+    Example:
+        >>> report = tb.fuzz("xavier", "xavier", max_examples=20, seed=1, progress=False)
+        >>> report.coverage.decided["no-processing-blocks"] > 0
+        True
     """
 
     refused: collections.Counter[str] = field(default_factory=collections.Counter)

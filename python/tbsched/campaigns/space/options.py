@@ -18,15 +18,14 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class SequenceOptions:
-    """What launches and sequences are drawn from, beside the limits of the device.
+    """What launches and sequences are drawn from, within the limits of the device.
 
-    Of each tuple one value is drawn per launch; its first value is the one that counterexamples
-    shrink to.
+    For each launch one value of each tuple is drawn. Counterexamples shrink to the first value.
 
     Attributes:
-        min_launches, max_launches: launches per sequence, 1..100.
+        min_launches, max_launches: launches per sequence, 1 to 100.
         releases: whether earlier launches are released between launches.
-        carveouts: of each launch, percent; None is the driver's choice.
+        carveouts: of each launch, in percent; None is the driver's choice.
         local_memory: bytes per thread.
         clusters: blocks per cluster; sizes above the device's are not drawn.
         priorities: as in CUDA, a lower number is more urgent.
@@ -34,7 +33,12 @@ class SequenceOptions:
             itself, and below 32 registers never bind on a GPU with 64 warps per SM.
 
     Raises:
-        TypeError, ValueError: naming the field, the value and the limit.
+        TypeError, ValueError: a field out of its range; names the field, the value and the limit.
+
+    Example:
+        >>> from tbsched.strategies import SequenceOptions
+        >>> SequenceOptions(max_launches=3, carveouts=(None, 100)).releases
+        True
     """
 
     min_launches: int = 1
@@ -48,7 +52,16 @@ class SequenceOptions:
 
     @classmethod
     def everything(cls, device: DeviceSpec) -> SequenceOptions:
-        """All that the device has: what a campaign draws from unless told otherwise."""
+        """All that the device has: what a campaign draws from unless told otherwise.
+
+        Args:
+            device: a spec, such as ``tb.device("h200")``.
+
+        Example:
+            >>> from tbsched.strategies import SequenceOptions
+            >>> SequenceOptions.everything(tb.device("h200")).clusters
+            (1, 2, 3, 4, 6, 8, 12, 16)
+        """
         largest = max(1, *device.shared_memory_configurations)
         levels = (100 * size // largest for size in device.shared_memory_configurations)
         return cls(

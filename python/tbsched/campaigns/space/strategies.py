@@ -56,7 +56,6 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
 
     Example:
         >>> from hypothesis import given, settings
-        >>> import tbsched as tb
         >>> from tbsched.strategies import launches
         >>> @settings(max_examples=20, deadline=None)
         ... @given(launches("h200"))
@@ -85,7 +84,6 @@ def sequences(
 
     Example:
         >>> from hypothesis import given, settings
-        >>> import tbsched as tb
         >>> from tbsched.strategies import SequenceOptions, sequences
         >>> @settings(max_examples=20, deadline=None)
         ... @given(sequences("rtx3090", SequenceOptions(max_launches=3)))
@@ -106,10 +104,10 @@ def sequences(
 def programs(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Sequence]:
     """Timed programs that the device can run: streams, CUDA events, priorities and durations.
 
-    Launches are in one of four streams, in the legacy stream or in one of their own, and run for
+    Launches are in one of four streams, in the legacy stream or in one of their own. They run for
     microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Two
     CUDA events are recorded and waited for in any of the streams. All launches of a stream have
-    one priority, and those of the legacy stream have 0, as CUDA wants it. Programs shrink towards
+    one priority, and those of the legacy stream have 0, as CUDA demands. Programs shrink towards
     few events, streams of their own and launches of one block of one warp for a microsecond.
 
     Args:
@@ -123,7 +121,6 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
 
     Example:
         >>> from hypothesis import given, settings
-        >>> import tbsched as tb
         >>> from tbsched.strategies import programs
         >>> @settings(max_examples=20, deadline=None)
         ... @given(programs("h200"))
@@ -151,6 +148,16 @@ def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
 
     Raises:
         ValueError: none, or one without a launch.
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> from tbsched.strategies import prefixes
+        >>> recorded = tb.Sequence([tb.Launch(132, 512, 32), tb.Launch(66, 256, 32)])
+        >>> @settings(max_examples=5, deadline=None)
+        ... @given(prefixes([recorded]))
+        ... def test_a_prefix_begins_alike(seq):
+        ...     assert seq[0] == recorded[0]
+        >>> test_a_prefix_begins_alike()
     """
     whole = list(recorded)
     if not whole or not all(sequence.launches for sequence in whole):

@@ -28,15 +28,41 @@ class _OfStream:
 
 @dataclass(frozen=True, slots=True)
 class RecordEvent(_OfStream):
-    """``cudaEventRecord``: the event happens when all work before it in the stream has ended."""
+    """``cudaEventRecord``: the event happens when all work before it in the stream has ended.
+
+    Attributes:
+        event: the number of the CUDA event, from 0.
+        stream: the stream that records it, a number or :data:`LEGACY_STREAM`.
+
+    Raises:
+        TypeError, ValueError: no number; names the field, the value and the limit.
+
+    Example:
+        >>> tb.RecordEvent(0, stream=1)
+        RecordEvent(event=0, stream=1)
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class WaitEvent(_OfStream):
     """``cudaStreamWaitEvent``: later work of the stream waits for the event.
 
-    It waits for the most recent :class:`RecordEvent` before it in the sequence, whatever is
-    recorded later, and for nothing if there is none, as CUDA does.
+    It waits for the most recent :class:`RecordEvent` before it in the sequence. What is recorded
+    later does not count. Without a record there is nothing to wait for, as in CUDA.
+
+    Attributes:
+        event: the number of the CUDA event, from 0.
+        stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
+
+    Raises:
+        TypeError, ValueError: no number; names the field, the value and the limit.
+
+    Example:
+        >>> first = tb.Launch(132, 1024, 32, stream=0, duration=1e-4)
+        >>> second = tb.Launch(1, 32, 16, stream=1, duration=1e-5)
+        >>> program = [first, tb.RecordEvent(0, stream=0), tb.WaitEvent(0, stream=1), second]
+        >>> tb.predict(tb.Sequence(program), "h200")[1].limiter
+        'event'
     """
 
 

@@ -35,23 +35,30 @@ class Launch:
     Its blocks stay on their SMs until a :class:`Release`, or for its duration.
 
     Attributes:
-        blocks: thread blocks in the grid.
-        threads: threads per block.
-        registers: registers per thread, as the driver reports them.
-        shared_memory: bytes per block, static + dynamic, without the runtime's reserve.
+        blocks: thread blocks in the grid, 1 to 2**31 - 1.
+        threads: threads per block, 1 to 1024.
+        registers: registers per thread, as the driver reports them, 1 to 255.
+        shared_memory: bytes per block, static and dynamic together. The runtime's reserve of 1 KB
+            does not count.
         local_memory: bytes per thread.
-        carveout: preferred shared memory, percent of the largest configuration; None leaves the
-            choice to the driver.
-        cluster: blocks per thread block cluster.
+        carveout: preferred shared memory, in percent of the largest configuration, 0 to 100; None
+            leaves the choice to the driver.
+        cluster: blocks per thread block cluster, 1 to 16; it divides ``blocks``.
         stream: launches with equal numbers run one after the other; None is a stream of its own;
             :data:`LEGACY_STREAM`, for launches with durations, is CUDA's default stream.
         priority: as in CUDA, a lower number is more urgent.
-        duration: seconds that each block runs; a tuple has one number per block, and a
-            :class:`Drawn` draws them; None holds the blocks until released.
-        name: what plots and reports call the launch.
+        duration: seconds that each block runs, 0 to 1e9. A tuple has one number per block, and a
+            :class:`Drawn` draws them. None holds the blocks until they are released.
+        name: what pictures and reports call the launch.
 
     Raises:
-        TypeError, ValueError: naming the field, the value and the limit.
+        TypeError, ValueError: a field out of its range; names the field, the value and the limit.
+
+    Example:
+        >>> tb.Launch(blocks=132, threads=256, registers=32, carveout=50)
+        Launch(blocks=132, threads=256, registers=32, carveout=50)
+        >>> tb.Launch(8, 64, 32, stream=tb.LEGACY_STREAM, duration=2e-5).duration
+        2e-05
     """
 
     blocks: int
@@ -101,7 +108,12 @@ class Launch:
         )
 
     def block_durations(self) -> Float64Array | None:
-        """Seconds that each block runs, float64 (blocks,); None if held until released."""
+        """Seconds that each block runs, float64 (blocks,); None if held until released.
+
+        Example:
+            >>> tb.Launch(2, 64, 32, duration=(1e-5, 3e-5)).block_durations().tolist()
+            [1e-05, 3e-05]
+        """
         if self.duration is None:
             return None
         if isinstance(self.duration, Drawn):
@@ -109,7 +121,15 @@ class Launch:
         return np.broadcast_to(np.array(self.duration, np.float64), self.blocks).copy()
 
     def duration_ns(self) -> Int64Array:
-        """Whole nanoseconds, int64: one per block, one for all, or none if held until released."""
+        """Whole nanoseconds that blocks run, int64.
+
+        The array has one number per block, one for all blocks, or none if they are held until
+        released.
+
+        Example:
+            >>> tb.Launch(8, 64, 32, duration=2e-5).duration_ns().tolist()
+            [20000]
+        """
         if self.duration is None:
             return _HELD
         if isinstance(self.duration, float):
@@ -120,7 +140,7 @@ class Launch:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Itself."""
+        """The launch itself, in a tuple; every kind of event says which launches it makes."""
         return (self,)
 
     def __repr__(self) -> str:

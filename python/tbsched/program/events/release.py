@@ -11,7 +11,19 @@ from tbsched.program.events.launch import MAX_LAUNCHES, Launch
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Every block of the ``launch``-th :class:`Launch` of the sequence (from 0) exits."""
+    """Lets every block of an earlier launch exit.
+
+    Attributes:
+        launch: the number of the :class:`Launch` in its sequence, from 0.
+
+    Raises:
+        TypeError, ValueError: no number of a launch; names the field, the value and the limit.
+
+    Example:
+        >>> sequence = tb.Sequence([tb.Launch(132, 1024, 64), tb.Launch(1, 32, 16), tb.Release(0)])
+        >>> sequence[2].launch
+        0
+    """
 
     launch: int
 

@@ -1,0 +1,74 @@
+"""What the pages of the reference show is so."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers import ROOT
+from tbsched.cli.app import VERBS, app
+from tbsched.comparison.compare import compare
+from tbsched.prediction.predict import predict
+from tbsched.program.events.kinds import KINDS
+from tbsched.program.sequence import Launch
+from tbsched.traces.files import load_traces
+from tbsched.traces.records import _ARRAYS as COLUMNS
+from tbsched.traces.records import TRACE_VERSION
+
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text("utf-8")
+
+
+def block(text: str, language: str) -> str:
+    """The first block of the page in a language."""
+    found = re.search(rf"(?ms)^```{language}\n(.*?)^```$", text)
+    assert found
+    return found[1]
+
+
+def test_trace_file_that_the_page_shows_loads(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(block(page("trace-format.md"), "json"), "utf-8")
+    (trace,) = load_traces(tmp_path / "one.jsonl")
+    prediction = predict(trace.sequence, "xavier")
+    assert compare(prediction, trace).exact
+    assert [p.limiter for p in trace] == [p.limiter for p in prediction]
+    assert [p.final_smid.tolist() for p in trace] == [p.final_smid.tolist() for p in prediction]
+
+
+def test_page_of_the_trace_format_has_every_key() -> None:
+    keys = set(re.findall(r"`(\w+)`", page("trace-format.md")))
+    needed = {*COLUMNS, *(kind.key for kind in KINDS), *(field.name for field in fields(Launch))}
+    assert needed <= keys
+    assert f"version of the format, {TRACE_VERSION} " in page("trace-format.md")
+
+
+def test_commands_print_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = page("command-line.md")
+    assert [verb.__name__ for verb in VERBS if f"tbsched {verb.__name__} " not in text] == []
+    monkeypatch.chdir(tmp_path)
+    Path("two.json").write_text(block(text, "json"), "utf-8")
+    for command, shown in re.findall(r"(?ms)^```console\n\$ tbsched (.*?)\n(.*?)^```$", text):
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exception is None, command
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        same = doctest.OutputChecker().check_output(shown, result.stdout, flags)
+        assert same, f"{command}\n{result.stdout}"
+
+
+def test_terms_of_the_glossary_are_short_and_in_order() -> None:
+    terms = re.findall(r"(?m)^(\w.*)\n  (.*)$", page("glossary.md"))
+    names = [name for name, _ in terms]
+    assert "thread block" in names
+    assert names == sorted(names, key=str.lower)
+    assert [name for name, words in terms if len(re.findall(r"\.(?: |$)", words)) != 2] == []
