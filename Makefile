@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors gpu bench sanitize lint docs format clean
+.PHONY: demo test floors gpu bench sanitize lint docs linkcheck format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -21,6 +21,10 @@ $(BIN)/python:
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet -c tests/constraints.txt '.[test]'
 	@touch $@
+
+$(VENV)/.docs: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet -c tests/constraints.txt '.[test,docs]'
+	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
 	@echo '== The model of the H200 and the ladder below it, on recorded traces'
@@ -71,12 +75,18 @@ format: $(BIN)/python
 	$(BIN)/ruff format .
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
 
-# Regenerates the generated tables, stubs and headers in place.
+# Regenerates the generated tables, stubs and headers in place; then builds the site, whose examples run.
 docs: $(BIN)/python
 	$(BIN)/python schema/generate.py
-	$(MAKE) $(VENV)/.installed
+	$(MAKE) $(VENV)/.docs
 	-$(BIN)/python -m pytest -q tests/repo tests/embedding
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
+	$(BIN)/python -m sphinx -q -W --keep-going -n docs build/site
+	@echo build/site/index.html
+
+# Asks every site that a page links to.
+linkcheck: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b linkcheck docs build/linkcheck
 
 clean:
 	rm -rf build $(VENV) $(FLOORS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,6 +27,12 @@ from tbsched.traces.cases import cases
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+def page_named(name: str) -> Path:
+    """The page, in whichever part of the documentation it is."""
+    (path,) = DOCS.rglob(name)
+    return path
+
+
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     columns = list(header)
     lines = [columns, ["---"] * len(columns), *([str(cell) for cell in row] for row in rows)]
@@ -145,7 +151,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
 def regenerated(page: str, text: str) -> str:
     for marker, render in PAGES[page].items():
         begin, end = f"<!-- {marker}:begin -->\n", f"<!-- {marker}:end -->\n"
-        assert text.count(begin) == text.count(end) == 1, f"docs/{page}: one {begin}, one {end}"
+        assert text.count(begin) == text.count(end) == 1, f"{page}: one {begin}, one {end}"
         before, rest = text.split(begin)
         text = before + begin + render() + end + rest.split(end)[1]
     return text
@@ -153,15 +159,13 @@ def regenerated(page: str, text: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_of_a_page_are_what_the_code_says(page: str) -> None:
-    path = DOCS / page
+    path = page_named(page)
     text = path.read_text(encoding="utf-8")
     expected = regenerated(page, text)
     if text != expected:
         new = path.with_name(f"{page}.new")
         new.write_text(expected, encoding="utf-8")
-        pytest.fail(
-            f"docs/{page} is out of date: read docs/{new.name}, then move it over docs/{page}"
-        )
+        pytest.fail(f"{path} is out of date: read {new}, then move it over the page")
 
 
 def test_generated_tables_have_a_row_for_every_device_and_ablation() -> None:
@@ -170,7 +174,7 @@ def test_generated_tables_have_a_row_for_every_device_and_ablation() -> None:
 
 
 def test_program_that_the_page_shows_runs() -> None:
-    text = (DOCS / "time.md").read_text(encoding="utf-8")
+    text = page_named("time.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)
@@ -180,7 +184,7 @@ def test_program_that_the_page_shows_runs() -> None:
 
 
 def test_device_file_that_the_page_shows_loads(tmp_path: Path) -> None:
-    text = (DOCS / "devices.md").read_text(encoding="utf-8")
+    text = page_named("devices.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(# rtx3080\.toml\n.*?)```", text, flags=re.DOTALL)
     path = tmp_path / "rtx3080.toml"
     path.write_text(example, encoding="utf-8")

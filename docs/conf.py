@@ -1,0 +1,89 @@
+"""The site's settings: ``make docs`` builds it into build/site.
+
+Code cells of the pages run while it is built; one that fails ends the build. Nothing is loaded from
+the network, neither by the build nor by a reader's browser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+
+
+def digest_of_package() -> str:
+    """What the outputs of code cells depend on, apart from the cells: the installed package."""
+    spec = find_spec("tbsched")
+    assert spec is not None
+    assert spec.origin is not None
+    found = hashlib.sha256()
+    for path in sorted(Path(spec.origin).parent.rglob("*")):
+        if path.suffix in {".py", ".so", ".toml"}:
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+project = "tbsched"
+author = "the authors of tbsched"
+version = release = metadata.version("tbsched")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["*.new", "figures/**"]
+nitpicky = True
+# Names of other libraries: their sites are not asked.
+nitpick_ignore_regex = [("py:.*", r"(numpy|np|pandas|pd|pyarrow|matplotlib|hypothesis|typing)\..*")]
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+
+html_theme = "furo"
+html_title = "tbsched"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = "$ "
+
+LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"(?:https?:)?//[^\"]*\"")
+LINKED = re.compile(r"<link\b(?![^>]*rel=\"canonical\")[^>]*\bhref=\"(?:https?:)?//[^\"]*\"")
+
+
+def refuse_network(app: Any, exception: Exception | None) -> None:
+    """Fails the build if a page would load something from elsewhere."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text("utf-8")
+        for pattern in (LOADED, LINKED):
+            if found := pattern.search(text):
+                raise RuntimeError(f"{page}: it loads from the network: {found[0]}")
+
+
+def setup(app: Any) -> None:
+    app.connect("build-finished", refuse_network)
