@@ -43,15 +43,16 @@ def timed(times: int = 2) -> tb.Sequence:
 
 
 def held(scale: int = 1) -> tb.Sequence:
-    """Launches that stay until they are released, one of which waits."""
+    """Launches that stay until they are released, the last of which wait."""
     launches = [
-        dataclasses.replace(x, stream=None, priority=0, duration=None, blocks=x.blocks * scale)
+        dataclasses.replace(x, stream=None, priority=0, duration=None, shared_memory=0)
         for x in KERNELS
     ]
-    one, two, three, *_, small = launches
-    return tb.Sequence(
-        [one, three, small, tb.Release(0), two, launches[3], dataclasses.replace(one, name=None)]
-    )
+    gemm, softmax, flash, add, _, _, reduce = launches
+    parts = [(flash, 132), (reduce, 64), (gemm, 200), (softmax, 900), (add, 500)]
+    first, *rest = (dataclasses.replace(x, blocks=blocks * scale) for x, blocks in parts)
+    return tb.Sequence([first, *rest[:3], tb.Release(0), dataclasses.replace(first, name=None),
+                        rest[3]])  # fmt: skip
 
 
 def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> tb.Trace:

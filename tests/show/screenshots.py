@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import struct
 import subprocess
 import sys
 import time
@@ -12,10 +11,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from PIL import Image, ImageChops
+
 import tbsched as tb
 from show.gallery import GALLERY
 
-WIDTH = 1024
+WIDTH, MARGIN = 1024, 24
 SCHEMES = {"dark": 0, "light": 1}  # as Chromium numbers them
 
 
@@ -23,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("screenshots"))
     parser.add_argument("--only", nargs="*", choices=GALLERY, default=list(GALLERY))
-    parser.add_argument("--height", type=int, default=2600)
+    parser.add_argument("--height", type=int, default=4000)
     options = parser.parse_args()
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), "")
     if not browser:
@@ -53,7 +54,12 @@ def shoot(browser: str, page: Path, picture: Path, scheme: int, height: int) -> 
         ],
         check=True, capture_output=True, timeout=60,
     )  # fmt: skip
-    assert picture.read_bytes()[16:20] == struct.pack(">I", WIDTH)
+    with Image.open(picture) as shot:
+        whole = shot.convert("RGB")
+    page_only = Image.new("RGB", whole.size, whole.getpixel((0, 0)))
+    box = ImageChops.difference(whole, page_only).getbbox()
+    if box is not None:
+        whole.crop((0, 0, WIDTH, min(box[3] + MARGIN, height))).save(picture)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from tbsched.show.layout.names import cut, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
-_WIDEST = 60  # characters of a cell; what is longer is shown when the mouse is over it
+_WIDEST = 44  # characters of a cell; what is longer is shown when the mouse is over it
 _LONGEST = 2000
-_SENTENCE = 40  # characters from which on a column is broken into lines
+_SENTENCE = 44  # characters from which on words are broken into lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,10 @@ def table_html(
     """
     columns = [_Column(str(x.header), x.justify == "right") for x in table.columns]
     texts = [[str(cell) for cell in column.cells] for column in table.columns]
-    wide = [any(len(text) > _SENTENCE and " " in text for text in own) for own in texts]
+    wide = [
+        column.title != "name" and any(len(text) > _SENTENCE and " " in text for text in own)
+        for column, own in zip(columns, texts, strict=True)
+    ]
     rows = []
     for number, row in enumerate(zip(*texts, strict=True)):
         cells = []
@@ -72,14 +75,15 @@ def table_html(
             colour = marks[number] if marks and position == 0 else ""
             cells.append(_cell(text, style, colour, wide[position]))
         rows.append(cells)
-    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=more)
+    return rendered(
+        "table.html", columns=columns, rows=rows, heading=heading, more=more, full=any(wide)
+    )
 
 
 def _cell(text: str, style: str, colour: str, is_wide: bool) -> Cell:
-    longest = 6 * _WIDEST if is_wide else _WIDEST
-    if len(text) <= longest:
-        return Cell(text, style, "", colour)
-    return Cell(cut(text, longest), style, cut(text, _LONGEST), colour)
+    longest = _LONGEST if is_wide else _WIDEST
+    shown = cut(text, longest)
+    return Cell(shown, style, "" if shown == text or is_wide else cut(text, _LONGEST), colour)
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:

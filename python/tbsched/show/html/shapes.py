@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from tbsched.show.words import seconds_words
 
 # Of a letter, in the share of its height.
-_LETTER = 0.56
+_LETTER = 0.62
 
 
 def boxes(rectangles: Iterable[tuple[float, float, float, float]]) -> str:

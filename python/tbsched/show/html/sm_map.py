@@ -13,7 +13,7 @@ from tbsched.show.layout.topology import Topology
 
 _MARGIN = 58
 _MOST_IN_ROW = 36  # SMs
-_SIZES = ((160, 24), (400, 18), (2**20, 14))  # up to so many SMs a tile has so many pixels
+_SIZES = ((160, 32), (400, 20), (2**20, 14))  # up to so many SMs a tile has so many pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _placed(
     topology: Topology, size: int
 ) -> tuple[Mapping[int, tuple[float, float]], list[tuple[str, float]], float, float]:
     """The corner of each tile, the titles of rows and where they are, and the size of the whole."""
-    gap, between = (2, 6) if size > 16 else (1, 3)
+    gap, between = (2, 8) if size > 16 else (1, 3)
     corners: dict[int, tuple[float, float]] = {}
     titles = []
     y, widest = 0.0, 0.0

@@ -18,6 +18,7 @@ WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
 _APART = 600  # groups that have an outline and a text each
 _CUT = 2_500  # up to so many spans there is a line between two
+_TALL = 30  # and lanes are at least as tall, in tenths of a pixel
 _LABELS = 400
 _NARROW = 9  # a lane of fewer pixels has no text
 
@@ -131,7 +132,7 @@ def timeline_html(
         ) if frame.pitch >= 10 else "",
         ticks=_ticks(spans),
         titles=_titles(frame),
-        cut=len(spans.row) <= _CUT,
+        cut=len(spans.row) <= _CUT and float(lane.min(initial=0)) >= _TALL,
         spans=list(groups.values()),
         labels=_labels(spans, whole, names),
         notes=[note for note in (spans.note, *notes) if note],
@@ -212,7 +213,7 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
     for k in roomy[:_LABELS].tolist():
         launch = int(spans.launch[k])
         left, top, width, height = (part / 10 for part in whole[k].tolist())
-        room = int((width - 8) / 5.7)
+        room = int((width - 8) / 6.2)
         if room < 4:
             continue
         text = cut(names.labels[launch], min(room, LONGEST))

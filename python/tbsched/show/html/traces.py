@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.program.arrays import StructuredArray
 from tbsched.program.events.launch import Launch
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import (
@@ -31,6 +32,8 @@ from tbsched.traces.trace import Trace
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
 _NAME = 40
+_BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
+_LANE = 2  # pixels, the least that can be seen
 
 
 def trace_html(trace: Trace) -> str:
@@ -73,7 +76,7 @@ def _timed_html(trace: Trace) -> str:
     waits = None if trace.waits is None else Waits(trace)
     colours = colours_of(launches)
     names = _names(trace, colours, waits)
-    by_sm, by_stream = spans_by_sm(trace, ran=ran), spans_by_stream(trace, ran=ran)
+    by_sm, by_stream = _spans_by_sm(trace, ran), spans_by_stream(trace, ran=ran)
     blocks = sum([launch.blocks for launch in launches])
     return card(
         trace_head(trace),
@@ -90,7 +93,7 @@ def _timed_html(trace: Trace) -> str:
         ),
         folded_html(
             "Blocks over time, by SM",
-            timeline_html(Frame(by_sm, 620, 20, 4), names, "blocks over time, by SM"),
+            timeline_html(Frame(by_sm, *_BY_SM), names, "blocks over time, by SM"),
             is_open=True,
         ),
         standing_html(trace, standing(trace, ran=ran), colours, waits),
@@ -102,6 +105,14 @@ def _timed_html(trace: Trace) -> str:
         ),
         Markup() if waits is None else _waits_table(trace, waits, colours),
     )
+
+
+def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
+    """Block by block; in bins where blocks side by side would be too thin to be seen."""
+    found = spans_by_sm(trace, ran=ran)
+    if found.note or Frame(found, *_BY_SM).pitch >= _LANE * int(found.lanes.max(initial=1)):
+        return found
+    return spans_by_sm(trace, most_spans=0, ran=ran)
 
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
