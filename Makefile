@@ -25,7 +25,7 @@ $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	@touch $@
 
 $(VENV)/.docs: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet -c tests/constraints.txt '.[test,docs]'
+	$(call install,-c tests/constraints.txt '.[test,docs]')
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed

@@ -1,4 +1,4 @@
-"""Benchmarks, by ``make bench``: a table on the screen and in ``docs/performance.md``."""
+"""Benchmarks, by ``make bench``: a table on the screen and in ``performance.md``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.predictor import figures
 from tbsched.show.text.tables import render, table_of
 from tbsched.storage import replacing
 
-PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "performance.md"
 HEADINGS = ("ratio", "median", "least", "greatest", "wanted", "to")
 BEGIN, END = "<!-- predictor:begin -->", "<!-- predictor:end -->"
 

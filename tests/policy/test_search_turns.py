@@ -1,7 +1,8 @@
 """The turns after which a partial last level is found are those of the recordings.
 
 A sequence ``partial2_k`` is one launch of nine whole levels and k + 1 blocks. It is explained by no
-other number of turns for a search that ends at its last SM (docs/hopper.md, "Search outside GPCs").
+other number of turns for a search that ends at its last SM:
+docs/explanation/how-hopper-was-dissected.md.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ A mismatch leaves the right page beside the old one, as ``.new``.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -85,6 +86,17 @@ def orders_table() -> str:
     return table(("launch order", "which launch is considered first", "source"), rows)
 
 
+def latencies_table() -> str:
+    schema = tomllib.loads((DOCS.parent / "schema" / "device.toml").read_text("utf-8"))
+    h200 = device("h200")
+    rows = (
+        (f"`{name}`", field["doc"], f"{getattr(h200, name):,}")
+        for name, field in schema["scheduler"].items()
+        if field["type"] == "ns"
+    )
+    return table(("latency", "how long it takes", "H200, ns"), rows)
+
+
 def cases_table() -> str:
     header = ("case", "mechanism", "sequence", "placed before the next event", "differs for")
     rows = []
@@ -134,8 +146,9 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "command-line.md": {f"{verb.__name__}-options": partial(options_of, verb) for verb in VERBS},
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
-    "papers.md": {"figure3": figure3_table, "gf100": gf100_table, "configs": configs_example},
-    "time.md": {"orders": orders_table},
+    "even-spread.md": {"configs": configs_example},
+    "papers.md": {"figure3": figure3_table, "gf100": gf100_table},
+    "time.md": {"orders": orders_table, "latencies": latencies_table},
 }
 
 

@@ -6,7 +6,7 @@ SM. "GF100 thesis" is a thesis on optimising GPU programs at the level of their 
 gives two observations on a GTX C2070, T_1 and T_2, on how a grid of two blocks per SM spreads.
 
 They are here to be compared with :func:`tbsched.predict`, which they are not part of;
-``docs/papers.md`` says how far each holds. Warps and registers are counted per SM.
+``docs/explanation/papers.md`` says how far each holds. Warps and registers are counted per SM.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Which module each public name is in; matplotlib and others are loaded with it, and not before.
-_NAMES_OF = {"pictures": "plot"}
+_NAMES_OF = {"html.pages": "to_html", "pictures": "plot"}
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from tbsched.show.html.pages import to_html as to_html
     from tbsched.show.pictures import plot as plot
 else:
     __all__ = sorted(_HOME)

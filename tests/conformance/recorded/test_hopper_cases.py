@@ -1,4 +1,4 @@
-"""The cases of docs/hopper.md: each agrees with the H200, and differs without its mechanism."""
+"""Each case of docs/explanation/hopper.md agrees with the H200, and differs without its rule."""
 
 from __future__ import annotations
 

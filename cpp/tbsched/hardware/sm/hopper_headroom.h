@@ -1,6 +1,6 @@
 // The shared memory that the driver asks for on Hopper (compute capability 9.0), beyond what the
 // blocks that fit an SM need. Found with 1,815 launches on an idle GPU: tests/traces/h200/
-// configurations.json, docs/hopper.md.
+// configurations.json, docs/explanation/hopper.md.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@ namespace {
 
 // Turns after which a search is done that ends at one of the SMs outside the GPCs: the first that
 // is looked at, the second and so on. Measured one by one, since no simple rule gives all of them.
-// Each is the only number that agrees with the recordings: docs/hopper.md, "Search outside GPCs".
+// Each is the only number that agrees with the recordings:
+// docs/explanation/how-hopper-was-dissected.md.
 constexpr std::array<int32_t, 8> kTurnsOutsideGpcs = {12, 13, 14, 14, 17, 18, 19, 20};
 // At the first of the GPCs, and how many of theirs are looked at in a turn. As well pinned.
 constexpr int32_t kTurnsToGpcs = 21;
