@@ -65,7 +65,6 @@ LATE = {
     ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
-    ("tbsched.show.pictures", "matplotlib"),
 }
 EXTRAS = {"hypothesis", "matplotlib", "tbsched._launcher"}
 # The ones that import by a name that they look up.

@@ -21,11 +21,11 @@ from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.devices import devices
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
-from tbsched.cli.plot import plot
 from tbsched.cli.run import observe, predict
+from tbsched.cli.show import show
 from tbsched.errors import TbschedError
 
-VERBS = (devices, predict, observe, configs, compare, verify, plot, fuzz, record)
+VERBS = (devices, predict, observe, configs, compare, verify, show, fuzz, record)
 
 app = typer.Typer(
     name="tbsched",

@@ -4,11 +4,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 # Which module each public name is in; matplotlib and others are loaded with it, and not before.
-_NAMES_OF = {"pictures": "plot"}
+_NAMES_OF = {
+    "pictures.blocks": "blocks",
+    "pictures.compared": "compared",
+    "pictures.gantt": "gantt",
+    "pictures.ladders": "ladder",
+    "pictures.maps": "sm_map",
+    "pictures.resources": "resources",
+}
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if TYPE_CHECKING:
-    from tbsched.show.pictures import plot as plot
+    from tbsched.show.pictures.blocks import blocks as blocks
+    from tbsched.show.pictures.compared import compared as compared
+    from tbsched.show.pictures.gantt import gantt as gantt
+    from tbsched.show.pictures.ladders import ladder as ladder
+    from tbsched.show.pictures.maps import sm_map as sm_map
+    from tbsched.show.pictures.resources import resources as resources
 else:
     __all__ = sorted(_HOME)
 
