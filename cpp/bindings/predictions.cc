@@ -146,6 +146,48 @@ std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
   return std::pair(found->order, found->makespan_ns);
 }
 
+// What an SM holds, as columns; the warps of a row are those in each processing block.
+py::tuple in_python(Snapshot&& snapshot, const Model& model) {
+  const size_t processing_blocks = model.device().spec.processing_blocks;
+  std::vector<int32_t> launch, sm, blocks, warps, registers, shared_memory;
+  std::vector<uint64_t> warp_slots;
+  for (const auto& [of, footprint] : snapshot.blocks) {
+    launch.push_back(of);
+    sm.push_back(footprint.sm);
+    blocks.push_back(footprint.blocks);
+    warp_slots.push_back(footprint.warp_slots);
+    warps.insert(warps.end(), footprint.warps.begin(), footprint.warps.begin() + processing_blocks);
+  }
+  for (const Demand& demand : snapshot.demands) {
+    registers.push_back(demand.registers_per_warp);
+    shared_memory.push_back(demand.shared_memory);
+  }
+  const py::array rows = to_array(std::move(warps));
+  return py::make_tuple(
+      py::make_tuple(to_array(std::move(launch)), to_array(std::move(sm)),
+                     to_array(std::move(blocks)),
+                     rows.attr("reshape")(-1, static_cast<py::ssize_t>(processing_blocks)),
+                     to_array(std::move(warp_slots))),
+      py::make_tuple(column(snapshot.pieces, &SharedMemoryPiece::launch),
+                     column(snapshot.pieces, &SharedMemoryPiece::sm),
+                     column(snapshot.pieces, &SharedMemoryPiece::begin),
+                     column(snapshot.pieces, &SharedMemoryPiece::end)),
+      to_array(std::move(snapshot.configured)), to_array(std::move(registers)),
+      to_array(std::move(shared_memory)));
+}
+
+py::tuple snapshot_in_python(const Model& model, const Sequence& sequence, const InitialState state,
+                             const std::optional<std::vector<int64_t>>& issue_ns,
+                             const int64_t at) {
+  Snapshot found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = issue_ns ? snapshot_at(model, sequence, state, *issue_ns, at)
+                     : snapshot_after(model, sequence, state, static_cast<size_t>(at));
+  }
+  return in_python(std::move(found), model);
+}
+
 py::list capacities_in_python(const Model& model, const Sequence& sequence,
                               const InitialState state) {
   py::list result;
@@ -194,6 +236,12 @@ void bind_predictions(py::module_& module) {
              "makespan, and that in ns; None: none is below the limit.");
   module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
+  module.def("snapshot", &snapshot_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), py::arg("issue_ns"), py::arg("at"),
+             "What every SM holds after `at` events, or, with times of issue, at `at` ns: of each "
+             "footprint its launch, SM, blocks, warps per processing block and warp slots; of each "
+             "piece of shared memory its launch, SM, begin and end; the configuration of each SM; "
+             "registers per warp and shared memory of each launch.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"),

@@ -33,6 +33,7 @@ _NAMES_OF = {
     "program.sequence": "LEGACY_STREAM Launch RecordEvent Release Sequence WaitEvent",
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
+    "traces.residents": "Residents",
     "traces.trace": "Trace",
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from tbsched.traces.files import load_traces as load_traces
     from tbsched.traces.files import save_traces as save_traces
     from tbsched.traces.placement import Placement as Placement
+    from tbsched.traces.residents import Residents as Residents
     from tbsched.traces.trace import Trace as Trace
 else:
     __all__ = sorted(_HOME)

@@ -74,4 +74,13 @@ def shortest_order(
     limit_ns: int,
     threads: int,
 ) -> tuple[int, int] | None: ...
+def snapshot(
+    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int] | None, at: int
+) -> tuple[
+    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
+    tuple[_Ints, _Ints, _Ints, _Ints],
+    _Ints,
+    _Ints,
+    _Ints,
+]: ...
 def state_names() -> list[tuple[str, ...]]: ...

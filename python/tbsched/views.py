@@ -24,6 +24,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Evenness": ("advice", "evenness"),
     "LaunchConfigs": ("advice", "launch_configs"),
     "Report": ("campaigns", "report"),
+    "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),
     "TimeDiff": ("differences", "time_diff"),
     "Trace": ("traces", "trace"),

@@ -56,6 +56,7 @@ def public_values() -> list[Any]:
         *HELD, *TIMED, HELD, TIMED, HELD.launches[0], tb.Drawn("uniform", 1e-3), tb.device("h200"),
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
+        held.residents(),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
@@ -81,6 +82,7 @@ def parts(value: Any) -> dict[str, Any]:
     found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, tb.Trace):
         found["capacities"] = value.capacities and value.capacities()
+        found["replay"] = value.replay and value.replay(0)
         found["timeline"] = value.timeline if value.sequence.timed else None
     if isinstance(value, tb.Diff):
         found["first_divergence"] = value.first_divergence

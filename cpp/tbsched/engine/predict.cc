@@ -139,4 +139,18 @@ std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& se
   return std::move(recorder.launches);
 }
 
+Snapshot snapshot_after(const Model& model, const Sequence& sequence, const InitialState state,
+                        const size_t events) {
+  HeldEngine engine(model, state, {});
+  for (const Event& event : std::span(sequence).first(std::min(events, sequence.size()))) {
+    engine.step(event);
+  }
+  return engine.snapshot();
+}
+
+Snapshot snapshot_at(const Model& model, const Sequence& sequence, const InitialState state,
+                     std::vector<int64_t> issue_ns, const int64_t at_ns) {
+  return TimedEngine(model, state, std::move(issue_ns)).snapshot(sequence, at_ns);
+}
+
 }  // namespace tbsched

@@ -1,11 +1,13 @@
 // A whole sequence at once: where every block goes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <variant>
 #include <vector>
 
+#include "tbsched/engine/snapshot.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
@@ -35,5 +37,12 @@ std::vector<Prediction> predict_many(const Model& model, std::span<const Sequenc
 // For each launch and SM, the room for its blocks when it came; rows as launches, indexed by SMID.
 std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
                                           InitialState state);
+
+// What every SM holds after so many events of a sequence.
+Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialState state,
+                        size_t events);
+// At a moment of a sequence whose launches have durations, all that happens then included.
+Snapshot snapshot_at(const Model& model, const Sequence& sequence, InitialState state,
+                     std::vector<int64_t> issue_ns, int64_t at_ns);
 
 }  // namespace tbsched

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +18,12 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
@@ -100,7 +102,7 @@ def predict(
         rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, rows)
+    return run.trace(seq, rows, issue_ns)
 
 
 def predict_many(
@@ -141,7 +143,10 @@ def predict_many(
     found = _core.predict_many(
         run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
-    return tuple(run.trace(seq, result) for (seq, _), result in zip(rows, found, strict=True))
+    return tuple(
+        run.trace(seq, result, run.issue_ns(seq, None))
+        for (seq, _), result in zip(rows, found, strict=True)
+    )
 
 
 class OrdersOfLaunches:
@@ -320,20 +325,22 @@ class _Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def trace(self, seq: Sequence, rows: Any) -> Trace:
+    def trace(self, seq: Sequence, rows: Any, issue_ns: list[int]) -> Trace:
         """What the core answered, as it is shown to users."""
+        of = (self._device, self._policy, self._initial_state, seq)
         if seq.timed:
-            return _timed_trace(seq, self._info, *rows)
-        capacities = functools.partial(
-            _capacities, self._device, self._policy, self._initial_state, seq
-        )
+            replay = functools.partial(residents_at, *of, issue_ns)
+            return _timed_trace(seq, self._info, replay, *rows)
         placements = tuple(
             [
                 Placement(smid, final_smid, limiter, None, None, slots)
                 for smid, final_smid, limiter, slots in rows
             ]
         )
-        return Trace(seq, self._info, placements, capacities=capacities, check=False)
+        return Trace(
+            seq, self._info, placements, capacities=functools.partial(_capacities, *of),
+            replay=functools.partial(residents_at, *of, None), check=False,
+        )  # fmt: skip
 
 
 def _capacities(
@@ -348,6 +355,7 @@ def _capacities(
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,
+    replay: Callable[[int], Residents],
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
@@ -370,7 +378,7 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    return Trace(seq, info, tuple(placements), waits=waits, check=False)
+    return Trace(seq, info, tuple(placements), waits=waits, replay=replay, check=False)
 
 
 def _wait_rows(

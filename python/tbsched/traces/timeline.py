@@ -64,6 +64,16 @@ def makespan_of(timeline: StructuredArray) -> float:
     return float(some["end_ns"].max() - some["start_ns"].min()) / 1e9
 
 
+def busiest_ns(timeline: StructuredArray) -> int:
+    """The first moment at which most blocks are resident, in nanoseconds; 0 if there are none."""
+    ran = timeline[timeline["sm"] >= 0]
+    if not len(ran):
+        return 0
+    starts, ends = np.sort(ran["start_ns"]), np.sort(ran["end_ns"])
+    resident = np.arange(1, len(starts) + 1) - ends.searchsorted(starts, side="right")
+    return int(starts[resident.argmax()])
+
+
 def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
     """Nanoseconds of a launch's waits by cause and the launch behind it, the longest first."""
     shares: dict[tuple[str, int], int] = {}

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, StructuredArray
-from tbsched.program.checks import instance, integer, items
+from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import issued_ns
 from tbsched.traces.placement import (
@@ -17,7 +17,8 @@ from tbsched.traces.placement import (
     first_outside,
     wrong_shape,
 )
-from tbsched.traces.timeline import makespan_of, span_of, timeline_of
+from tbsched.traces.residents import Residents
+from tbsched.traces.timeline import busiest_ns, makespan_of, span_of, timeline_of
 from tbsched.views import Shown, explanation
 
 
@@ -37,6 +38,8 @@ class Trace(Shown, HoldsArrays):
             array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
             words of :attr:`Placement.limiter`; ``behind`` is the launch that it waited for, or -1.
+        replay: for a prediction, a function that computes what every SM holds after so many
+            events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
     """
@@ -48,6 +51,7 @@ class Trace(Shown, HoldsArrays):
     extra: Mapping[str, Any] = field(default_factory=dict)
     capacities: Callable[[], tuple[Capacity, ...]] | None = None
     waits: StructuredArray | None = None
+    replay: Callable[[int], Residents] | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
@@ -130,6 +134,28 @@ class Trace(Shown, HoldsArrays):
             integer("concurrent", name, launch, -len(self), len(self) - 1)
         (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
+
+    def residents(self, at: float | None = None) -> Residents:
+        """What every SM holds at one moment: blocks, warps, registers and shared memory.
+
+        Args:
+            at: after so many events of the sequence, None: after all; of a timed sequence the
+                time in seconds, None: when most blocks are resident.
+
+        Raises:
+            TypeError, ValueError: no such moment, or the trace is no prediction: what an SM holds
+                cannot be observed.
+        """
+        if self.replay is None:
+            raise ValueError(
+                "residents: only a prediction knows what an SM holds; predict the trace's sequence"
+            )
+        if not self.sequence.timed:
+            events = len(self.sequence)
+            return self.replay(events if at is None else integer("residents", "at", at, 0, events))
+        if at is None:
+            return self.replay(busiest_ns(self.timeline))
+        return self.replay(round(seconds("residents", "at", at) * 1e9))
 
     def explain(self, launch: int) -> str:
         """Why a launch waited, for how long, and what would have let it run, in words.

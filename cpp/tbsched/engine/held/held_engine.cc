@@ -32,6 +32,17 @@ void HeldEngine::step(const Event& event) {
              event);
 }
 
+Snapshot HeldEngine::snapshot() const {
+  const auto launches = static_cast<int32_t>(launches_.size());
+  std::vector<ResidentBlocks> blocks;
+  for (int32_t launch = 0; launch < launches; ++launch) {
+    for (const Footprint& footprint : launches_[launch].resident) {
+      blocks.push_back({launch, footprint});
+    }
+  }
+  return snapshot_of(scheduler_, launches, std::move(blocks));
+}
+
 void HeldEngine::check(const Launch& launch) const {
   const auto refuse = [&](const std::string& what) {
     throw std::invalid_argument("launch " + std::to_string(launches_.size()) + ": " + what);

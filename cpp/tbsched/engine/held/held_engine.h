@@ -7,6 +7,7 @@
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/observer.h"
+#include "tbsched/engine/snapshot.h"
 #include "tbsched/hardware/sm/footprint.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
@@ -29,6 +30,9 @@ class HeldEngine : private Observer {
   // legacy stream or a stream of a negative number, for a release of a launch that is not there or
   // is released already, and for CUDA events; the state is then as before.
   void step(const Event& event);
+
+  // What is held now, by launch.
+  Snapshot snapshot() const;
 
  private:
   struct LaunchState {

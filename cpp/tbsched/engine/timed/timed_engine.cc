@@ -45,6 +45,20 @@ int64_t TimedEngine::makespan(const Sequence& sequence, const int64_t limit_ns) 
   return found < limit_ns ? found : kNever;
 }
 
+Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) && {
+  add(sequence);
+  while (next_instant(sequence) <= at_ns && step(sequence)) {
+  }
+  std::vector<ResidentBlocks> blocks;
+  for (; !resident_.empty(); resident_.pop()) {
+    const Resident& resident = resident_.top();
+    for (int32_t held = resident.first_held; held >= 0; held = held_[held].next) {
+      blocks.push_back({resident.launch, held_[held].footprint});
+    }
+  }
+  return snapshot_of(scheduler_, static_cast<int32_t>(launches_.size()), std::move(blocks));
+}
+
 // Goes on to the next instant, if there is one.
 bool TimedEngine::step(const Sequence& sequence) {
   now_ = next_instant(sequence);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
+#include "tbsched/engine/snapshot.h"
 #include "tbsched/engine/timed/streams.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
@@ -39,6 +40,8 @@ class TimedEngine : private Observer {
   // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
   // they are not less than `limit_ns`. Throws as run().
   int64_t makespan(const Sequence& sequence, int64_t limit_ns) &&;
+  // What is held once all has happened that happens until then. Throws as run().
+  Snapshot snapshot(const Sequence& sequence, int64_t at_ns) &&;
 
  private:
   struct LaunchState {

@@ -28,6 +28,13 @@ class GpuState {
     return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
   }
 
+  // Bytes of shared memory that the SM is configured to; 0 where the next block decides.
+  int32_t configured(const int32_t sm) const { return configuration_.configured(sm); }
+  // Where the shared memory of resident blocks lies; nowhere in particular where it is pooled.
+  std::vector<Extent> shared_memory_of(const Footprint& footprint) const {
+    return sms_[footprint.sm].shared_memory_of(spec(), footprint.owner);
+  }
+
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 

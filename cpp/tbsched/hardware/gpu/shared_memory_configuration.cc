@@ -14,6 +14,11 @@ int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& de
   return unit.resident_blocks == 0 ? demand.configuration.target : unit.configured;
 }
 
+int32_t SharedMemoryConfiguration::configured(const int32_t sm) const {
+  if (!acts_) return largest_;
+  return open(sm) ? 0 : units_[unit_of_sm_[sm]].configured;
+}
+
 bool SharedMemoryConfiguration::admits(const int32_t sm, const Demand& demand) const {
   if (open(sm)) return true;
   const Unit& unit = units_[unit_of_sm_[sm]];

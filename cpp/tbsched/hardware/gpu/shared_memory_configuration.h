@@ -18,6 +18,8 @@ class SharedMemoryConfiguration {
   // The configuration that this SM would have for a block of this demand.
   int32_t configured(int32_t sm, const Demand& demand) const;
   bool admits(int32_t sm, const Demand& demand) const;
+  // The one that it has now; 0 where the next block decides.
+  int32_t configured(int32_t sm) const;
 
   // Returns the configuration that the SM has now.
   int32_t commit(int32_t sm, const Demand& demand, int32_t blocks);

@@ -35,6 +35,14 @@ int32_t ContiguousMemory::pieces(const int32_t size) const {
   return count;
 }
 
+std::vector<Extent> ContiguousMemory::pieces_of(const uint32_t owner) const {
+  std::vector<Extent> found;
+  for (const Piece& piece : pieces_) {
+    if (piece.owner == owner) found.push_back({piece.begin, piece.end});
+  }
+  return found;
+}
+
 void ContiguousMemory::reset(const int32_t capacity) {
   capacity_ = capacity;
   pieces_.clear();

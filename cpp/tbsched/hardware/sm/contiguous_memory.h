@@ -9,6 +9,12 @@
 
 namespace tbsched {
 
+// Addresses from `begin` up to, and without, `end`.
+struct Extent {
+  int32_t begin;
+  int32_t end;
+};
+
 class ContiguousMemory {
  public:
   ContiguousMemory(int32_t capacity, bool circular) : capacity_(capacity), circular_(circular) {}
@@ -20,6 +26,8 @@ class ContiguousMemory {
   int32_t largest_gap() const;
   // How many pieces of this size fit at once.
   int32_t pieces(int32_t size) const;
+  // What an owner has, by position.
+  std::vector<Extent> pieces_of(uint32_t owner) const;
 
   // `count` pieces of `size` each, one after the other; they must fit.
   void allocate(uint32_t owner, int32_t size, int32_t count);

@@ -36,4 +36,11 @@ void SharedMemory::release(const uint32_t owner, const int32_t bytes, const int3
   if (contiguous_) contiguous_->release(owner);
 }
 
+std::vector<Extent> SharedMemory::pieces_of(const DeviceSpec& spec, const uint32_t owner) const {
+  if (spec.mechanisms.shared_memory == Layout::pooled || used_ == 0) return {};
+  if (in_pieces()) return contiguous_->pieces_of(owner);
+  if (owner != first_owner_) return {};
+  return {{0, used_}};
+}
+
 }  // namespace tbsched

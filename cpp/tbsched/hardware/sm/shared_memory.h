@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/sm/contiguous_memory.h"
@@ -20,6 +21,9 @@ class SharedMemory {
   void commit(const DeviceSpec& spec, uint32_t owner, int32_t bytes, int32_t blocks,
               int32_t configured);
   void release(uint32_t owner, int32_t bytes, int32_t blocks);
+
+  // Where the owner's memory lies; nowhere in particular where memory is pooled.
+  std::vector<Extent> pieces_of(const DeviceSpec& spec, uint32_t owner) const;
 
  private:
   bool in_pieces() const { return contiguous_ && !contiguous_->empty(); }

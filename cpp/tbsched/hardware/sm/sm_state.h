@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/sm/demand.h"
@@ -27,6 +28,9 @@ class SmState {
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
+  std::vector<Extent> shared_memory_of(const DeviceSpec& spec, const uint32_t owner) const {
+    return shared_memory_.pieces_of(spec, owner);
+  }
 
  private:
   ProcessingBlocks processing_blocks_;

@@ -1,0 +1,49 @@
+"""What the model says that every SM holds at one moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import prepared
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.sequence import Sequence
+from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
+
+
+def residents_at(
+    spec: DeviceSpec,
+    policy: str,
+    state: InitialState,
+    seq: Sequence,
+    issue_ns: list[int] | None,
+    at: int,
+) -> Residents:
+    """What every SM holds after so many events, or at so many nanoseconds."""
+    model, info, core_states = prepared(spec, policy)
+    blocks, pieces, *per_sm_and_launch = _core.snapshot(
+        model, _core.Sequence(seq.events), core_states[state], issue_ns, at
+    )
+    count = model.processing_blocks()
+    limits = SmLimits(
+        spec.blocks_per_sm, spec.warps_per_sm // count, count, spec.registers_per_sm // count,
+        spec.shared_memory_configurations[-1], spec.shared_memory_reserve,
+    )  # fmt: skip
+    rows = _sorted_rows(resident_type(count), blocks, ("launch", "sm"))
+    found = _sorted_rows(PIECE, pieces, ("sm", "begin"))
+    when = at if issue_ns is None else at / 1e9
+    names = tuple([launch.name for launch in seq.launches])
+    return Residents(info, when, names, limits, rows, found, *per_sm_and_launch)
+
+
+def _sorted_rows(
+    kind: np.dtype[np.void], columns: tuple[Any, ...], by: tuple[str, str]
+) -> StructuredArray:
+    rows = np.empty(len(columns[0]), kind)
+    for name, column in zip(kind.names or (), columns, strict=True):
+        rows[name] = column
+    return rows[np.lexsort([rows[name] for name in reversed(by)])]
