@@ -1,0 +1,1 @@
+"""The numbers that HTML and pictures share; nothing is drawn here."""

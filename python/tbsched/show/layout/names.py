@@ -1,0 +1,41 @@
+"""What launches are called where there is little room."""
+
+from __future__ import annotations
+
+from tbsched.program.events.launch import Launch
+from tbsched.show.words import launch_words
+
+LONGEST = 48
+_GAP = "…"
+
+
+def label(launch: Launch, longest: int = LONGEST) -> str:
+    """The launch's name, else what it asks for; on one line, cut in the middle if it is long.
+
+    Args:
+        launch: of a sequence.
+        longest: characters, at least 3.
+    """
+    return cut(launch.name or launch_words(launch), longest)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text on one line and without characters that cannot be shown, cut in the middle.
+
+    Names of C++ templates begin alike and end alike, but most often in between. So the end is
+    shown, too.
+    """
+    # What is far beyond the ends is not looked at: a name may have megabytes.
+    ends = text if len(text) <= 4 * longest else f"{text[: 2 * longest]}{text[-2 * longest :]}"
+    shown = visible(ends)
+    if len(shown) <= longest and ends is text:
+        return shown
+    begin = -(-(longest - 1) * 2 // 3)
+    return f"{shown[:begin]}{_GAP}{shown[len(shown) - (longest - 1 - begin) :]}"
+
+
+def visible(text: str) -> str:
+    """The text with spaces for line ends and tabs, and a mark for other control characters."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)

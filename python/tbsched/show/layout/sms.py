@@ -1,0 +1,225 @@
+"""What sits on each SM at a moment, and why it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.errors import shown
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+from tbsched.program.checks import integer
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.release import Release
+from tbsched.show.layout.lanes import blocks_that_ran
+from tbsched.show.words import counted, seconds_words
+from tbsched.traces.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Standing(HoldsArrays):
+    """What sits on each SM at a moment: a row for each SM and launch with blocks on it.
+
+    Attributes:
+        when: the moment, in words, such as ``after the last event``.
+        sm, launch, blocks: int64 (rows,), by SM and then by launch.
+        since_ns: int64 (rows,), when the first of those blocks started; None of a held sequence.
+        until_ns: int64 (rows,), when the last of them ended; likewise.
+        waiting: int64 (launches that wait, 2): a launch, and how many of its blocks wait.
+        sms: of the device.
+        note: what is not known of the moment, in words to be shown; empty if nothing is missing.
+    """
+
+    when: str
+    sm: Int64Array
+    launch: Int64Array
+    blocks: Int64Array
+    since_ns: Int64Array | None
+    until_ns: Int64Array | None
+    waiting: Int64Array
+    sms: int
+    note: str = ""
+
+    @property
+    def blocks_per_sm(self) -> Int64Array:
+        """All launches together, int64 (sms,)."""
+        return np.bincount(self.sm, weights=self.blocks, minlength=self.sms).astype(np.int64)
+
+    def on(self, sm: int) -> slice:
+        """The rows of an SM."""
+        first, last = np.searchsorted(self.sm, [sm, sm + 1]).tolist()
+        return slice(first, last)
+
+
+def standing(
+    trace: Trace, at: float | None = None, *, ran: StructuredArray | None = None
+) -> Standing:
+    """What sits on each SM at a moment.
+
+    Args:
+        trace: predicted or observed.
+        at: of a held sequence the number of the event after which; None: after the last one. Of a
+            trace with times seconds on its clock; None: the moment when most blocks are resident.
+        ran: of a trace with times, what :func:`blocks_that_ran` returned, if it was asked before.
+
+    Raises:
+        TypeError, ValueError: no such event, or no time.
+    """
+    if trace.sequence.timed:
+        return _at_time(trace, at, blocks_that_ran(trace) if ran is None else ran)
+    return _after_event(trace, at)
+
+
+def busiest_ns(ran: StructuredArray) -> int:
+    """The first moment when most blocks are resident; 0 if none ever is.
+
+    Args:
+        ran: blocks with ``start_ns`` and ``end_ns``.
+    """
+    if not len(ran):
+        return 0
+    start, end = np.sort(ran["start_ns"]), np.sort(ran["end_ns"])
+    resident = np.arange(1, len(start) + 1) - np.searchsorted(end, start, "right")
+    return int(start[np.argmax(resident)])
+
+
+def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
+    if at is None:
+        at_ns, why = busiest_ns(ran), ", when most blocks are resident"
+    else:
+        if isinstance(at, bool) or not isinstance(at, int | float):
+            raise TypeError(f"at: seconds are needed, got {shown(at)}")
+        if not abs(at) < 9e9:
+            raise ValueError(f"at: {shown(at)} is no time of a trace, in seconds")
+        at_ns, why = round(at * 1e9), ""
+    zero = int(ran["start_ns"].min()) if len(ran) else 0
+    there = ran[(ran["start_ns"] <= at_ns) & (ran["end_ns"] > at_ns)]
+    there = there[np.lexsort((there["launch"], there["sm"]))]
+    sm, launch, blocks, first = _grouped(there["sm"], there["launch"])
+    since = until = np.zeros(0, np.int64)
+    if len(first):
+        since = np.minimum.reduceat(there["start_ns"], first)
+        until = np.maximum.reduceat(there["end_ns"], first)
+    later = at_ns - zero
+    after = seconds_words(later / 1e9) if later > 0 else "0 s"
+    begun = "at the start" if later == 0 else f"{after} after the first block's start"
+    return Standing(
+        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns),
+        trace.device.sms,
+    )  # fmt: skip
+
+
+def _waiting_at(trace: Trace, at_ns: int) -> Int64Array:
+    """Launches that wait at a time, and how many of their blocks have not started."""
+    if trace.waits is None:
+        return np.zeros((0, 2), np.int64)
+    waits = trace.waits
+    now = waits[(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)]
+    rows = []
+    for number in np.unique(now["launch"]).tolist():
+        start_ns = trace[number].start_ns
+        if start_ns is not None:
+            rows.append((number, int((start_ns > at_ns).sum())))
+    return np.array(rows, np.int64).reshape(len(rows), 2)
+
+
+def _after_event(trace: Trace, at: float | None) -> Standing:
+    events = trace.sequence.events
+    last = len(events) - 1
+    number = last if at is None else integer("standing", "at", at, 0, max(last, 0))
+    ended = number == last
+    alive, freed = _alive(trace, number)
+    parts, owners, waiting = [], [], []
+    unsure = False
+    for k, issued in alive.items():
+        placement = trace[k]
+        # What waited came with a release. After which one only the end tells.
+        final = placement.final_smid if ended else None
+        smid = placement.smid if final is None else final
+        here = smid[smid >= 0]
+        parts.append(here)
+        owners.append(np.full(len(here), k, np.int64))
+        if len(here) < len(smid):
+            waiting.append((k, len(smid) - len(here)))
+            unsure |= freed > issued and final is None
+    sms: Int64Array = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+    launches = np.concatenate([np.zeros(0, np.int64), *owners])
+    order = np.lexsort((launches, sms))
+    sm, launch, blocks, _ = _grouped(sms[order], launches[order])
+    when = "after the last event" if ended else f"after event {number} of {len(events)}"
+    note = "blocks that waited and came later are not shown: nobody recorded when" if unsure else ""
+    return Standing(
+        when, sm, launch, blocks, None, None,
+        np.array(waiting, np.int64).reshape(len(waiting), 2), trace.device.sms, note,
+    )  # fmt: skip
+
+
+def _alive(trace: Trace, event: int) -> tuple[dict[int, int], int]:
+    """The launches that are issued and not released after an event, and by which event each was
+    issued; and the last event that released one, or -1.
+    """
+    alive: dict[int, int] = {}
+    launches, freed = 0, -1
+    for number, each in enumerate(trace.sequence.events[: event + 1]):
+        if isinstance(each, Launch):
+            alive[launches] = number
+            launches += 1
+        elif isinstance(each, Release):
+            alive.pop(each.launch, None)
+            freed = number
+    return alive, freed
+
+
+def _grouped(
+    sms: Int64Array, launches: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Of sorted pairs: the different ones, how many of each there are, and where each begins."""
+    sm, launch = sms.astype(np.int64), launches.astype(np.int64)
+    changes = (np.diff(sm, prepend=-1) != 0) | (np.diff(launch, prepend=-1) != 0)
+    first = np.flatnonzero(changes)
+    return sm[first], launch[first], np.diff(np.append(first, len(sm))), first
+
+
+# Of more launches x SMs nobody asks what room each had: it takes long, and fills the memory.
+_MOST_CAPACITIES = 2**18
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rooms:
+    """What room each SM had for each launch when it came; of a prediction of held launches.
+
+    Attributes:
+        blocks: int64 (launches, sms).
+        limiter: per launch and SM, what bound that number.
+    """
+
+    blocks: Int64Array
+    limiter: tuple[tuple[str, ...], ...]
+
+    def why(self, launch: int, sm: int) -> str:
+        """Why blocks of the launch are on the SM, in words: the room it had, among all SMs."""
+        room = int(self.blocks[launch, sm])
+        more = int((self.blocks[launch] > room).sum())
+        alike = int((self.blocks[launch] == room).sum()) - 1
+        if more:
+            rank = f"{counted(more, 'SM')} had more"
+        elif alike:
+            rank = f"the most, as {counted(alike, 'other SM')} had"
+        else:
+            rank = "the most of all SMs"
+        return f"room for {counted(room, 'block')} when it came, {rank}"
+
+    def bound_by(self, launch: int, sm: int) -> str:
+        """What bound the room that the SM had for the launch."""
+        return self.limiter[launch][sm]
+
+
+def rooms_of(trace: Trace) -> Rooms | None:
+    """The room each SM had; None where nobody knows, or there are too many launches to ask."""
+    if trace.capacities is None or len(trace) * trace.device.sms > _MOST_CAPACITIES:
+        return None
+    found = trace.capacities()
+    blocks = np.array([each.blocks for each in found], np.int64)
+    return Rooms(
+        blocks.reshape(len(found), trace.device.sms), tuple(each.limiter for each in found)
+    )
