@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 
 from matplotlib import rcParams
@@ -12,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tbsched.errors import shown
-from tbsched.show.words import counted
 from tbsched.traces.trace import Trace
 
 Colour = str | tuple[float, ...]
 
 _SHARPNESS = 2  # pixels of the PNG per pixel of the page, for screens that are that fine
-_LINES_PER_INCH = 4.5  # of a legend in small print
+_LINES_PER_INCH, _LETTERS_PER_INCH = 4.5, 15  # of small print
+_ROWS_BELOW = 9
 
 
 class Picture(Axes):
@@ -49,35 +50,62 @@ def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axe
 
 def entitle(ax: Axes, title: str, note: str = "") -> None:
     """A title at the left; under it, smaller, what a reader must know to read the picture."""
-    ax.set_title(title, loc="left", fontweight="bold", pad=20 if note else 6)
-    if note:
-        place = {"xy": (0, 1), "xytext": (0, 6), "textcoords": "offset points"}
-        ax.annotate(note, **place, xycoords="axes fraction", fontsize="small", annotation_clip=False)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    wide = figure.get_size_inches()[0] if isinstance(ax, Picture) else inches_of(ax)[0]
+    lines = textwrap.wrap(note, max(40, int((wide - 1) * _LETTERS_PER_INCH)))
+    ax.set_title(title, loc="left", fontweight="bold", pad=8 + 13 * len(lines), parse_math=False)
+    words = ax.annotate(
+        "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
+        fontsize="small", annotation_clip=False, parse_math=False,
+    )  # fmt: skip
+    words.set_in_layout(False)  # the title's distance makes room for it
 
 
-def key(ax: Axes, rows: Sequence[tuple[Colour, str]], what: str = "kernel") -> None:
-    """A legend at the right, of as many rows as are readable; the last one counts the others.
+def key(
+    ax: Axes, rows: Sequence[tuple[Colour, str]], title: str = "", *, below: bool = False
+) -> None:
+    """A legend at the right, or below, of as many rows as are readable; the last one counts the others.
 
     Args:
         ax: the axes.
         rows: colours and labels, the most important first.
-        what: a word for what the rows are.
+        title: over the rows.
+        below: three columns of rows under the axes.
     """
-    most = max(4, int(ax.get_window_extent().height / ax.get_figure(root=True).dpi * _LINES_PER_INCH))
+    if not rows:
+        return
+    most = _ROWS_BELOW if below else max(4, int(inches_of(ax)[1] * _LINES_PER_INCH))
     first = rows if len(rows) <= most else rows[: most - 1]
     patches = [Patch(facecolor=colour, label=label) for colour, label in first]
     if len(first) < len(rows):
-        words = f"and {counted(len(rows) - len(first), f'{what} more', f'{what}s more')}"
-        patches.append(Patch(facecolor="none", label=words))
-    ax.legend(
+        patches.append(Patch(facecolor="none", label=f"and {len(rows) - len(first):,} more"))
+    legend = ax.legend(
         handles=patches,
         loc="upper left",
-        bbox_to_anchor=(1.01, 1),
+        bbox_to_anchor=(0, -0.01) if below else (1.01, 1),
+        ncols=3 if below else 1,
         borderaxespad=0,
         frameon=False,
         fontsize="small",
         handlelength=1.2,
+        title=title,
+        title_fontsize="small",
+        alignment="left",
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def inches_of(ax: Axes) -> tuple[float, float]:
+    """How wide and how tall the axes are, once the figure is laid out."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+    box = ax.get_window_extent()
+    return box.width / figure.dpi, box.height / figure.dpi
 
 
 def time_axis(last_ns: float) -> tuple[float, str]:

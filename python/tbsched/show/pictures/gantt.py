@@ -16,7 +16,7 @@ from tbsched.program.checks import instance
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
-from tbsched.show.pictures.canvas import axes_for, bare, entitle, ink_on, time_axis, who
+from tbsched.show.pictures.canvas import axes_for, bare, entitle, inches_of, ink_on, time_axis, who
 from tbsched.show.pictures.kernels import key_of_kernels
 from tbsched.traces.trace import Trace
 
@@ -62,14 +62,14 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     scale, unit = time_axis(spans.length_ns)
     ax.set_xlim(0, spans.length_ns / scale)
     ax.set_ylim(rows - 0.5, -0.5)
-    colours = to_rgba_array(colours_of(trace.sequence.launches))
-    (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
     ax.set_xlabel(unit)
     _row_ticks(ax, spans, by)
     bare(ax, "bottom", "left")
     what = "blocks on each SM" if by == "sm" else "launches in each stream"
     entitle(ax, f"{who(trace)}: {what} over time", spans.note)
     key_of_kernels(ax, trace)
+    colours = to_rgba_array(colours_of(trace.sequence.launches))
+    (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
     return ax
 
 
@@ -81,22 +81,23 @@ def _rectangles(
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
     corners = [(left, top), (right, top), (right, top + height), (left, top + height)]
-    thick = _inches(ax)[1] / max(int(spans.lanes.sum()), 1)
+    across, down = inches_of(ax)
     ax.add_collection(
         PolyCollection(
             list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)),
             facecolors=colours[spans.launch],
             edgecolors=rcParams["axes.facecolor"],
-            linewidths=min(0.6, 4 * thick),
+            linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
         ),
         autolim=False,
     )
-    _names(ax, spans, colours, trace)
+    _names(ax, spans, colours, trace, across, down)
 
 
-def _names(ax: Axes, spans: Spans, colours: Float64Array, trace: Trace) -> None:
-    """The names of launches in the longest rectangles, where they fit."""
-    across, down = _inches(ax)
+def _names(
+    ax: Axes, spans: Spans, colours: Float64Array, trace: Trace, across: float, down: float
+) -> None:
+    """The names of launches in the longest rectangles, where they fit; the axes are in inches."""
     tall = down / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
     wide = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
     size = np.minimum(8, 0.75 * tall)
@@ -142,7 +143,7 @@ def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: T
 def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
     """A name at each row, or at so many that they can be read."""
     rows = len(spans.titles)
-    room = max(2, int(_inches(ax)[1] * 5))
+    room = max(2, int(inches_of(ax)[1] * 5))
     if by == "stream":
         step = -(-rows // room)
         ax.set_yticks(range(0, rows, step), [title for title in spans.titles[::step]])
@@ -151,11 +152,3 @@ def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
     steps = (1, 2, 4, 8, 10, 20, 50, 100, 200, 500)
     step = next((step for step in steps if rows / step <= room), 1000)
     ax.set_yticks(range(0, rows, step), [title.removeprefix("SM ") for title in spans.titles[::step]])
-
-
-def _inches(ax: Axes) -> tuple[float, float]:
-    """The size of the axes, about."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    box = ax.get_window_extent()
-    return box.width / figure.dpi, box.height / figure.dpi

@@ -9,8 +9,9 @@ from tbsched.program.arrays import Int64Array
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.names import label
 from tbsched.show.pictures.canvas import key
-from tbsched.show.words import counted
 from tbsched.traces.trace import Trace
+
+_LETTERS = 30  # of a name
 
 
 def key_of_kernels(ax: Axes, trace: Trace, weights: Int64Array | None = None) -> None:
@@ -26,15 +27,13 @@ def key_of_kernels(ax: Axes, trace: Trace, weights: Int64Array | None = None) ->
     rows: dict[str, list[int]] = {}
     for number, launch in enumerate(trace.sequence.launches):
         if given[number]:
-            name = label(launch) if launch.name else f"{number}: {label(launch)}"
+            name = label(launch, _LETTERS) if launch.name else f"{number}: {label(launch, _LETTERS)}"
             rows.setdefault(name, []).append(number)
     colours = colours_of(trace.sequence.launches)
     order = sorted(rows, key=lambda name: -int(given[rows[name]].sum()))
-    shown = [
-        (colours[(own := rows[name])[0]], name + (f", {counted(len(own), 'launch', 'launches')}" if len(own) > 1 else ""))
-        for name in order
-    ]
-    key(ax, shown)
+    several = {name: f"{name} ({len(rows[name]):,})" for name in order if len(rows[name]) > 1}
+    title = "kernel (launches)" if several else ""
+    key(ax, [(colours[rows[name][0]], several.get(name, name)) for name in order], title)
 
 
 def _weights(trace: Trace) -> Int64Array:
