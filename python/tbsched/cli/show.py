@@ -152,9 +152,7 @@ def show(
     note_written(output, is_there, what)
 
 
-def _view(
-    given: View | None, output: Path | None, options: Mapping[str, object]
-) -> View | None:
+def _view(given: View | None, output: Path | None, options: Mapping[str, object]) -> View | None:
     """Which view is meant, if any; what does not suit it is refused.
 
     Raises:

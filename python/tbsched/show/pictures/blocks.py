@@ -19,7 +19,6 @@ from tbsched.traces.trace import Trace
 _NAMED_ROWS = 40  # launches whose names fit beside the rows
 _LETTERS = 40  # of a name
 MOST_ROWS = 400  # more are not told apart
-_TOLD_APART = 50_000  # cells; more are smaller than a pixel
 _STEPS = 12  # numbers with a colour of their own; more make a scale
 
 
@@ -99,7 +98,7 @@ def heat_map(
     image = ax.imshow(
         np.ma.masked_equal(rows.cells, 0),
         aspect="auto",
-        interpolation="nearest" if height * sms < _TOLD_APART else "antialiased",
+        interpolation="nearest",
         cmap=colours,
         norm=norm,
         extent=(-0.5, sms - 0.5, max(height, 1) - 0.5, -0.5),
@@ -112,8 +111,8 @@ def heat_map(
         names = [f"{k}: {label(launches[k], _LETTERS)}" for k in rows.launches.tolist()]
         ax.set_yticks(range(height), names)
     else:
-        ticks = np.unique(np.linspace(0, height - 1, 9).astype(int))
-        ax.set_yticks(ticks, [f"{rows.launches[tick]:,}" for tick in ticks])
+        some = np.unique(np.linspace(0, height - 1, 9).astype(int))
+        ax.set_yticks(some, [f"{rows.launches[row]:,}" for row in some])
         ax.set_ylabel("launch")
     bare(ax, "left", "bottom")
     _lines(ax, height, sms)

@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.traces.trace import Trace
 
-Colour = str | tuple[float, ...]
+EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
 
 _SHARPNESS = 2  # pixels of the PNG per pixel of the page, for screens that are that fine
 _LINES_PER_INCH, _LETTERS_PER_INCH = 4.5, 15  # of small print
@@ -63,23 +64,30 @@ def entitle(ax: Axes, title: str, note: str = "") -> None:
 
 
 def key(
-    ax: Axes, rows: Sequence[tuple[Colour, str]], title: str = "", *, below: bool = False
+    ax: Axes,
+    rows: Sequence[tuple[ColorType, str]],
+    title: str = "",
+    *,
+    total: int | None = None,
+    below: bool = False,
 ) -> None:
-    """A legend at the right, or below, of as many rows as are readable; the last one counts the others.
+    """A legend at the right, or below, of as many rows as are readable; the last counts the others.
 
     Args:
         ax: the axes.
         rows: colours and labels, the most important first.
         title: over the rows.
+        total: of the rows, where not all are given.
         below: three columns of rows under the axes.
     """
     if not rows:
         return
     most = _ROWS_BELOW if below else max(4, int(inches_of(ax)[1] * _LINES_PER_INCH))
-    first = rows if len(rows) <= most else rows[: most - 1]
+    count = len(rows) if total is None else total
+    first = rows if count <= most else rows[: most - 1]
     patches = [Patch(facecolor=colour, label=label) for colour, label in first]
-    if len(first) < len(rows):
-        patches.append(Patch(facecolor="none", label=f"and {len(rows) - len(first):,} more"))
+    if len(first) < count:
+        patches.append(Patch(facecolor="none", label=f"and {count - len(first):,} more"))
     legend = ax.legend(
         handles=patches,
         loc="upper left",
@@ -97,12 +105,12 @@ def key(
         text.set_parse_math(False)
 
 
-def inches_of(ax: Axes) -> tuple[float, float]:
-    """How wide and how tall the axes are, once the figure is laid out."""
+def inches_of(ax: Axes, *, laid_out: bool = False) -> tuple[float, float]:
+    """How wide and how tall the axes are: about, or as they are once the figure is laid out."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     layout = figure.get_layout_engine()
-    if layout is not None:
+    if laid_out and layout is not None:
         layout.execute(figure)
     box = ax.get_window_extent()
     return box.width / figure.dpi, box.height / figure.dpi
@@ -133,7 +141,7 @@ def ink() -> str:
     return str(rcParams["text.color"])
 
 
-def ink_on(colour: Colour) -> str:
+def ink_on(colour: ColorType) -> str:
     """Black or white, whichever is readable on the colour."""
     red, green, blue = to_rgb(colour)
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"

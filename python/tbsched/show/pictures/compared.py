@@ -49,25 +49,29 @@ def compared(
         TypeError: no comparison, or not two traces.
         ValueError: traces of different sequences, or of different numbers of SMs.
     """
-    found = _diff(diff, observation)
-    if found.a.sequence.timed:
-        return profiles(found.a, found.b, ax)
-    return _held(found, ax)
+    a, b = _pair(diff, observation)
+    if a.sequence.timed:
+        return profiles(a, b, ax)
+    return _held(diff if isinstance(diff, Diff) else compare_traces(a, b), ax)
 
 
-def _diff(given: Diff | Trace, observation: Trace | None) -> Diff:
+def _pair(given: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]:
     if isinstance(given, Diff):
         if observation is not None:
             raise TypeError(
                 f"compared: observation: a Diff holds both traces, got {shown(observation)} too"
             )
-        return given
+        return given.a, given.b
     if not isinstance(given, Trace):
         raise TypeError(
             "compared: diff: what compare() returned, or a prediction and an observation, is "
             f"needed, got {shown(given)}"
         )
-    return compare_traces(given, instance("compared", "observation", observation, Trace))
+    instance("compared", "observation", observation, Trace)
+    assert observation is not None
+    if given.sequence != observation.sequence:
+        raise ValueError("compared: observation: the traces are of different sequences")
+    return given, observation
 
 
 def _held(diff: Diff, ax: Axes | None) -> Axes:
@@ -80,10 +84,8 @@ def _held(diff: Diff, ax: Axes | None) -> Axes:
     rows = Rows(np.array(cells, np.int64).reshape(len(chosen), sms), np.array(chosen, np.int64))
     title = f"a: {who(diff.a)}, b: {who(diff.b)}"
     note = _note(diff, level, len(differing), len(chosen))
-    unit = "blocks, b - a" if level == "occupancy" else "blocks that are elsewhere in b"
-    axes = heat_map(
-        "compared", rows, diff.a, ax, (title, note), unit, signed=level == "occupancy"
-    )
+    unit = "blocks, b - a" if level == "occupancy" else "blocks elsewhere in b"
+    axes = heat_map("compared", rows, diff.a, ax, (title, note), unit, signed=level == "occupancy")
     if found is not None:
         row = list(chosen).index(found.launch)
         frame = Rectangle((-0.5, row - 0.5), sms, 1, fill=False, edgecolor=ink(), linewidth=1.2)
@@ -110,6 +112,8 @@ def _note(diff: Diff, level: str, differing: int, chosen: int) -> str:
     what = "blocks per SM" if level == "occupancy" else "only the order of blocks"
     words = f"{what} differ{'' if level == 'occupancy' else 's'} in {differing:,} of {total}"
     sms = found.sms if level == "occupancy" else np.unique(diff.a[found.launch].smid[found.blocks])
-    few = ", ".join(map(str, sms[:_SMS_NAMED].tolist())) + (", ..." if len(sms) > _SMS_NAMED else "")
+    few = ", ".join(map(str, sms[:_SMS_NAMED].tolist())) + (
+        ", ..." if len(sms) > _SMS_NAMED else ""
+    )
     words += f"; the first, framed, is launch {found.launch}, on SM {few}"
     return words if chosen == len(diff.launches) else f"{words}; {chosen:,} that differ are shown"

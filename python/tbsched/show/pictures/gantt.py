@@ -8,16 +8,14 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgba_array
 
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
-from tbsched.show.layout.colours import colours_of
-from tbsched.show.layout.lanes import Spans, spans_by_sm, spans_by_stream
+from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
 from tbsched.show.pictures.canvas import axes_for, bare, entitle, inches_of, ink_on, time_axis, who
-from tbsched.show.pictures.kernels import key_of_kernels
+from tbsched.show.pictures.kernels import colour_table, key_of_kernels, time_of
 from tbsched.traces.trace import Trace
 
 _ROWS_OF: dict[str, Callable[..., Spans]] = {"sm": spans_by_sm, "stream": spans_by_stream}
@@ -54,11 +52,16 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     instance("gantt", "trace", trace, Trace)
     if not isinstance(by, str) or by not in _ROWS_OF:
         known = ", ".join(_ROWS_OF)
-        raise ValueError(f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}")
-    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, columns=_COLUMNS)
+        raise ValueError(
+            f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}"
+        )
+    ran = blocks_that_ran(trace)
+    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=_COLUMNS)
     rows = len(spans.titles)
     each = 0.055 if by == "sm" else 0.32
-    ax = axes_for("gantt", ax, 12, 1.6 + np.clip(each * max(rows, int(spans.lanes.sum()) / 4), 1, 7))
+    ax = axes_for(
+        "gantt", ax, 12, 1.6 + np.clip(each * max(rows, int(spans.lanes.sum()) / 4), 1, 7)
+    )
     scale, unit = time_axis(spans.length_ns)
     ax.set_xlim(0, spans.length_ns / scale)
     ax.set_ylim(rows - 0.5, -0.5)
@@ -67,21 +70,19 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     bare(ax, "bottom", "left")
     what = "blocks on each SM" if by == "sm" else "launches in each stream"
     entitle(ax, f"{who(trace)}: {what} over time", spans.note)
-    key_of_kernels(ax, trace)
-    colours = to_rgba_array(colours_of(trace.sequence.launches))
+    key_of_kernels(ax, trace, time_of(ran, len(trace)))
+    colours = colour_table(trace.sequence.launches)
     (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
     return ax
 
 
-def _rectangles(
-    ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace
-) -> None:
+def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
     """One for each span, with its name where that fits."""
     left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, spans.end_ns))
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
     corners = [(left, top), (right, top), (right, top + height), (left, top + height)]
-    across, down = inches_of(ax)
+    across, down = inches_of(ax, laid_out=True)
     ax.add_collection(
         PolyCollection(
             list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)),
@@ -112,12 +113,13 @@ def _names(
             if launch.name is None or letters[k] < 6:
                 continue
             name = cut(name, int(letters[k]))
-        ax.text(
+        written = ax.text(
             ((spans.begin_ns[k] + spans.end_ns[k]) / 2 - spans.zero_ns) / scale,
             spans.row[k] - 0.46 + (spans.lane[k] + 0.5) * 0.92 / spans.lanes[spans.row[k]],
             name, size=size[k], ha="center", va="center_baseline", clip_on=True, parse_math=False,
-            color=ink_on(colours[spans.launch[k]]),
+            color=ink_on(tuple(colours[spans.launch[k]])),
         )  # fmt: skip
+        written.set_in_layout(False)
 
 
 def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
@@ -146,9 +148,11 @@ def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
     room = max(2, int(inches_of(ax)[1] * 5))
     if by == "stream":
         step = -(-rows // room)
-        ax.set_yticks(range(0, rows, step), [title for title in spans.titles[::step]])
+        ax.set_yticks(range(0, rows, step), spans.titles[::step])
         return
     ax.set_ylabel("SM")
     steps = (1, 2, 4, 8, 10, 20, 50, 100, 200, 500)
     step = next((step for step in steps if rows / step <= room), 1000)
-    ax.set_yticks(range(0, rows, step), [title.removeprefix("SM ") for title in spans.titles[::step]])
+    ax.set_yticks(
+        range(0, rows, step), [title.removeprefix("SM ") for title in spans.titles[::step]]
+    )

@@ -11,7 +11,10 @@ from tbsched.program.checks import instance, items
 from tbsched.show.pictures.canvas import axes_for, bare, entitle, key
 from tbsched.show.words import counted, percent_words
 
-_LEVELS = (("occupancy", "#4477aa", "blocks per SM alike"), ("exact", "#ccbb44", "every block alike"))
+_LEVELS = (
+    ("occupancy", "#4477aa", "blocks per SM alike"),
+    ("exact", "#ccbb44", "every block alike"),
+)
 _BAR = 0.38  # of the distance of two rows
 
 

@@ -8,17 +8,16 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgba_array
+from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Float64Array
-from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.names import label
 from tbsched.show.layout.sms import Standing, standing
 from tbsched.show.layout.topology import Topology, topology_of
-from tbsched.show.pictures.canvas import Colour, axes_for, bare, entitle, ink, ink_on, who
-from tbsched.show.pictures.kernels import key_of_kernels
+from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, ink, ink_on, who
+from tbsched.show.pictures.kernels import colour_table, key_of_kernels
 from tbsched.show.words import counted
 from tbsched.traces.trace import Trace
 
@@ -94,7 +93,7 @@ def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
     shades = 0.25 + 0.7 * np.array(topology.rank) / spec.sms
     colours = colormaps["viridis"](shades)
     _boxes(ax, grid, colours)
-    _numbers(ax, grid, colours, middle=True)
+    _numbers(ax, grid, [ink_on(tuple(colour)) for colour in colours], _INSIDE / 2)
     note = "the darker, the sooner among equally suitable SMs"
     note += f"; {topology.source}" if topology.source else ""
     _finish(ax, grid, f"{spec.title}: SMs by TPC and GPC", note)
@@ -106,8 +105,8 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     grid = _grid(topology, trace.device.sms, _WIDTH - _LEGEND)
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches + 0.1)
     most = max(1, int(found.blocks_per_sm.max(initial=0)))
-    _boxes(ax, grid, (0.5, 0.5, 0.5, 0.13))
-    colours = to_rgba_array(colours_of(trace.sequence.launches))
+    _boxes(ax, grid, EMPTY)
+    colours = colour_table(trace.sequence.launches)
     share = found.blocks / most * (_INSIDE - (_STRIP if grid.box >= _NAMED else 0))
     # Launches of an SM stand on each other, the earliest at the bottom.
     above = share.cumsum()
@@ -120,12 +119,14 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
         PolyCollection(_corners(*sides), facecolors=colours[found.launch], linewidths=0),
         autolim=False,
     )
-    _numbers(ax, grid, (0.5, 0.5, 0.5, 0.13), middle=False)
+    _numbers(ax, grid, [ink()] * trace.device.sms, _STRIP / 2)
     note = f"{found.when}; a bar of full height is {counted(most, 'block')}{_waiting(trace, found)}"
     for more in (found.note, topology.source):
         note += f"; {more}" if more else ""
     _finish(ax, grid, f"{who(trace)}: what sits on each SM", note)
-    key_of_kernels(ax, trace, np.bincount(found.launch, found.blocks, len(trace)).astype(np.int64))
+    key_of_kernels(
+        ax, trace, np.bincount(found.launch, found.blocks, len(trace)).astype(np.float64)
+    )
     return ax
 
 
@@ -163,24 +164,24 @@ def _corners(
     return list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1))
 
 
-def _boxes(ax: Axes, grid: _Grid, colours: Colour | Float64Array) -> None:
+def _boxes(ax: Axes, grid: _Grid, colours: ColorType | Float64Array) -> None:
     sides = (grid.left, grid.left + _INSIDE, grid.top + _INSIDE, grid.top)
     ax.add_collection(
         PolyCollection(_corners(*sides), facecolors=colours, linewidths=0), autolim=False
     )
 
 
-def _numbers(ax: Axes, grid: _Grid, colours: Colour | Float64Array, *, middle: bool) -> None:
-    """The number of each SM, where there is room for it."""
+def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
+    """The number of each SM in its box, at a height from the top, where there is room for it."""
     if grid.box < _NAMED:
         return
     size = min(8.0, grid.box * 22)
-    down = _INSIDE / 2 if middle else _STRIP / 2
-    for sm, (left, top) in enumerate(zip(grid.left, grid.top, strict=True)):
-        ax.text(
-            left + _INSIDE / 2, top + down, str(sm), size=size, ha="center", va="center_baseline",
-            color=ink_on(tuple(colours[sm])) if middle else ink(), clip_on=True,
+    for sm, (left, top, colour) in enumerate(zip(grid.left, grid.top, inks, strict=True)):
+        number = ax.text(
+            left + _INSIDE / 2, top + height, str(sm), size=size, color=colour, ha="center",
+            va="center_baseline",
         )  # fmt: skip
+        number.set_in_layout(False)  # to lay out a thousand takes long
 
 
 def _finish(ax: Axes, grid: _Grid, title: str, note: str) -> None:
@@ -198,7 +199,8 @@ def _waiting(trace: Trace, found: Standing) -> str:
     """Which launches wait, and how many of their blocks."""
     rows = found.waiting.tolist()
     names = [
-        f"{label(trace.sequence.launches[k], 24)} ({blocks:,})" for k, blocks in rows[:_WAITING_NAMED]
+        f"{label(trace.sequence.launches[launch], 24)} ({blocks:,})"
+        for launch, blocks in rows[:_WAITING_NAMED]
     ]
     if len(rows) > _WAITING_NAMED:
         names.append(f"{len(rows) - _WAITING_NAMED} launches more")

@@ -9,14 +9,18 @@ from matplotlib.axes import Axes
 
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.lanes import blocks_that_ran
 from tbsched.show.layout.names import label
 from tbsched.show.pictures.canvas import axes_for, bare, entitle, ink, time_axis, who
+from tbsched.show.pictures.kernels import kernels_of, time_of
 from tbsched.show.words import seconds_words
 from tbsched.traces.trace import Trace
 
 _BINS = 800  # of the time axis
 _MOST_ROWS = 24
 _LETTERS = 40  # of a name
+_HOW = ("filled", "line")
+_OTHERS = "#888888"
 _TALLEST = 0.88  # of the distance of two rows
 
 
@@ -37,8 +41,9 @@ class _Groups:
 
 def profiles(a: Trace, b: Trace, ax: Axes | None) -> Axes:
     """Draws a row per launch, or per kernel where there are many launches."""
-    timelines = [_from_zero(trace.timeline) for trace in (a, b)]
-    last = max(int(rows["end_ns"].max(initial=1)) for rows in timelines)
+    timelines = [_from_zero(trace) for trace in (a, b)]
+    ends = [int(rows["end_ns"].max(initial=1)) for rows in timelines]
+    last = max(ends)
     groups = _grouped(a, timelines[0])
     ax = axes_for("compared", ax, 12, 1.8 + 0.42 * len(groups.labels))
     edges = np.linspace(0, last, _BINS + 1)
@@ -64,50 +69,46 @@ def profiles(a: Trace, b: Trace, ax: Axes | None) -> Axes:
     ax.set_ylim(len(groups.labels) - 0.5, -0.5)
     ax.set_xlabel(f"{unit} (at the right: the most blocks at a time)")
     bare(ax, "bottom")
-    words = [f"{seconds_words(trace.makespan)} {how}" for trace, how in ((a, "filled"), (b, "line"))]
-    error = 100 * (a.makespan / max(b.makespan, 1e-9) - 1)
-    title = f"Resident blocks: {who(a)} (filled); {who(b)} (line)"
-    entitle(ax, title, f"makespan {words[0]}, {words[1]}: {error:+.2f} %")
+    words = [f"{seconds_words(end / 1e9)} {how}" for end, how in zip(ends, _HOW, strict=True)]
+    title = f"Resident blocks: {who(a)} ({_HOW[0]}); {who(b)} ({_HOW[1]})"
+    entitle(ax, title, f"makespan {' and '.join(words)}: {100 * (ends[0] / ends[1] - 1):+.2f} %")
     return ax
 
 
-def _from_zero(timeline: StructuredArray) -> StructuredArray:
+def _from_zero(trace: Trace) -> StructuredArray:
     """The blocks that ran, with times from the first start on."""
-    ran = timeline[timeline["sm"] >= 0].copy()
-    zero = ran["start_ns"].min() if len(ran) else 0
-    ran["start_ns"] -= zero
-    ran["end_ns"] -= zero
+    ran = blocks_that_ran(trace).copy()
+    if len(ran):
+        zero = ran["start_ns"].min()
+        ran["start_ns"] -= zero
+        ran["end_ns"] -= zero
     return ran
 
 
-def _grouped(trace: Trace, rows: StructuredArray) -> _Groups:
+def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
     """A row per launch if these are few; else one per kernel, those of least time together."""
     launches = trace.sequence.launches
     colours = colours_of(launches)
-    names = [label(launch, _LETTERS) for launch in launches]
-    numbered = [f"{k}: {name}" for k, name in enumerate(names)]
-    if len(launches) <= _MOST_ROWS:
-        return _Groups(numbered, np.arange(len(launches)), colours)
-    kinds = [
-        name if launch.name else own
-        for launch, name, own in zip(launches, names, numbered, strict=True)
-    ]
-    kernels, first, of, times = np.unique(
-        kinds, return_index=True, return_inverse=True, return_counts=True
-    )
-    time = np.bincount(of[rows["launch"]], rows["end_ns"] - rows["start_ns"], len(kernels))
+    kernel = np.arange(len(launches)) if len(launches) <= _MOST_ROWS else kernels_of(launches)
+    count = np.bincount(kernel)
+    kernels = np.flatnonzero(count)
     most = _MOST_ROWS - (len(kernels) > _MOST_ROWS)
+    time = np.bincount(kernel, time_of(ran, len(launches)), len(launches))
     # Of the kernels that took most time, those that came first are at the top.
-    chosen = np.sort(first[np.argsort(-time, kind="stable")[:most]])
+    chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:most]])
     labels = [
-        f"{kinds[k]}, {times[of[k]]:,} launches" if times[of[k]] > 1 else numbered[k]
+        f"{label(launches[k], _LETTERS)}, {count[k]:,} launches"
+        if count[k] > 1
+        else f"{k}: {label(launches[k], _LETTERS)}"
         for k in chosen.tolist()
     ]
-    place = np.full(len(kernels), most)
-    place[of[chosen]] = np.arange(len(chosen))
-    rest = len(kernels) - len(chosen)
-    others = [f"{rest:,} kernels more"] if rest else []
-    return _Groups([*labels, *others], place[of], [*(colours[k] for k in chosen), *["#888888"] * len(others)])
+    row_of = np.full(len(launches), most)
+    row_of[chosen] = np.arange(len(chosen))
+    shades = [colours[k] for k in chosen.tolist()]
+    if len(kernels) > most:
+        labels.append(f"{len(kernels) - most:,} kernels more")
+        shades.append(_OTHERS)
+    return _Groups(labels, row_of[kernel], shades)
 
 
 def _resident(rows: StructuredArray, groups: _Groups, edges: Float64Array) -> Float64Array:
@@ -125,4 +126,5 @@ def _since(times_ns: Int64Array, edges: Float64Array) -> Float64Array:
     """For each edge the time since each of the times, where that is past, in sum."""
     ordered = np.sort(times_ns).astype(np.float64)
     before = ordered.searchsorted(edges)
-    return before * edges - np.append(0, ordered.cumsum())[before]
+    found: Float64Array = before * edges - np.append(0, ordered.cumsum())[before]
+    return found

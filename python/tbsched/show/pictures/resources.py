@@ -1,28 +1,30 @@
-"""What one SM holds: thread block slots, warps and registers per processing block, shared memory."""
+"""What one SM holds: thread block slots, warps, registers and shared memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import instance, integer
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
 from tbsched.show.layout.topology import topology_of
-from tbsched.show.pictures.canvas import axes_for, bare, entitle, ink_on, inches_of, key, who
+from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, inches_of, ink_on, key, who
 from tbsched.show.words import counted, limiter_words, size_words
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
 
-_EMPTY = (0.5, 0.5, 0.5, 0.13)
 _TALL = 0.72  # of a row, what its bar takes
 _BETWEEN = 0.9  # rows, between the parts
-_PRINT, _LETTER = 7, 0.6  # points, and the width of a letter in them
+_PRINT, _LETTER = 7, 0.62  # points, and the width of a letter in them
+_LETTERS = 28  # of a name in the legend
 _WAITING_NAMED = 2
 _HATCHED = "hatched: what the runtime keeps in every block; hatched lightly: left to the L1 cache"
 
@@ -61,9 +63,9 @@ def resources(
 ) -> Axes:
     """Draws what an SM holds at a moment, and of which launch: a colour is a kernel.
 
-    Four parts: thread block slots; warp slots of each processing block, each where ``%warpid`` says;
-    registers of each processing block; shared memory by address with its gaps, up to what the SM
-    is configured to. What the runtime keeps for itself in every block is hatched.
+    There are four parts: thread block slots; warp slots of each processing block, by ``%warpid``;
+    registers of each processing block; shared memory by address with its gaps, up to what the SM is
+    configured to. What the runtime keeps for itself in every block is hatched.
 
     Example:
         >>> import tbsched as tb
@@ -102,22 +104,37 @@ def resources(
     bare(ax)
     place = topology_of(prediction.device).place_of(number)
     entitle(ax, f"{who(prediction)}: {place}", _note(prediction, held, at))
-    colours, row = colours_of(prediction.sequence.launches), 0.0
+    colours = colours_of(prediction.sequence.launches)
+    placed = list(_placed(parts))
+    for part, bar, row in placed:
+        _draw(ax, part, bar, row, colours)
+    ax.text(0, rows - 0.5, _HATCHED, size="x-small", va="top")
+    _key(ax, prediction, held.of(number), colours)
+    # Only now is it known how wide the bars are.
+    room = inches_of(ax, laid_out=True)[0] * 72 / (_PRINT * _LETTER)
+    for _, bar, row in placed:
+        _name(ax, bar, row, colours, prediction, room)
+    return ax
+
+
+def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
+    """Each bar of each part, and the row that it is in."""
+    row = 0.0
     for part in parts:
         row += _BETWEEN
-        ax.text(0, row - 0.15, part.title, size="small", va="bottom", weight="bold")
         for bar in part.bars:
-            _draw(ax, bar, row, part.limit, colours, prediction)
+            yield part, bar, row
             row += 1
-    ax.text(0, row, _HATCHED, size="x-small", va="top")
-    there = np.bincount(held.of(number)["launch"], held.of(number)["blocks"]).astype(int)
-    launches = prediction.sequence.launches
-    labels = [
-        (colours[k], f"{k}: {label(launches[k], 28)}, {counted(int(there[k]), 'block')}")
-        for k in np.flatnonzero(there).tolist()
-    ]
-    key(ax, labels, below=True)
-    return ax
+
+
+def _key(ax: Axes, trace: Trace, there: StructuredArray, colours: Sequence[str]) -> None:
+    """The launches that the SM has blocks of."""
+    blocks = np.bincount(there["launch"], there["blocks"]).astype(int)
+    rows = []
+    for k in np.flatnonzero(blocks).tolist():
+        name = label(trace.sequence.launches[k], _LETTERS)
+        rows.append((colours[k], f"{k}: {name}, {counted(int(blocks[k]), 'block')}"))
+    key(ax, rows, below=True)
 
 
 def _slots(held: Residents, sm: int) -> _Part:
@@ -151,9 +168,13 @@ def _registers(held: Residents, sm: int) -> _Part:
     each, used = held.registers_per_warp.tolist(), held.used_registers[sm].tolist()
     bars = []
     for k in range(count):
-        shares = [(int(r["launch"]), int(r["warps"][k]) * each[r["launch"]]) for r in held.of(sm)]
+        shares: dict[int, int] = {}
+        for launch, warps in held.of(sm)[["launch", "warps"]].tolist():
+            shares[launch] = shares.get(launch, 0) + warps[k] * each[launch]
         words = f"{used[k]:,} of {total:,}"
-        bars.append(_Bar(_processing_block(k, count), _beside(shares, total), 1, words))
+        bars.append(
+            _Bar(_processing_block(k, count), _beside(list(shares.items()), total), 1, words)
+        )
     return _Part("Registers", bars)
 
 
@@ -191,14 +212,18 @@ def _gaps(areas: list[tuple[int, ...]], configured: int) -> str:
     free = [begin - end for end, begin in zip(ends, begins, strict=True) if begin > end]
     if len(free) < 2:
         return ""
-    return f"; {size_words(sum(free))} free in {len(free)} pieces, the largest {size_words(max(free))}"
+    return (
+        f"; {size_words(sum(free))} free in {len(free)} pieces, the largest {size_words(max(free))}"
+    )
 
 
 def _beside(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
     """Amounts of launches beside each other."""
-    pieces, begin = [], 0
+    pieces: list[_Piece] = []
+    begin = 0
     for launch, amount in shares:
-        pieces.append(_Piece(launch, begin / total, (begin + amount) / total))
+        if amount:
+            pieces.append(_Piece(launch, begin / total, (begin + amount) / total))
         begin += amount
     return pieces
 
@@ -207,38 +232,43 @@ def _processing_block(number: int, count: int) -> str:
     return f"processing block {number}" if count > 1 else ""
 
 
-def _draw(
-    ax: Axes, bar: _Bar, row: float, limit: float, colours: Sequence[str], trace: Trace
-) -> None:
-    def box(begin: float, end: float, **style: object) -> None:
+def _draw(ax: Axes, part: _Part, bar: _Bar, row: float, colours: Sequence[str]) -> None:
+    def box(begin: float, end: float, **style: Any) -> None:
         ax.add_patch(Rectangle((begin, row), end - begin, _TALL, linewidth=0, **style))
 
-    box(0, limit, facecolor=_EMPTY)
-    if limit < 1:
-        box(limit, 1, fill=False, hatch="///", edgecolor=_EMPTY)
+    if bar is part.bars[0]:
+        ax.text(0, row - 0.15, part.title, size="small", va="bottom", weight="bold")
+    box(0, part.limit, facecolor=EMPTY)
+    if part.limit < 1:
+        box(part.limit, 1, fill=False, hatch="///", edgecolor=EMPTY)
     for piece in bar.pieces:
-        hatch = {"hatch": "////////", "edgecolor": ink_on(colours[piece.launch])}
-        box(piece.begin, piece.end, facecolor=colours[piece.launch], **(hatch if piece.hatched else {}))
+        colour = colours[piece.launch]
+        hatch = {"hatch": "////////", "edgecolor": ink_on(colour)} if piece.hatched else {}
+        box(piece.begin, piece.end, facecolor=colour, **hatch)
     for cell in range(1, bar.cells):
         ax.plot([cell / bar.cells] * 2, [row, row + _TALL], color=ax.get_facecolor(), linewidth=1.5)
-    letters_in_all = inches_of(ax)[0] * 72 / (_PRINT * _LETTER)
+    for x, side, words in ((-0.012, "right", bar.name), (1.012, "left", bar.used)):
+        ax.text(x, row + _TALL / 2, words, size="small", ha=side, va="center_baseline")
+
+
+def _name(
+    ax: Axes, bar: _Bar, row: float, colours: Sequence[str], trace: Trace, room: float
+) -> None:
+    """Writes names into the pieces of a bar that is as long as so many letters."""
     for piece in bar.pieces:
-        letters = int((piece.end - piece.begin) * letters_in_all) - 1
-        name = _fitting(trace, piece.launch, letters)
+        name = _fitting(trace, piece.launch, int((piece.end - piece.begin) * room) - 1)
         if name and not piece.hatched:
             ax.text(
                 (piece.begin + piece.end) / 2, row + _TALL / 2, name, size=_PRINT, ha="center",
                 va="center_baseline", color=ink_on(colours[piece.launch]), parse_math=False,
             )  # fmt: skip
-    for x, side, words in ((-0.012, "right", bar.name), (1.012, "left", bar.used)):
-        ax.text(x, row + _TALL / 2, words, size="small", ha=side, va="center_baseline")
 
 
 def _fitting(trace: Trace, launch: int, letters: int) -> str:
     """The launch's name, if so many letters show enough of it, else its number."""
     name = label(trace.sequence.launches[launch])
     if len(name) > letters:
-        name = cut(name, letters) if letters >= 8 else str(launch)
+        name = cut(name, letters) if letters >= 12 else str(launch)
     return name if len(name) <= letters else ""
 
 
