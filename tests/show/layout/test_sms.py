@@ -25,8 +25,8 @@ HELD = tb.Sequence([launch(24), launch(16), *released(0), launch(1)])
 
 def test_held_blocks_stay_until_their_release() -> None:
     trace = tb.predict(HELD, gpu(sms=2))
-    assert rows(trace, 0) == [(0, 0, 12), (1, 0, 12)]
-    assert rows(trace, 1) == [(0, 0, 12), (0, 1, 4), (1, 0, 12), (1, 1, 4)]
+    assert rows(trace, 1) == [(0, 0, 12), (1, 0, 12)]
+    assert rows(trace, 2) == [(0, 0, 12), (0, 1, 4), (1, 0, 12), (1, 1, 4)]
     assert rows(trace) == [(0, 1, 8), (0, 2, 1), (1, 1, 8)]
     assert standing(trace).blocks_per_sm.tolist() == [9, 8]
     assert standing(trace).on(0) == slice(0, 2)
@@ -34,12 +34,12 @@ def test_held_blocks_stay_until_their_release() -> None:
 
 def test_waiting_blocks_are_counted_and_what_nobody_recorded_is_said() -> None:
     trace = tb.predict(HELD, gpu(sms=2))
-    assert standing(trace, 1).waiting.tolist() == [[1, 8]]
-    assert standing(trace, 1).note == ""
-    assert standing(trace, 2).note.startswith("blocks that waited and came later are not shown")
+    assert standing(trace, 2).waiting.tolist() == [[1, 8]]
+    assert standing(trace, 2).note == ""
+    assert standing(trace, 3).note.startswith("blocks that waited and came later are not shown")
     assert standing(trace).waiting.tolist() == []
     assert standing(trace).when == "after the last event"
-    assert standing(trace, 1).when == "after event 1 of 4"
+    assert standing(trace, 2).when == "after 2 of 4 events"
 
 
 def test_timed_blocks_sit_there_while_they_run() -> None:
@@ -60,9 +60,9 @@ def test_launches_wait_at_a_time() -> None:
     assert standing(trace, 5e-4).waiting.tolist() == [[0, 8], [1, 4]]
 
 
-@pytest.mark.parametrize("at", [4, -1])
+@pytest.mark.parametrize("at", [5, -1])
 def test_no_such_event(at: int) -> None:
-    with pytest.raises(ValueError, match=r"standing.at: -?\d is outside 0..3"):
+    with pytest.raises(ValueError, match=r"standing.at: -?\d is outside 0..4"):
         standing(tb.predict(HELD, gpu(sms=2)), at)
 
 

@@ -51,6 +51,7 @@ def spans_by_sm(
     most_rows: int = MOST_ROWS,
     *,
     ran: StructuredArray | None = None,
+    columns: int | None = None,
 ) -> Spans:
     """When each block ran, in a row per SM.
 
@@ -63,6 +64,7 @@ def spans_by_sm(
         most_spans: blocks that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has few enough for a page.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -78,7 +80,8 @@ def spans_by_sm(
     if len(rows) <= most_spans and each == 1:
         return _in_lanes(titles, row, launch, begin, end)
     sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
-    return _in_bins(titles, row, launch, begin, end, f"{len(rows):,} blocks{sharing}")
+    what = f"{len(rows):,} blocks{sharing}"
+    return _in_bins(titles, row, launch, begin, end, what, columns)
 
 
 def spans_by_stream(
@@ -87,6 +90,7 @@ def spans_by_stream(
     most_rows: int = MOST_ROWS,
     *,
     ran: StructuredArray | None = None,
+    columns: int | None = None,
 ) -> Spans:
     """When each launch ran, from the start of its first block to the end of its last, in a row per
     stream.
@@ -99,6 +103,7 @@ def spans_by_stream(
         most_spans: launches that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has few enough for a page.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -108,7 +113,7 @@ def spans_by_stream(
     row = row_of[launch]
     if len(launch) <= most_spans:
         return _in_lanes(titles, row, launch, begin, end)
-    return _in_bins(titles, row, launch, begin, end, f"{len(launch):,} launches")
+    return _in_bins(titles, row, launch, begin, end, f"{len(launch):,} launches", columns)
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
@@ -208,11 +213,12 @@ def _in_bins(
     begin: Int64Array,
     end: Int64Array,
     what: str,
+    columns: int | None,
 ) -> Spans:
     """A span per bin, or per several side by side that show the same launch."""
     zero_ns, length_ns = _extent(begin, end)
     bins = _BINS if len(row) > _FEW else 2 * _BINS
-    columns = min(_COLUMNS, max(1, bins // len(titles)))
+    columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
     cells, shown = _longest_in(row, launch, (begin - zero_ns), (end - zero_ns), columns, length_ns)
     column = cells % columns
     joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)

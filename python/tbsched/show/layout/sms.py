@@ -58,12 +58,12 @@ def standing(
 
     Args:
         trace: predicted or observed.
-        at: of a held sequence the number of the event after which; None: after the last one. Of a
-            trace with times seconds on its clock; None: the moment when most blocks are resident.
+        at: of a held sequence after so many events; None: after all. Of a trace with times seconds
+            on its clock; None: the moment when most blocks are resident.
         ran: of a trace with times, what :func:`blocks_that_ran` returned, if it was asked before.
 
     Raises:
-        TypeError, ValueError: no such event, or no time.
+        TypeError, ValueError: not so many events, or no time.
     """
     if trace.sequence.timed:
         return _at_time(trace, at, blocks_that_ran(trace) if ran is None else ran)
@@ -125,10 +125,9 @@ def _waiting_at(trace: Trace, at_ns: int) -> Int64Array:
 
 def _after_event(trace: Trace, at: float | None) -> Standing:
     events = trace.sequence.events
-    last = len(events) - 1
-    number = last if at is None else integer("standing", "at", at, 0, max(last, 0))
-    ended = number == last
-    alive, freed = _alive(trace, number)
+    count = len(events) if at is None else integer("standing", "at", at, 0, len(events))
+    ended = count == len(events)
+    alive, freed = _alive(trace, count)
     parts, owners, waiting = [], [], []
     unsure = False
     for k, issued in alive.items():
@@ -146,7 +145,7 @@ def _after_event(trace: Trace, at: float | None) -> Standing:
     launches = np.concatenate([np.zeros(0, np.int64), *owners])
     order = np.lexsort((launches, sms))
     sm, launch, blocks, _ = _grouped(sms[order], launches[order])
-    when = "after the last event" if ended else f"after event {number} of {len(events)}"
+    when = "after the last event" if ended else f"after {count} of {len(events)} events"
     note = "blocks that waited and came later are not shown: nobody recorded when" if unsure else ""
     return Standing(
         when, sm, launch, blocks, None, None,
@@ -154,13 +153,13 @@ def _after_event(trace: Trace, at: float | None) -> Standing:
     )  # fmt: skip
 
 
-def _alive(trace: Trace, event: int) -> tuple[dict[int, int], int]:
-    """The launches that are issued and not released after an event, and by which event each was
-    issued; and the last event that released one, or -1.
+def _alive(trace: Trace, count: int) -> tuple[dict[int, int], int]:
+    """The launches that are issued and not released after so many events, and by which event each
+    was issued; and the last event that released one, or -1.
     """
     alive: dict[int, int] = {}
     launches, freed = 0, -1
-    for number, each in enumerate(trace.sequence.events[: event + 1]):
+    for number, each in enumerate(trace.sequence.events[:count]):
         if isinstance(each, Launch):
             alive[launches] = number
             launches += 1
