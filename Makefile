@@ -83,12 +83,12 @@ docs: $(BIN)/python
 	$(MAKE) $(VENV)/.docs
 	-$(BIN)/python -m pytest -q tests/repo tests/docs tests/embedding
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
-	$(BIN)/python -m sphinx -q -W --keep-going -n docs build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -n -d build/doctrees docs build/site
 	@echo build/site/index.html
 
 # Asks every site that a page links to.
 linkcheck: $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -W --keep-going -n -b linkcheck docs build/linkcheck
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b linkcheck -d build/doctrees docs build/linkcheck
 
 clean:
 	rm -rf build $(VENV) $(FLOORS) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,7 +7,9 @@ the network, neither by the build nor by a reader's browser.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import sys
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +50,7 @@ nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
 nb_execution_raise_on_error = True
@@ -66,6 +69,7 @@ html_title = "tbsched"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
