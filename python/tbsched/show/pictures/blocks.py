@@ -132,23 +132,28 @@ def _lines(ax: Axes, height: int, sms: int) -> None:
         ax.tick_params(which="minor", length=0)
 
 
-def _unsigned(most: int) -> tuple[Colormap, Normalize, list[int] | None]:
+def _unsigned(most: int) -> tuple[Colormap, Normalize, list[int]]:
     """Colours from 1 to the most, without the ends that vanish on a light or dark background."""
     shades = np.linspace(0.2, 0.9, 256 if most > _STEPS else most) if most > 1 else [0.45]
     colours = ListedColormap(colormaps["viridis"](shades))
     if most > _STEPS:
-        return colours, Normalize(1, most), None
+        return colours, Normalize(1, most), _round_numbers(1, most)
     return colours, BoundaryNorm(np.arange(0.5, most + 1), most), list(range(1, most + 1))
 
 
-def _signed(most: int) -> tuple[Colormap, Normalize, list[int] | None]:
+def _signed(most: int) -> tuple[Colormap, Normalize, list[int]]:
     """Less in purple, more in orange; near zero too they differ from the background."""
     few = most <= _STEPS // 2
     steps = most if few else 128
     less = np.linspace(0.05, 0.33, steps) if steps > 1 else np.array([0.15])
     shades = colormaps["PuOr_r"](np.concatenate([less, 1 - less[::-1]]))
     if not few:
-        return ListedColormap(shades), Normalize(-most, most), None
+        return ListedColormap(shades), Normalize(-most, most), _round_numbers(-most, most)
     ticks = [*range(-most, 0), *range(1, most + 1)]
     bounds = [*np.arange(-most, 0) - 0.5, 0.0, *np.arange(1, most + 1) + 0.5]
     return ListedColormap(shades), BoundaryNorm(bounds, len(ticks)), ticks
+
+
+def _round_numbers(least: int, most: int) -> list[int]:
+    ticks = MaxNLocator(6, integer=True).tick_values(least, most)
+    return [int(tick) for tick in ticks if least <= tick <= most]
