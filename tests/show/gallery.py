@@ -114,6 +114,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     "device-1000": thousand,
     "held": lambda: tb.predict(held(), "h200"),
     "held-1000": lambda: tb.predict(held(8), thousand()),
+    "residents": lambda: tb.predict(held(), "h200").residents(),
     "timed": lambda: tb.predict(timed(), "h200"),
     "timed-1000": lambda: tb.predict(timed(6), thousand()),
     "observed": lambda: recorded("rall")[0],

@@ -29,12 +29,12 @@ class Names:
 
     Attributes:
         colours: a colour per launch.
-        labels: a short name per launch.
+        label: a short name of a launch.
         title: what is shown of a launch when the mouse is over it.
     """
 
     colours: Sequence[str]
-    labels: Sequence[str]
+    label: Callable[[int], str]
     title: Callable[[int], str]
 
 
@@ -144,7 +144,7 @@ def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object,
     shown = np.unique(launch).tolist()
     keys: dict[int, object] = {number: number for number in shown}
     if len(shown) > _APART:
-        keys = {number: names.labels[number] for number in shown}
+        keys = {number: names.label(number) for number in shown}
     if len(set(keys.values())) > _APART:
         keys = {number: names.colours[number] for number in shown}
     members: dict[object, list[int]] = {}
@@ -167,7 +167,7 @@ def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object,
 
 
 def _title_of(own: list[int], names: Names) -> str:
-    kernels = list(dict.fromkeys(names.labels[number] for number in own))
+    kernels = list(dict.fromkeys(names.label(number) for number in own))
     shown = kernels[:5]
     more = [f"and {len(kernels) - len(shown):,} kernels more"] if len(kernels) > len(shown) else []
     return "\n".join([f"{len(own):,} launches of", *shown, *more])
@@ -216,7 +216,7 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
         room = int((width - 8) / 6.2)
         if room < 4:
             continue
-        text = cut(names.labels[launch], min(room, LONGEST))
+        text = cut(names.label(launch), min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
             found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))

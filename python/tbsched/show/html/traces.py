@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.release import Release
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import (
     folded_html,
@@ -16,12 +19,12 @@ from tbsched.show.html.parts import (
     table_html,
     tiles_html,
 )
-from tbsched.show.html.residents import standing_html
+from tbsched.show.html.standing import standing_html
 from tbsched.show.html.timeline import Frame, Names, Waiting, timeline_html
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import label
-from tbsched.show.layout.sms import Standing, standing
+from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
@@ -46,6 +49,7 @@ def _held_html(trace: Trace) -> str:
     placed = sum(placement.placed for placement in trace)
     blocks = sum(launch.blocks for launch in launches)
     colours = colours_of(launches)
+    at = _worth_seeing(trace)
     more = more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches")
     return card(
         trace_head(trace),
@@ -55,19 +59,18 @@ def _held_html(trace: Trace) -> str:
             (f"{placed:,}", "placed before the next event"),
         ),
         legend_html(launches),
-        standing_html(trace, _worth_seeing(trace), colours),
+        standing_html(trace, standing(trace, at), colours, at=at),
         table_html(held_table(trace), "Launches", more=more, marks=colours),
     )
 
 
-def _worth_seeing(trace: Trace) -> Standing:
-    """What is there in the end; of a sequence that releases all of it, after the last launch."""
-    found = standing(trace)
-    if len(found.sm) or not len(trace):
-        return found
+def _worth_seeing(trace: Trace) -> int:
+    """After how many events: all; if all is released then, those up to the last launch."""
     events = trace.sequence.events
-    last = max(number for number, event in enumerate(events) if isinstance(event, Launch))
-    return standing(trace, last)
+    released = sum(isinstance(event, Release) for event in events)
+    if not len(trace) or released < len(trace):
+        return len(events)
+    return 1 + max(number for number, event in enumerate(events) if isinstance(event, Launch))
 
 
 def _timed_html(trace: Trace) -> str:
@@ -96,7 +99,7 @@ def _timed_html(trace: Trace) -> str:
             timeline_html(Frame(by_sm, *_BY_SM), names, "blocks over time, by SM"),
             is_open=True,
         ),
-        standing_html(trace, standing(trace, ran=ran), colours, waits),
+        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
         table_html(
             timed_table(trace, waits),
             "Launches",
@@ -117,12 +120,15 @@ def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
     launches = trace.sequence.launches
-    labels = [label(launch, _NAME) for launch in launches]
+
+    @functools.cache
+    def short(number: int) -> str:
+        return label(launches[number], _NAME)
 
     def title(number: int) -> str:
         launch = launches[number]
         begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
-        name = f": {labels[number]}" if launch.name else ""
+        name = f": {short(number)}" if launch.name else ""
         lines = [f"launch {number}{name}", launch_words(launch), f"ran from {begin} to {end}"]
         if waits is not None and len(own := waits.of(number)):
             (cause, _), _ = shares_of(own)[0]
@@ -130,7 +136,7 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
             lines.append(f"waited {waited}, mostly for {cause}")
         return "\n".join(lines)
 
-    return Names(colours, labels, title)
+    return Names(colours, short, title)
 
 
 def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | None) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from rich.table import Table
 
 from tbsched.program.arrays import Int64Array
 from tbsched.show.text.tables import render, table_of
@@ -22,16 +23,21 @@ def residents_short(held: Residents) -> str:
 
 def residents_text(held: Residents) -> str:
     """A row for each kind of SM: those that hold the same."""
+    table, more = kinds_table(held)
+    return "\n".join(filter(None, [residents_short(held), render(table), more]))
+
+
+def kinds_table(held: Residents) -> tuple[Table, str]:
+    """A row for each kind of SM, the most frequent first; and how many are left out, in words."""
     kinds: dict[tuple[str, ...], list[int]] = {}
     for sm, words in enumerate(_words_of_each_sm(held)):
         kinds.setdefault(words, []).append(sm)
     most_first = sorted(kinds.items(), key=lambda item: -len(item[1]))
     rows = [(str(len(sms)), _few(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
     headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
-    lines = [residents_short(held), render(table_of(headings, rows, left=(1, 2)))]
-    if len(kinds) > _KINDS_SHOWN:
-        lines.append(f"and {counted(len(kinds) - _KINDS_SHOWN, 'kind')} of SM more")
-    return "\n".join(lines)
+    left = len(kinds) - len(rows)
+    more = f"and {counted(left, 'kind')} of SM more" if left else ""
+    return table_of(headings, rows, left=(1, 2)), more
 
 
 def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
