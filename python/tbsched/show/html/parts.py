@@ -16,9 +16,9 @@ from tbsched.show.layout.names import cut, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
-_WIDEST = 44  # characters of a cell; what is longer is shown when the mouse is over it
+_WIDEST = 40  # characters of a cell; what is longer is shown when the mouse is over it
 _LONGEST = 2000
-_SENTENCE = 44  # characters from which on words are broken into lines
+_SENTENCE = 72  # characters from which on words are broken into lines
 
 
 @dataclass(frozen=True, slots=True)

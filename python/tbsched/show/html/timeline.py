@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from tbsched.show.html.pages import rendered
 from tbsched.show.html.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 from tbsched.show.layout.lanes import Spans
 from tbsched.show.layout.names import LONGEST, cut
+from tbsched.show.words import counted
 
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
@@ -90,6 +91,22 @@ class Frame:
         """Tenths of a pixel from the left."""
         scale = 10 * (WIDTH - _MARGIN - _RIGHT) / self.spans.length_ns
         return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
+
+
+def without_idle(spans: Spans) -> Spans:
+    """The same without the rows in which nothing ran, if those are most of them."""
+    busy = np.unique(spans.row)
+    if 2 * len(busy) > len(spans.titles) or not len(busy):
+        return spans
+    idle = counted(len(spans.titles) - len(busy), "row")
+    note = f"{idle} in which nothing ran are left out"
+    return replace(
+        spans,
+        titles=tuple([spans.titles[row] for row in busy.tolist()]),
+        lanes=spans.lanes[busy],
+        row=np.searchsorted(busy, spans.row),
+        note=f"{spans.note}; {note}" if spans.note else note,
+    )
 
 
 def timeline_html(

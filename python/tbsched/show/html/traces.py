@@ -17,24 +17,25 @@ from tbsched.show.html.parts import (
     more_of,
     note_html,
     table_html,
+    text_html,
     tiles_html,
 )
 from tbsched.show.html.standing import standing_html
-from tbsched.show.html.timeline import Frame, Names, Waiting, timeline_html
+from tbsched.show.html.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.show.layout.names import label
+from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import launch_words, seconds_words
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
-_NAME = 40
+_NAME, _SHORT = 40, 24
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
 _LANE = 2  # pixels, the least that can be seen
 
@@ -106,16 +107,18 @@ def _timed_html(trace: Trace) -> str:
             more=more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches"),
             marks=colours,
         ),
-        Markup() if waits is None else _waits_table(trace, waits, colours),
+        Markup() if waits is None else _waits_html(trace, waits, colours),
     )
 
 
 def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
     """Block by block; in bins where blocks side by side would be too thin to be seen."""
     found = spans_by_sm(trace, ran=ran)
-    if found.note or Frame(found, *_BY_SM).pitch >= _LANE * int(found.lanes.max(initial=1)):
-        return found
-    return spans_by_sm(trace, most_spans=0, ran=ran)
+    shown = without_idle(found)
+    thin = Frame(shown, *_BY_SM).pitch < _LANE * int(shown.lanes.max(initial=1))
+    if found.note or not thin:
+        return shown
+    return without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
 
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
@@ -155,20 +158,37 @@ def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | No
     return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
 
 
-def _waits_table(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
-    """The launches that waited longest, and why."""
+def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
+    """The launches that waited longest, what for, and behind whom."""
     rows = trace.waits
     if rows is None or not len(rows):
         return note_html("No launch waited.")
     number, first = np.unique(rows["launch"], return_index=True)
     waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
     longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
-    launches = trace.sequence.launches
-    table = table_of(
-        ("launch", "name", "why"),
-        [(str(k), launches[k].name or "", waits.explanation(k)) for k in longest],
-        left=(1, 2),
-    )
+    headings = ("launch", "name", "waited", "most of it", "because", "behind")
+    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], left=(1, 4, 5))
     more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
     marks = [colours[k] for k in longest]
-    return table_html(table, "Waits, the longest first", more=more, marks=marks)
+    return Markup("\n").join(
+        [
+            table_html(table, "Waits, the longest first", more=more, marks=marks),
+            folded_html(
+                "Each wait in words, and what would have shortened it",
+                text_html([waits.explanation(k) for k in longest]),
+            ),
+        ]
+    )
+
+
+def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
+    own = waits.of(launch)
+    (cause, behind), longest = shares_of(own)[0]
+    total = waited_ns(own)
+    launches = trace.sequence.launches
+    name = launches[behind].name if behind >= 0 else None
+    who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "") if behind >= 0 else ""
+    return (
+        str(launch), launches[launch].name or "", seconds_words(total / 1e9),
+        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from tbsched.program.arrays import Int64Array
+from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted, seconds_words, size_words
 from tbsched.traces.residents import Residents
@@ -76,7 +77,7 @@ def _launches_of_each_sm(held: Residents) -> list[str]:
     columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
     for launch, sm, blocks in zip(*columns, strict=True):
         found[sm][launch] = found[sm].get(launch, 0) + blocks
-    names = [f"{k} {name}" if name else str(k) for k, name in enumerate(held.names)]
+    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
     return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in found]
 
 
