@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 # Which module each public name is in; matplotlib and others are loaded with it, and not before.
 _NAMES_OF = {
+    "html.pages": "to_html",
     "pictures.blocks": "blocks",
     "pictures.compared": "compared",
     "pictures.gantt": "gantt",
@@ -15,6 +16,7 @@ _NAMES_OF = {
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from tbsched.show.html.pages import to_html as to_html
     from tbsched.show.pictures.blocks import blocks as blocks
     from tbsched.show.pictures.compared import compared as compared
     from tbsched.show.pictures.gantt import gantt as gantt
