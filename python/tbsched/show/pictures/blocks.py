@@ -62,10 +62,9 @@ def blocks(trace: Trace, *, ax: Axes | None = None) -> Axes:
     instance("blocks", "trace", trace, Trace)
     rows = counted_blocks(trace)
     note = "before the next event" if not trace.sequence.timed else "all that ran"
-    if rows.each > 1:
-        note += f"; each row is the sum of {rows.each:,} launches in order"
+    shared = f"each row is the sum of {rows.each:,} launches in order" if rows.each > 1 else ""
     title = f"{trace.device.name}: blocks of each launch on each SM"
-    return heat_map("blocks", rows, trace, ax, (title, note), "blocks")
+    return heat_map("blocks", rows, trace, ax, (title, note, shared), "blocks")
 
 
 def counted_blocks(trace: Trace) -> Rows:
@@ -85,7 +84,7 @@ def heat_map(
     rows: Rows,
     trace: Trace,
     ax: Axes | None,
-    title: tuple[str, str],
+    title: tuple[str, ...],
     unit: str,
     *,
     signed: bool = False,
