@@ -29,9 +29,6 @@ $(VENV)/.docs: $(BIN)/python $(SOURCES)
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
-	@echo '== The model of the H200 and the ladder below it, on recorded traces'
-	$(BIN)/tbsched verify $(TRACES) --policy all
-	@echo
 	@echo '== A weaker predictor, "most room", against the traces recorded on the H200'
 	$(BIN)/tbsched fuzz --oracle tests/traces/h200/rall.jsonl.xz --predictor h200 \
 	  --policy most_room --max-examples 500 --seed 1; test $$? -eq 1
@@ -39,6 +36,14 @@ demo: $(VENV)/.installed
 	@echo '== The same predictor against Algorithm 1 on the RTX 3090'
 	$(BIN)/tbsched fuzz --oracle rtx3090/algorithm1 --predictor rtx3090 \
 	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
+	@echo
+	@echo '== The model of the H200 and the ladder below it, on recorded traces'
+	$(BIN)/tbsched verify $(TRACES) --policy all
+	@echo
+	@echo '== A busy H200: when 24 kernels ran, as predicted and as recorded'
+	@mkdir -p build
+	$(BIN)/tbsched show tests/traces/h200-timed/programs.jsonl.xz --number 292 --view compared \
+	  --device h200 --output build/demo.png
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)

@@ -133,12 +133,13 @@ def show(
 
       tbsched show program.json -o sm.svg --view resources --sm 5
     """
+    if output is not None:
+        check_output(output, file, *([] if against is None else [against]))
     options = {"by": by, "at": at, "sm": sm, "against": against}
     request = _Request(file, number, device, policy, against, _view(view, output, options))
     if output is None:
         print_out(request.value())
         return
-    check_output(output, file, *([] if against is None else [against]))
     is_there = storage.check_writable(output)
     kind = output.suffix.lower() or ".png"
     if kind in _WRITERS:

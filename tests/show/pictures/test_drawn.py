@@ -116,7 +116,7 @@ def test_map_of_a_trace_has_a_bar_per_launch_as_tall_as_it_has_blocks() -> None:
     assert heights[1] == [full, full / 2]
     assert len(heights[2]) == 4
     assert heights[3] == heights[None] == [full, full]
-    assert any("after 2 of 3 events" in text for text in texts(tb.show.sm_map(trace, at=2)))
+    assert any("After 2 of 3 events." in text for text in texts(tb.show.sm_map(trace, at=2)))
     with pytest.raises(ValueError, match=r"at: 4 is outside 0\.\.3"):
         tb.show.sm_map(trace, at=4)
 
@@ -143,7 +143,7 @@ def test_heat_map_adds_up_launches_where_there_are_too_many() -> None:
     trace = tb.predict(tb.Sequence([launch(2, duration=1e-6)] * 401), TWO)
     ax = tb.show.blocks(trace)
     assert cells(ax) == [[2, 2]] * 200 + [[1, 1]]
-    assert any("each row is the sum of 2 launches" in text for text in texts(ax))
+    assert any("Each row is the sum of 2 launches" in text for text in texts(ax))
 
 
 def test_compared_is_b_less_a_with_a_frame_around_the_first_difference() -> None:
@@ -155,11 +155,11 @@ def test_compared_is_b_less_a_with_a_frame_around_the_first_difference() -> None
     ]
     (frame,) = ax.patches
     assert frame.get_bbox().bounds == (-0.5, 0.5, 2, 1)
-    assert any("the first, framed, is launch 1, on SM 0, 1" in text for text in texts(ax))
+    assert any("The first, framed, is launch 1, on SM 0, 1" in text for text in texts(ax))
     assert cells(tb.show.compared(a, b)) == cells(ax)
     same = tb.show.compared(a, a)
     assert not same.patches
-    assert any("every block of 3 launches is on the same SM" in text for text in texts(same))
+    assert any("Every block of 3 launches is on the same SM" in text for text in texts(same))
 
 
 def test_compared_shows_which_blocks_are_elsewhere_if_only_the_order_differs() -> None:
@@ -169,7 +169,7 @@ def test_compared_shows_which_blocks_are_elsewhere_if_only_the_order_differs() -
     ax = tb.show.compared(a, dataclasses.replace(a, placements=(other,)))
     moved = placement.smid[placement.smid != other.smid]
     assert cells(ax) == [np.bincount(moved, minlength=2).tolist()]
-    assert any("only the order of blocks differs" in text for text in texts(ax))
+    assert any("Only the order of blocks differs" in text for text in texts(ax))
 
 
 def test_compared_over_time_has_the_area_of_the_blocks_time() -> None:
@@ -185,7 +185,7 @@ def test_compared_over_time_has_the_area_of_the_blocks_time() -> None:
         times, heights = (np.asarray(values, float) for values in line.get_data())
         area = np.diff(times) @ ((row + 0.44 - heights[:-1]) / 0.88 * peak)
         assert area == pytest.approx(4, abs=0.01)  # blocks x ms
-    assert texts(ax)[-1] == "makespan 3 ms filled and 3.5 ms line: -14.29 %"
+    assert texts(ax)[-1] == "Makespan 3 ms filled and 3.5 ms line: -14.29 %."
 
 
 def test_compared_takes_traces_of_one_sequence() -> None:
@@ -214,7 +214,7 @@ def test_ladder_goes_from_the_weakest_to_the_strongest() -> None:
         for level in ("occupancy", "exact")
     ]
     assert [bar.get_width() for bar in ax.patches] == pytest.approx(shares)
-    assert texts(ax)[-1] == "6 launches of 3 sequences"
+    assert texts(ax)[-1] == "6 launches of 3 sequences."
     with pytest.raises(ValueError, match="ladder: scores: none are given"):
         tb.show.ladder([])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +16,9 @@ from tbsched.show.layout.names import cut, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
-_WIDEST = 44  # characters of a cell; what is longer is shown when the mouse is over it
+_WIDEST = 40  # characters of a cell; what is longer is shown when the mouse is over it
 _LONGEST = 2000
-_SENTENCE = 44  # characters from which on words are broken into lines
+_SENTENCE = 72  # characters from which on words are broken into lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,19 @@ def tiles_html(*tiles: tuple[str, str]) -> Markup:
 
 def legend_html(launches: Sequence[Launch]) -> Markup:
     """The colour of each kernel; of launches without a name of each launch."""
-    keys: dict[str, tuple[str, str, str]] = {}
-    for number, (launch, colour) in enumerate(zip(launches, colours_of(launches), strict=True)):
-        name = launch.name or f"launch {number}"
-        if name not in keys and len(keys) <= _KERNELS_SHOWN:
-            title = cut(launch.name, _LONGEST) if launch.name else launch_words(launch)
-            keys[name] = (colour, label(launch) if launch.name else name, title)
-    kinds = len({launch.name or k for k, launch in enumerate(launches)})
-    shown = list(keys.values())[:_KERNELS_SHOWN]
-    left = kinds - len(shown)
-    return rendered("legend.html", keys=shown, more=f"and {left:,} more" if left else "")
+    first: dict[str | int, int] = {}
+    for number, launch in enumerate(launches):
+        first.setdefault(launch.name or number, number)
+    colours = colours_of(launches)
+    keys = []
+    for number in itertools.islice(first.values(), _KERNELS_SHOWN):
+        launch = launches[number]
+        if launch.name:
+            keys.append((colours[number], label(launch), cut(launch.name, _LONGEST)))
+        else:
+            keys.append((colours[number], f"launch {number}", launch_words(launch)))
+    left = len(first) - len(keys)
+    return rendered("legend.html", keys=keys, more=f"and {left:,} more" if left else "")
 
 
 def keys_html(keys: Iterable[tuple[str, str]]) -> Markup:

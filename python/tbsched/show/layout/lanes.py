@@ -64,7 +64,7 @@ def spans_by_sm(
         most_spans: blocks that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
-        columns: bins of a row; None has few enough for a page.
+        columns: bins of a row; None has so few that a page stays small.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -103,7 +103,7 @@ def spans_by_stream(
         most_spans: launches that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
-        columns: bins of a row; None has few enough for a page.
+        columns: bins of a row; None has so few that a page stays small.
 
     Raises:
         ValueError: nobody recorded when blocks ran.

@@ -62,10 +62,9 @@ def blocks(trace: Trace, *, ax: Axes | None = None) -> Axes:
     instance("blocks", "trace", trace, Trace)
     rows = counted_blocks(trace)
     note = "before the next event" if not trace.sequence.timed else "all that ran"
-    if rows.each > 1:
-        note += f"; each row is the sum of {rows.each:,} launches in order"
+    shared = f"each row is the sum of {rows.each:,} launches in order" if rows.each > 1 else ""
     title = f"{trace.device.name}: blocks of each launch on each SM"
-    return heat_map("blocks", rows, trace, ax, (title, note), "blocks")
+    return heat_map("blocks", rows, trace, ax, (title, note, shared), "blocks")
 
 
 def counted_blocks(trace: Trace) -> Rows:
@@ -85,7 +84,7 @@ def heat_map(
     rows: Rows,
     trace: Trace,
     ax: Axes | None,
-    title: tuple[str, str],
+    title: tuple[str, ...],
     unit: str,
     *,
     signed: bool = False,
@@ -132,23 +131,28 @@ def _lines(ax: Axes, height: int, sms: int) -> None:
         ax.tick_params(which="minor", length=0)
 
 
-def _unsigned(most: int) -> tuple[Colormap, Normalize, list[int] | None]:
+def _unsigned(most: int) -> tuple[Colormap, Normalize, list[int]]:
     """Colours from 1 to the most, without the ends that vanish on a light or dark background."""
     shades = np.linspace(0.2, 0.9, 256 if most > _STEPS else most) if most > 1 else [0.45]
     colours = ListedColormap(colormaps["viridis"](shades))
     if most > _STEPS:
-        return colours, Normalize(1, most), None
+        return colours, Normalize(1, most), _round_numbers(1, most)
     return colours, BoundaryNorm(np.arange(0.5, most + 1), most), list(range(1, most + 1))
 
 
-def _signed(most: int) -> tuple[Colormap, Normalize, list[int] | None]:
+def _signed(most: int) -> tuple[Colormap, Normalize, list[int]]:
     """Less in purple, more in orange; near zero too they differ from the background."""
     few = most <= _STEPS // 2
     steps = most if few else 128
     less = np.linspace(0.05, 0.33, steps) if steps > 1 else np.array([0.15])
     shades = colormaps["PuOr_r"](np.concatenate([less, 1 - less[::-1]]))
     if not few:
-        return ListedColormap(shades), Normalize(-most, most), None
+        return ListedColormap(shades), Normalize(-most, most), _round_numbers(-most, most)
     ticks = [*range(-most, 0), *range(1, most + 1)]
     bounds = [*np.arange(-most, 0) - 0.5, 0.0, *np.arange(1, most + 1) + 0.5]
     return ListedColormap(shades), BoundaryNorm(bounds, len(ticks)), ticks
+
+
+def _round_numbers(least: int, most: int) -> list[int]:
+    ticks = MaxNLocator(6, integer=True).tick_values(least, most)
+    return [int(tick) for tick in ticks if least <= tick <= most]

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.transforms import Bbox, TransformedBbox
 from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
@@ -49,12 +50,13 @@ def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axe
     return ax
 
 
-def entitle(ax: Axes, title: str, note: str = "") -> None:
+def entitle(ax: Axes, title: str, *notes: str) -> None:
     """A title at the left; under it, smaller, what a reader must know to read the picture."""
+    text = " ".join(f"{note[0].upper()}{note[1:].removesuffix('.')}." for note in notes if note)
     figure = ax.get_figure(root=True)
     assert figure is not None
     wide = figure.get_size_inches()[0] if isinstance(ax, Picture) else inches_of(ax)[0]
-    lines = textwrap.wrap(note, max(40, int((wide - 1) * _LETTERS_PER_INCH)))
+    lines = textwrap.wrap(text, max(40, int((wide - 1) * _LETTERS_PER_INCH)))
     ax.set_title(title, loc="left", fontweight="bold", pad=8 + 13 * len(lines), parse_math=False)
     words = ax.annotate(
         "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
@@ -103,6 +105,18 @@ def key(
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def write_in(ax: Axes, box: Sequence[float], words: str, size: float, colour: ColorType) -> None:
+    """Writes into the middle of a box: left, right, top and bottom, in data. It cannot leave it."""
+    left, right, top, bottom = box
+    text = ax.text(
+        (left + right) / 2, (top + bottom) / 2, words, size=size, color=ink_on(colour),
+        ha="center", va="center_baseline", parse_math=False,
+    )  # fmt: skip
+    text.set_clip_box(TransformedBbox(Bbox([[left, top], [right, bottom]]), ax.transData))
+    text.set_clip_on(True)
+    text.set_in_layout(False)  # to lay out a thousand takes long
 
 
 def inches_of(ax: Axes, *, laid_out: bool = False) -> tuple[float, float]:

@@ -67,11 +67,10 @@ def _pair(given: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]
             "compared: diff: what compare() returned, or a prediction and an observation, is "
             f"needed, got {shown(given)}"
         )
-    instance("compared", "observation", observation, Trace)
-    assert observation is not None
-    if given.sequence != observation.sequence:
+    other = instance("compared", "observation", observation, Trace)
+    if given.sequence != other.sequence:
         raise ValueError("compared: observation: the traces are of different sequences")
-    return given, observation
+    return given, other
 
 
 def _held(diff: Diff, ax: Axes | None) -> Axes:
@@ -83,9 +82,10 @@ def _held(diff: Diff, ax: Axes | None) -> Axes:
     sms = diff.a.device.sms
     rows = Rows(np.array(cells, np.int64).reshape(len(chosen), sms), np.array(chosen, np.int64))
     title = f"a: {who(diff.a)}, b: {who(diff.b)}"
-    note = _note(diff, level, len(differing), len(chosen))
+    notes = _notes(diff, level, len(differing), len(chosen))
     unit = "blocks, b - a" if level == "occupancy" else "blocks elsewhere in b"
-    axes = heat_map("compared", rows, diff.a, ax, (title, note), unit, signed=level == "occupancy")
+    titles, signed = (title, *notes), level == "occupancy"
+    axes = heat_map("compared", rows, diff.a, ax, titles, unit, signed=signed)
     if found is not None:
         row = list(chosen).index(found.launch)
         frame = Rectangle((-0.5, row - 0.5), sms, 1, fill=False, edgecolor=ink(), linewidth=1.2)
@@ -104,16 +104,17 @@ def _difference(diff: Diff, launch: int, level: str) -> Int64Array:
     return np.bincount(elsewhere, minlength=sms)
 
 
-def _note(diff: Diff, level: str, differing: int, chosen: int) -> str:
+def _notes(diff: Diff, level: str, differing: int, chosen: int) -> list[str]:
     found = diff.first_divergence
     total = counted(len(diff.launches), "launch", "launches")
     if found is None:
-        return f"every block of {total} is on the same SM in both"
-    what = "blocks per SM" if level == "occupancy" else "only the order of blocks"
-    words = f"{what} differ{'' if level == 'occupancy' else 's'} in {differing:,} of {total}"
+        return [f"every block of {total} is on the same SM in both"]
+    what = "blocks per SM differ" if level == "occupancy" else "only the order of blocks differs"
     sms = found.sms if level == "occupancy" else np.unique(diff.a[found.launch].smid[found.blocks])
-    few = ", ".join(map(str, sms[:_SMS_NAMED].tolist())) + (
-        ", ..." if len(sms) > _SMS_NAMED else ""
-    )
-    words += f"; the first, framed, is launch {found.launch}, on SM {few}"
-    return words if chosen == len(diff.launches) else f"{words}; {chosen:,} that differ are shown"
+    few = ", ".join(map(str, sms[:_SMS_NAMED].tolist()))
+    few += ", ..." if len(sms) > _SMS_NAMED else ""
+    notes = [
+        f"{what} in {differing:,} of {total}",
+        f"the first, framed, is launch {found.launch}, on SM {few}",
+    ]
+    return notes if chosen == len(diff.launches) else [*notes, f"{chosen:,} of them are shown"]

@@ -14,7 +14,15 @@ from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
-from tbsched.show.pictures.canvas import axes_for, bare, entitle, inches_of, ink_on, time_axis, who
+from tbsched.show.pictures.canvas import (
+    axes_for,
+    bare,
+    entitle,
+    inches_of,
+    time_axis,
+    who,
+    write_in,
+)
 from tbsched.show.pictures.kernels import colour_table, key_of_kernels, time_of
 from tbsched.traces.trace import Trace
 
@@ -113,13 +121,11 @@ def _names(
             if launch.name is None or letters[k] < 6:
                 continue
             name = cut(name, int(letters[k]))
-        written = ax.text(
-            ((spans.begin_ns[k] + spans.end_ns[k]) / 2 - spans.zero_ns) / scale,
-            spans.row[k] - 0.46 + (spans.lane[k] + 0.5) * 0.92 / spans.lanes[spans.row[k]],
-            name, size=size[k], ha="center", va="center_baseline", clip_on=True, parse_math=False,
-            color=ink_on(tuple(colours[spans.launch[k]])),
-        )  # fmt: skip
-        written.set_in_layout(False)
+        left, right = ((ns - spans.zero_ns) / scale for ns in (spans.begin_ns[k], spans.end_ns[k]))
+        height = 0.92 / spans.lanes[spans.row[k]]
+        top = spans.row[k] - 0.46 + spans.lane[k] * height
+        colour = tuple(colours[spans.launch[k]])
+        write_in(ax, (left, right, top, top + height), name, float(size[k]), colour)
 
 
 def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:

@@ -16,7 +16,7 @@ from tbsched.program.arrays import Float64Array
 from tbsched.show.layout.names import label
 from tbsched.show.layout.sms import Standing, standing
 from tbsched.show.layout.topology import Topology, topology_of
-from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, ink, ink_on, who
+from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, inches_of, ink, ink_on, who
 from tbsched.show.pictures.kernels import colour_table, key_of_kernels
 from tbsched.show.words import counted
 from tbsched.traces.trace import Trace
@@ -88,21 +88,20 @@ def sm_map(what: Trace | DeviceSpec, *, at: float | None = None, ax: Axes | None
 
 def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
     topology = topology_of(spec)
-    grid = _grid(topology, spec.sms, _WIDTH)
+    grid = _grid(topology, spec.sms, _wide(ax, _WIDTH))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
     shades = 0.25 + 0.7 * np.array(topology.rank) / spec.sms
     colours = colormaps["viridis"](shades)
     _boxes(ax, grid, colours)
     _numbers(ax, grid, [ink_on(tuple(colour)) for colour in colours], _INSIDE / 2)
     note = "the darker, the sooner among equally suitable SMs"
-    note += f"; {topology.source}" if topology.source else ""
-    _finish(ax, grid, f"{spec.title}: SMs by TPC and GPC", note)
+    _finish(ax, grid, f"{spec.title}: SMs by TPC and GPC", note, topology.source)
     return ax
 
 
 def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     topology, found = topology_of(trace.device), standing(trace, at)
-    grid = _grid(topology, trace.device.sms, _WIDTH - _LEGEND)
+    grid = _grid(topology, trace.device.sms, _wide(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches + 0.1)
     most = max(1, int(found.blocks_per_sm.max(initial=0)))
     _boxes(ax, grid, EMPTY)
@@ -120,14 +119,17 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
         autolim=False,
     )
     _numbers(ax, grid, [ink()] * trace.device.sms, _STRIP / 2)
-    note = f"{found.when}; a bar of full height is {counted(most, 'block')}{_waiting(trace, found)}"
-    for more in (found.note, topology.source):
-        note += f"; {more}" if more else ""
-    _finish(ax, grid, f"{who(trace)}: what sits on each SM", note)
-    key_of_kernels(
-        ax, trace, np.bincount(found.launch, found.blocks, len(trace)).astype(np.float64)
-    )
+    height = f"a bar of full height is {counted(most, 'block')}"
+    notes = (found.when, height, _waiting(trace, found), found.note, topology.source)
+    _finish(ax, grid, f"{who(trace)}: what sits on each SM", *notes)
+    blocks = np.bincount(found.launch, found.blocks, len(trace))
+    key_of_kernels(ax, trace, blocks.astype(np.float64))
     return ax
+
+
+def _wide(ax: Axes | None, inches: float) -> float:
+    """The width of the axes that the user gave, if any."""
+    return inches_of(ax)[0] if isinstance(ax, Axes) else inches
 
 
 def _grid(topology: Topology, sms: int, wide: float) -> _Grid:
@@ -184,7 +186,7 @@ def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
         number.set_in_layout(False)  # to lay out a thousand takes long
 
 
-def _finish(ax: Axes, grid: _Grid, title: str, note: str) -> None:
+def _finish(ax: Axes, grid: _Grid, title: str, *notes: str) -> None:
     for left, row, text in grid.titles:
         ax.text(left - 0.15, row + _INSIDE / 2, text, ha="right", va="center", size="small")
     ax.set_xlim(-0.05, grid.width)
@@ -192,7 +194,7 @@ def _finish(ax: Axes, grid: _Grid, title: str, note: str) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     bare(ax)
-    entitle(ax, title, note)
+    entitle(ax, title, *notes)
 
 
 def _waiting(trace: Trace, found: Standing) -> str:
@@ -204,4 +206,4 @@ def _waiting(trace: Trace, found: Standing) -> str:
     ]
     if len(rows) > _WAITING_NAMED:
         names.append(f"{len(rows) - _WAITING_NAMED} launches more")
-    return f"; blocks of {', '.join(names)} wait" if names else ""
+    return f"blocks of {', '.join(names)} wait" if names else ""

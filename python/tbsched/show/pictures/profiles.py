@@ -70,8 +70,9 @@ def profiles(a: Trace, b: Trace, ax: Axes | None) -> Axes:
     ax.set_xlabel(f"{unit} (at the right: the most blocks at a time)")
     bare(ax, "bottom")
     words = [f"{seconds_words(end / 1e9)} {how}" for end, how in zip(ends, _HOW, strict=True)]
+    error = round(100 * (ends[0] / ends[1] - 1), 2) + 0.0  # no negative zero
     title = f"Resident blocks: {who(a)} ({_HOW[0]}); {who(b)} ({_HOW[1]})"
-    entitle(ax, title, f"makespan {' and '.join(words)}: {100 * (ends[0] / ends[1] - 1):+.2f} %")
+    entitle(ax, title, f"makespan {' and '.join(words)}: {error:+.2f} %")
     return ax
 
 

@@ -16,7 +16,17 @@ from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
 from tbsched.show.layout.topology import topology_of
-from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, inches_of, ink_on, key, who
+from tbsched.show.pictures.canvas import (
+    EMPTY,
+    axes_for,
+    bare,
+    entitle,
+    inches_of,
+    ink_on,
+    key,
+    who,
+    write_in,
+)
 from tbsched.show.words import counted, limiter_words, size_words
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -103,7 +113,7 @@ def resources(
     ax.set_yticks([])
     bare(ax)
     place = topology_of(prediction.device).place_of(number)
-    entitle(ax, f"{who(prediction)}: {place}", _note(prediction, held, at))
+    entitle(ax, f"{who(prediction)}: {place}", *_notes(prediction, at))
     colours = colours_of(prediction.sequence.launches)
     placed = list(_placed(parts))
     for part, bar, row in placed:
@@ -258,26 +268,24 @@ def _name(
     for piece in bar.pieces:
         name = _fitting(trace, piece.launch, int((piece.end - piece.begin) * room) - 1)
         if name and not piece.hatched:
-            ax.text(
-                (piece.begin + piece.end) / 2, row + _TALL / 2, name, size=_PRINT, ha="center",
-                va="center_baseline", color=ink_on(colours[piece.launch]), parse_math=False,
-            )  # fmt: skip
+            box = (piece.begin, piece.end, row, row + _TALL)
+            write_in(ax, box, name, _PRINT, colours[piece.launch])
 
 
 def _fitting(trace: Trace, launch: int, letters: int) -> str:
     """The launch's name, if so many letters show enough of it, else its number."""
     name = label(trace.sequence.launches[launch])
     if len(name) > letters:
-        name = cut(name, letters) if letters >= 12 else str(launch)
+        name = label(trace.sequence.launches[launch], letters) if letters >= 12 else str(launch)
     return name if len(name) <= letters else ""
 
 
-def _note(trace: Trace, held: Residents, at: float | None) -> str:
+def _notes(trace: Trace, at: float | None) -> list[str]:
     """When, and what waits for what at that moment."""
     found = standing(trace, at)
-    words = [found.when]
+    notes = [found.when]
     for launch, blocks in found.waiting.tolist()[:_WAITING_NAMED]:
         why = limiter_words(trace[launch].limiter or "", trace.device)
         name = cut(trace.sequence.launches[launch].name or f"launch {launch}", 24)
-        words.append(f"{counted(blocks, 'block')} of {name} wait{'s' * (blocks == 1)}: {why}")
-    return "; ".join(words)
+        notes.append(f"{counted(blocks, 'block')} of {name} wait{'s' * (blocks == 1)}: {why}")
+    return notes
