@@ -54,6 +54,7 @@ gpu:
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/run_all.py
+	$(BIN)/python tests/bench/outputs.py
 
 # The invalid inputs and the unit tests of the core, with the sanitizers built in.
 sanitize: $(BIN)/python
