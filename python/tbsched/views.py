@@ -43,7 +43,7 @@ class Shown:
         return text(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {_view('text', self, 'short')(self)}>"
+        return f"<{type(self).__name__}: {short(self)}>"
 
     def _repr_html_(self) -> str:
         return html(self)
@@ -66,6 +66,15 @@ def text(value: object) -> str:
         TypeError: no view is known of its class.
     """
     return str(_view("text", value)(value))
+
+
+def short(value: object) -> str:
+    """The value in one line of plain text.
+
+    Raises:
+        TypeError: no view is known of its class.
+    """
+    return str(_view("text", value, "short")(value))
 
 
 def html(value: object) -> str:

@@ -22,8 +22,9 @@ class DeviceInfo:
         sms: number of SMs.
         details: further keys (compute_capability, driver, cuda, uuid, …). Of a prediction
             ``model``, ``policy`` and what explanations need to know: ``warps_in_turn``, whether a
-            warp waits for the processing block whose turn it is, and ``configuration_per``, whether
-            a ``TPC`` or an ``SM`` has a shared-memory configuration of its own.
+            warp waits for the processing block whose turn it is, ``configuration_per``, whether
+            a ``TPC`` or an ``SM`` has a shared-memory configuration of its own, and ``topology``,
+            the fields of that table in the device's file.
     """
 
     name: str

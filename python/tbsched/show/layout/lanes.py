@@ -15,7 +15,8 @@ from tbsched.traces.trace import Trace
 MOST_SPANS = 12_000
 MOST_ROWS = 144
 _COLUMNS = 240  # of bins, in a row, if there are few rows
-_BINS = 12_000
+_BINS = 12_000  # of many blocks; of few there are twice as many
+_FEW = 200_000
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -210,7 +211,8 @@ def _in_bins(
 ) -> Spans:
     """A span per bin, or per several side by side that show the same launch."""
     zero_ns, length_ns = _extent(begin, end)
-    columns = min(_COLUMNS, max(1, _BINS // len(titles)))
+    bins = _BINS if len(row) > _FEW else 2 * _BINS
+    columns = min(_COLUMNS, max(1, bins // len(titles)))
     cells, shown = _longest_in(row, launch, (begin - zero_ns), (end - zero_ns), columns, length_ns)
     column = cells % columns
     joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.table import Table
+
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.orders import BestOrder, Change, WhatIf
@@ -16,12 +18,16 @@ def launch_configs_short(configs: LaunchConfigs) -> str:
 
 def launch_configs_text(configs: LaunchConfigs) -> str:
     """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
-    table = table_of(
+    return f"{launch_configs_short(configs)}\n{render(configs_table(configs))}"
+
+
+def configs_table(configs: LaunchConfigs) -> Table:
+    """A row per block size."""
+    return table_of(
         ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
         map(_launch_config_row, configs),
         left=(0, 5),
     )
-    return f"{launch_configs_short(configs)}\n{render(table)}"
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
@@ -70,11 +76,16 @@ def what_if_short(found: WhatIf) -> str:
 
 def what_if_text(found: WhatIf) -> str:
     """A row per change, the program as it is before them."""
+    return render(changes_table(found))
+
+
+def changes_table(found: WhatIf) -> Table:
+    """A row per change, the program as it is before them."""
     rows = [
         (row.what, seconds_words(row.makespan), f"{_speedup(found.given, row):.3g}")
         for row in (found.given, *found.changes)
     ]
-    return render(table_of(("change", "makespan", "times as fast"), rows))
+    return table_of(("change", "makespan", "times as fast"), rows)
 
 
 def _speedup(given: Change, row: Change) -> float:

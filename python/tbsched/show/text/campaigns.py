@@ -27,16 +27,25 @@ def report_short(report: Report) -> str:
 
 def report_text(report: Report) -> str:
     """The numbers of a campaign, and its counterexamples."""
-    parts = [_numbers(report)]
-    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
-    for number, example in enumerate(report.counterexamples, 1):
-        heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
-        heading += f" (like {numbers[example.like]})" if example.like else ""
+    parts = ["\n".join(report_lines(report))]
+    headings = counterexample_headings(report)
+    for heading, example in zip(headings, report.counterexamples, strict=True):
         parts.append(f"\n{heading}: {example}")
     return "\n".join(parts)
 
 
-def _numbers(report: Report) -> str:
+def counterexample_headings(report: Report) -> list[str]:
+    """What each counterexample is called."""
+    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
+    headings = []
+    for number, example in enumerate(report.counterexamples, 1):
+        heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+        headings.append(heading + (f" (like {numbers[example.like]})" if example.like else ""))
+    return headings
+
+
+def report_lines(report: Report) -> list[str]:
+    """The numbers of a campaign; those that say more of the one before are moved in."""
     kinds = sum(found.like is None for found in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
@@ -63,7 +72,7 @@ def _numbers(report: Report) -> str:
         lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
     if report.unstable:
         lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")
-    return "\n".join(lines)
+    return lines
 
 
 def _coverage(coverage: Coverage) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tbsched.hardware.spec import DeviceSpec
+from collections.abc import Iterator
+
+from tbsched.hardware.spec import DeviceSpec, Provenance
 
 
 def device_short(spec: DeviceSpec) -> str:
@@ -13,8 +15,14 @@ def device_short(spec: DeviceSpec) -> str:
 def device_text(spec: DeviceSpec) -> str:
     """Every value that its file states or inherits, and the source of it."""
     lines = [f"{spec.name}: {spec.title}"]
+    for key, value, origin in values_of(spec):
+        lines.append(f"  {key} = {value}  [{origin.kind}: {origin.source}]")
+    return "\n".join(lines)
+
+
+def values_of(spec: DeviceSpec) -> Iterator[tuple[str, object, Provenance]]:
+    """Every value whose source is known: its key in the file, itself and the source."""
     for key, origin in spec.provenance.items():
         field = key.rsplit(".", 1)[1]
         holder = spec.mechanisms if key.startswith("mechanisms.") else spec
-        lines.append(f"  {key} = {getattr(holder, field)}  [{origin.kind}: {origin.source}]")
-    return "\n".join(lines)
+        yield key, getattr(holder, field), origin

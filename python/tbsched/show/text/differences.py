@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from rich.table import Table
+
 from tbsched.comparison.compare import LEVELS, Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
+from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.trace import Trace
@@ -21,29 +24,37 @@ def diff_short(diff: Diff) -> str:
 
 def diff_text(diff: Diff) -> str:
     """Whether two traces agree, and where they first do not, explained."""
+    lines, table, more = diff_parts(diff)
+    return "\n".join([*lines, *([] if table is None else [render(table)]), *more])
+
+
+def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
+    """The text in three parts: before the table, the table if there is one, and after it."""
     found = diff.first_divergence
     total = len(diff.launches)
     if found is None:
-        return f"{_who(diff.a)} and {_who(diff.b)} agree on every block of {total} launches."
+        same_all = f"{who(diff.a)} and {who(diff.b)} agree on every block of {total} launches."
+        return [same_all], None, []
     same = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
     head = (
-        f"{_who(diff.a)} (a) and {_who(diff.b)} (b) agree in {same['occupancy']} of {total} "
+        f"{who(diff.a)} (a) and {who(diff.b)} (b) agree in {same['occupancy']} of {total} "
         f"launches on the blocks of each SM, in {same['exact']} on every block."
     )
     launch = diff.a.sequence.launches[found.launch]
-    first = f"First difference: launch {found.launch} ({launch_words(launch)})."
-    body = (
-        _occupancy_words(diff, found) if found.level == "occupancy" else _order_words(diff, found)
-    )
-    return "\n".join([head, first, *body])
+    name = f"{cut(launch.name)}, " if launch.name else ""
+    first = f"First difference: launch {found.launch} ({name}{launch_words(launch)})."
+    of_kind = _occupancy_parts if found.level == "occupancy" else _order_parts
+    before, table, more = of_kind(diff, found)
+    return [head, first, *before], table, more
 
 
-def _who(trace: Trace) -> str:
+def who(trace: Trace) -> str:
+    """Who says where the blocks went: a model and its policy, or a GPU."""
     model = trace.device.details.get("model")
     return f"model {model}/{trace.device.details.get('policy')}" if model else trace.device.name
 
 
-def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
+def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
     a, b = diff.a[found.launch], diff.b[found.launch]
     lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
     for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
@@ -57,13 +68,13 @@ def _occupancy_words(diff: Diff, found: Divergence) -> list[str]:
         if capacity is not None:
             rows[-1] += [str(capacity.blocks[sm]), capacity.limiter[sm]]
     headings = ("SM", "a", "b", "room", "bound by")[: 3 if capacity is None else 5]
-    lines.append(render(table_of(headings, rows, left=(4,))))
+    more = []
     if len(found.sms) > _ROWS_SHOWN:
-        lines.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
+        more.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
     if capacity is not None:
-        lines.append("room: blocks of this launch that the model had room for when it came")
-        lines.append(_candidates(capacity.blocks, capacity.limiter))
-    return lines
+        more.append("room: blocks of this launch that the model had room for when it came")
+        more.append(_candidates(capacity.blocks, capacity.limiter))
+    return lines, table_of(headings, rows, left=(4,)), more
 
 
 def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
@@ -81,14 +92,14 @@ def _few(sms: list[int]) -> str:
     return ", ".join(map(str, sms[:4])) + (", ..." if len(sms) > 4 else "")
 
 
-def _order_words(diff: Diff, found: Divergence) -> list[str]:
+def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
     a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
     rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
-    table = render(table_of(("block", "SM in a", "SM in b"), rows, left=()))
-    lines = ["each SM has the same number of blocks, in another order:", table]
+    more = []
     if len(found.blocks) > _ROWS_SHOWN:
-        lines.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
-    return lines
+        more.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
+    lines = ["each SM has the same number of blocks, in another order:"]
+    return lines, table_of(("block", "SM in a", "SM in b"), rows, left=()), more
 
 
 def time_diff_short(diff: TimeDiff) -> str:

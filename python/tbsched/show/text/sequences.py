@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from rich.table import Table
+
 from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted, launch_words
 
-_EVENTS_SHOWN = 50
+EVENTS_SHOWN = 50
 
 
 def sequence_short(sequence: Sequence) -> str:
@@ -22,8 +24,16 @@ def sequence_short(sequence: Sequence) -> str:
 
 def sequence_text(sequence: Sequence) -> str:
     """A row per event."""
+    lines = [sequence_short(sequence), render(events_table(sequence))]
+    if len(sequence) > EVENTS_SHOWN:
+        lines.append(f"and {counted(len(sequence) - EVENTS_SHOWN, 'event')} more")
+    return "\n".join(lines)
+
+
+def events_table(sequence: Sequence) -> Table:
+    """The first events, a row each."""
     rows, number = [], 0
-    for event in sequence[:_EVENTS_SHOWN]:
+    for event in sequence.events[:EVENTS_SHOWN]:
         match event:
             case Launch():
                 rows.append(("launch", str(number), event.name or "", launch_words(event)))
@@ -36,8 +46,4 @@ def sequence_text(sequence: Sequence) -> str:
                 rows.append(("wait", str(event.event), "", f"in stream {event.stream}"))
             case _:
                 assert_never(event)
-    table = table_of(("event", "number", "name", "blocks x threads"), rows, left=(0, 2, 3))
-    lines = [sequence_short(sequence), render(table)]
-    if len(sequence) > _EVENTS_SHOWN:
-        lines.append(f"and {counted(len(sequence) - _EVENTS_SHOWN, 'event')} more")
-    return "\n".join(lines)
+    return table_of(("event", "number", "name", "blocks x threads"), rows, left=(0, 2, 3))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from rich.table import Table
 
 from tbsched.program.arrays import Int64Array
+from tbsched.program.events.launch import Launch
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import Waits
 from tbsched.show.words import counted, launch_words, limiter_words, seconds_words
@@ -14,7 +16,7 @@ from tbsched.traces.trace import Trace
 MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
 _DIGITS = np.frombuffer(b".123456789abcdefghijklmnopqrstuvwxyz#", np.uint8)
 _MAP_COLUMNS = 66
-_LAUNCHES_SHOWN = 50
+LAUNCHES_SHOWN = 50
 
 
 def trace_short(trace: Trace) -> str:
@@ -22,7 +24,7 @@ def trace_short(trace: Trace) -> str:
     launches = trace.sequence.launches
     blocks = sum(launch.blocks for launch in launches)
     size = f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
-    return f"{size} on {_head(trace)}"
+    return f"{size} on {trace_head(trace)}"
 
 
 def trace_text(trace: Trace) -> str:
@@ -39,21 +41,46 @@ def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
 def _held_text(trace: Trace) -> str:
     """A table of the launches, and a map of the blocks on each SM."""
     sms = trace.device.sms
-    rows, maps = [], []
-    for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
-        waits = limiter_words(placement.limiter or "", trace.device)
-        rows.append((str(number), launch_words(launch), str(placement.placed), waits))
+    maps = []
+    for number, placement in enumerate(trace):
         maps += [
             f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
             for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
         ]
-    headings = ("launch", "blocks x threads", "placed", "waits because")
-    table = table_of(headings, rows, left=(1, 3))
+    table = held_table(trace, len(trace))
     legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
-    return "\n".join([_head(trace), render(table), "", legend, *maps])
+    return "\n".join([trace_head(trace), render(table), "", legend, *maps])
 
 
-def _head(trace: Trace) -> str:
+def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
+    """The launches of a held sequence: how many blocks were placed, and why others wait."""
+    launches = trace.sequence.launches[:shown]
+    rows = []
+    for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
+        waits = limiter_words(placement.limiter or "", trace.device)
+        rows.append((*_launch_cells(number, launch), str(placement.placed), waits))
+    return _launch_table(("placed", "waits because"), rows, left=(4,))
+
+
+def _launch_cells(number: int, launch: Launch) -> tuple[str, ...]:
+    return str(number), launch.name or "", launch_words(launch)
+
+
+def _launch_table(
+    headings: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[int, ...]
+) -> Table:
+    """A row per launch; with its name, if any has one."""
+    columns = ("launch", "name", "blocks x threads", *headings)
+    if any(row[1] for row in rows):
+        return table_of(columns, rows, left=(1, 2, *left))
+    return table_of(
+        (columns[0], *columns[2:]),
+        [(row[0], *row[2:]) for row in rows],
+        left=(1, *(position - 1 for position in left)),
+    )
+
+
+def trace_head(trace: Trace) -> str:
     """What a trace is of."""
     policy = trace.device.details.get("policy")
     source = f"policy {policy}" if policy else "observed"
@@ -62,17 +89,22 @@ def _head(trace: Trace) -> str:
 
 def _timed_text(trace: Trace) -> str:
     """A table of the launches over time, and why they waited."""
-    shown = range(min(len(trace), _LAUNCHES_SHOWN))
+    shown = range(min(len(trace), LAUNCHES_SHOWN))
     waits = None if trace.waits is None else Waits(trace)
-    headings = ("launch", "blocks x threads", "start", "end", "waited", "mostly for")
-    rows = [_timed_row(trace, number, waits) for number in shown]
-    lines = [_head(trace), render(table_of(headings, rows))]
+    lines = [trace_head(trace), render(timed_table(trace, waits))]
     if len(trace) > len(shown):
         lines.append(f"and {len(trace) - len(shown)} launches more")
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
     return "\n".join(lines)
+
+
+def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
+    """The launches of a timed sequence: when they ran, and what they waited for."""
+    headings = ("start", "end", "waited", "mostly for")
+    rows = [_timed_row(trace, number, waits) for number in range(min(len(trace), shown))]
+    return _launch_table(headings, rows, left=())
 
 
 def _timed_row(trace: Trace, number: int, waits: Waits | None) -> tuple[str, ...]:
@@ -82,4 +114,4 @@ def _timed_row(trace: Trace, number: int, waits: Waits | None) -> tuple[str, ...
         waited = seconds_words(waited_ns(own) / 1e9)
         (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
-    return str(number), launch_words(launch), begin, end, waited, mostly
+    return *_launch_cells(number, launch), begin, end, waited, mostly

@@ -1,0 +1,62 @@
+"""What campaigns found, as HTML."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from tbsched.campaigns.results import Counterexample, Report
+from tbsched.show.html.differences import diff_part
+from tbsched.show.html.pages import card
+from tbsched.show.html.parts import (
+    code_html,
+    folded_html,
+    more_of,
+    note_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.show.text.campaigns import (
+    counterexample_headings,
+    counterexample_short,
+    report_lines,
+    report_short,
+)
+
+_COUNTEREXAMPLES_SHOWN = 10
+_CODE = 20_000  # characters
+
+
+def counterexample_html(found: Counterexample) -> str:
+    """Where prediction and observation differ, and the test to paste."""
+    return card(counterexample_short(found), diff_part(found.diff), _code(found, is_open=True))
+
+
+def report_html(report: Report) -> str:
+    """The numbers of a campaign, and its counterexamples to unfold."""
+    shown = report.counterexamples[:_COUNTEREXAMPLES_SHOWN]
+    return card(
+        report_short(report),
+        tiles_html(
+            (f"{report.examples:,}", "sequences"),
+            (f"{report.launches:,}", "launches"),
+            (f"{report.blocks:,}", "blocks"),
+            (f"{report.disagreements:,}", "sequences disagree"),
+            (f"{len(report.counterexamples):,}", "counterexamples"),
+        ),
+        text_html(line.strip() for line in report_lines(report)),
+        *(
+            folded_html(f"{heading}: {counterexample_short(found)}", diff_part(found.diff),
+                        _code(found, is_open=False), is_open=number == 0)
+            for number, (heading, found) in enumerate(
+                zip(counterexample_headings(report), shown, strict=False)
+            )
+        ),
+        note_html(more_of(len(report.counterexamples), len(shown), "counterexample")),
+    )  # fmt: skip
+
+
+def _code(found: Counterexample, *, is_open: bool) -> Markup:
+    code = found.code
+    if len(code) > _CODE:
+        code = f"{code[:_CODE]}\n… and {len(code) - _CODE:,} characters more"
+    return folded_html("The test to paste", code_html(code), is_open=is_open)

@@ -1,0 +1,194 @@
+"""Traces as HTML: what sits on each SM and why, when it ran, and what it waited for."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from markupsafe import Markup
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.release import Release
+from tbsched.show.html.pages import card
+from tbsched.show.html.parts import (
+    folded_html,
+    legend_html,
+    more_of,
+    note_html,
+    table_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.show.html.standing import standing_html
+from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
+from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.show.layout.names import cut, label
+from tbsched.show.layout.sms import standing
+from tbsched.show.text.tables import table_of
+from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
+from tbsched.show.waits import Waits
+from tbsched.show.words import launch_words, limiter_words, seconds_words
+from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
+from tbsched.traces.trace import Trace
+
+_WAITS_SHOWN = 12
+_WAITS_DRAWN = 600
+_NAME, _SHORT = 40, 24
+_BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
+_LANE = 2  # pixels, the least that can be seen
+
+
+def trace_html(trace: Trace) -> str:
+    """What ``print`` says, with pictures."""
+    return _timed_html(trace) if trace.sequence.timed else _held_html(trace)
+
+
+def _held_html(trace: Trace) -> str:
+    launches = trace.sequence.launches
+    placed = sum(placement.placed for placement in trace)
+    blocks = sum(launch.blocks for launch in launches)
+    colours = colours_of(launches)
+    at = _worth_seeing(trace)
+    more = more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches")
+    return card(
+        trace_head(trace),
+        tiles_html(
+            (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
+            (f"{blocks:,}", "blocks"),
+            (f"{placed:,}", "placed before the next event"),
+        ),
+        legend_html(launches),
+        standing_html(trace, standing(trace, at), colours, at=at),
+        table_html(held_table(trace), "Launches", more=more, marks=colours),
+    )
+
+
+def _worth_seeing(trace: Trace) -> int:
+    """After how many events: all; if all is released then, those up to the last launch."""
+    events = trace.sequence.events
+    released = sum(isinstance(event, Release) for event in events)
+    if not len(trace) or released < len(trace):
+        return len(events)
+    return 1 + max(number for number, event in enumerate(events) if isinstance(event, Launch))
+
+
+def _timed_html(trace: Trace) -> str:
+    launches = trace.sequence.launches
+    ran = blocks_that_ran(trace)
+    waits = None if trace.waits is None else Waits(trace)
+    colours = colours_of(launches)
+    names = _names(trace, colours, waits)
+    by_sm, by_stream = _spans_by_sm(trace, ran), spans_by_stream(trace, ran=ran)
+    blocks = sum([launch.blocks for launch in launches])
+    return card(
+        trace_head(trace),
+        tiles_html(
+            (seconds_words(makespan_of(ran)), "makespan"),
+            (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
+            (f"{blocks:,}", "block" if blocks == 1 else "blocks"),
+        ),
+        legend_html(launches),
+        folded_html(
+            "Launches over time, by stream",
+            _stream_timeline(trace, by_stream, names, waits),
+            is_open=True,
+        ),
+        folded_html(
+            "Blocks over time, by SM",
+            timeline_html(Frame(by_sm, *_BY_SM), names, "blocks over time, by SM"),
+            is_open=True,
+        ),
+        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
+        table_html(
+            timed_table(trace, waits),
+            "Launches",
+            more=more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches"),
+            marks=colours,
+        ),
+        Markup() if waits is None else _waits_html(trace, waits, colours),
+    )
+
+
+def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
+    """Block by block; in bins where blocks side by side would be too thin to be seen."""
+    found = spans_by_sm(trace, ran=ran)
+    shown = without_idle(found)
+    thin = Frame(shown, *_BY_SM).pitch < _LANE * int(shown.lanes.max(initial=1))
+    if found.note or not thin:
+        return shown
+    return without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
+
+
+def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
+    launches = trace.sequence.launches
+
+    @functools.cache
+    def short(number: int) -> str:
+        return label(launches[number], _NAME)
+
+    def title(number: int) -> str:
+        launch = launches[number]
+        begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
+        name = f": {short(number)}" if launch.name else ""
+        lines = [f"launch {number}{name}", launch_words(launch), f"ran from {begin} to {end}"]
+        if waits is not None and len(own := waits.of(number)):
+            (cause, _), _ = shares_of(own)[0]
+            waited = seconds_words(waited_ns(own) / 1e9)
+            lines.append(f"waited {waited}, mostly for {cause}")
+        return "\n".join(lines)
+
+    return Names(colours, short, title)
+
+
+def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | None) -> Markup:
+    waiting, notes = None, []
+    if waits is not None and trace.waits is not None and len(trace.waits):
+        number, first = np.unique(trace.waits["launch"], return_index=True)
+        if len(number) <= _WAITS_DRAWN and not spans.note:
+            begin = np.minimum.reduceat(trace.waits["begin_ns"], first)
+            end = np.maximum.reduceat(trace.waits["end_ns"], first)
+            row_of = dict(zip(spans.launch.tolist(), spans.row.tolist(), strict=True))
+            row = np.array([row_of[k] for k in number.tolist()], np.int64)
+            begin = np.maximum(begin, spans.zero_ns)
+            waiting = Waiting(row, number.astype(np.int64), begin, np.maximum(end, begin))
+            notes.append("A thin line below a launch: it waited, or part of its blocks did.")
+    frame = Frame(spans, 420, 34, 13)
+    return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
+
+
+def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
+    """The launches that waited longest, what for, and behind whom."""
+    rows = trace.waits
+    if rows is None or not len(rows):
+        return note_html("No launch waited.")
+    number, first = np.unique(rows["launch"], return_index=True)
+    waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
+    longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
+    headings = ("launch", "name", "waited", "most of it", "because", "behind")
+    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], left=(1, 4, 5))
+    more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
+    marks = [colours[k] for k in longest]
+    return Markup("\n").join(
+        [
+            table_html(table, "Waits, the longest first", more=more, marks=marks),
+            folded_html(
+                "Each wait in words, and what would have shortened it",
+                text_html([waits.explanation(k) for k in longest]),
+            ),
+        ]
+    )
+
+
+def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
+    own = waits.of(launch)
+    (cause, behind), longest = shares_of(own)[0]
+    total = waited_ns(own)
+    launches = trace.sequence.launches
+    name = launches[behind].name if behind >= 0 else None
+    who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "") if behind >= 0 else ""
+    return (
+        str(launch), launches[launch].name or "", seconds_words(total / 1e9),
+        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""A value of each kind that has a view, for tests and screenshots."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+import tbsched as tb
+from helpers import ROOT, gpu, recorded
+from tbsched.traces.placement import DeviceInfo, Placement
+
+GEMM = (
+    "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x5_nn_align8>"
+    "(cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x5_nn_align8::Params)"
+)
+SOFTMAX = "void softmax_warp_forward<c10::Half, c10::Half, float, 10, false>(c10::Half*, int, int)"
+KERNELS = (
+    tb.Launch(396, 256, 96, 48 * 1024, stream=0, duration=3e-4, name=GEMM),
+    tb.Launch(1056, 128, 32, stream=0, duration=4e-5, name=SOFTMAX),
+    tb.Launch(264, 512, 64, 96 * 1024, stream=1, duration=tb.Drawn("uniform", 2e-4, 1e-4),
+              name="flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 64, 4>>"),
+    tb.Launch(2000, 256, 24, stream=2, duration=2e-5, name="elementwise_kernel<4, add>"),
+    tb.Launch(132, 1024, 32, stream=1, duration=1e-4, name="layer_norm"),
+    tb.Launch(396, 256, 96, 48 * 1024, stream=2, duration=3e-4, name=GEMM),
+    tb.Launch(64, 128, 128, stream=3, priority=-2, duration=2e-4, name="all_reduce"),
+)  # fmt: skip
+
+
+@functools.cache
+def thousand() -> tb.DeviceSpec:
+    """An H200 with 1,000 SMs, in ten GPCs."""
+    gpcs = tuple(tuple(range(50 * gpc, 50 * gpc + 50)) for gpc in range(10))
+    return gpu(1000, "h200", gpcs=gpcs, title="GPU of 1,000 SMs", name="thousand")
+
+
+def timed(times: int = 2) -> tb.Sequence:
+    """A program of several streams, with CUDA events."""
+    part = [*KERNELS[:3], tb.RecordEvent(1, 0), *KERNELS[3:5], tb.WaitEvent(1, 3), *KERNELS[5:]]
+    return tb.Sequence(part * times)
+
+
+def held(scale: int = 1) -> tb.Sequence:
+    """Launches that stay until they are released, the last of which wait."""
+    launches = [
+        dataclasses.replace(x, stream=None, priority=0, duration=None, shared_memory=0)
+        for x in KERNELS
+    ]
+    gemm, softmax, flash, add, _, _, reduce = launches
+    parts = [(flash, 132), (reduce, 64), (gemm, 200), (softmax, 900), (add, 500)]
+    first, *rest = (dataclasses.replace(x, blocks=blocks * scale) for x, blocks in parts)
+    return tb.Sequence([first, *rest[:3], tb.Release(0), dataclasses.replace(first, name=None),
+                        rest[3]])  # fmt: skip
+
+
+def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> tb.Trace:
+    """A trace with times of as many launches, blocks and SMs, of 200 kernels."""
+    rng = np.random.default_rng(1)
+    each = blocks // launches
+    kernels = [
+        tb.Launch(
+            each, 256, 32, stream=number % 40, duration=1e-4,
+            name=f"void Gemm{number % 7}<Tile<float, {number}>, (int){number}>(Params<T, U>&)",
+        )
+        for number in range(200)
+    ]  # fmt: skip
+    start = np.sort(rng.integers(0, 10**8, launches)).repeat(each)
+    start += rng.integers(0, 20_000, len(start))
+    end = start + rng.integers(50_000, 3_000_000, len(start))
+    sm = rng.integers(0, sms, len(start)).astype(np.int32)
+    placements = []
+    for number in range(launches):
+        own = slice(number * each, number * each + each)
+        placements.append(Placement(sm[own], sm[own], start_ns=start[own], end_ns=end[own]))
+    sequence = tb.Sequence([kernels[number % 200] for number in range(launches)])
+    info = DeviceInfo("GPU of 1,000 SMs", sms)
+    return tb.Trace(sequence, info, tuple(placements), check=False)
+
+
+def _differing() -> tb.Diff:
+    observed = next(
+        trace
+        for trace in recorded("rall")
+        if not tb.compare(tb.predict(trace.sequence, "h200", "most_room"), trace).occupancy
+    )
+    return tb.compare(tb.predict(observed.sequence, "h200", "most_room"), observed)
+
+
+@functools.cache
+def _report() -> object:
+    return tb.fuzz(
+        "h200", "h200", "most_room", max_examples=60, max_counterexamples=2, seed=1, progress=False
+    )
+
+
+def _timed_observation() -> tb.Trace:
+    (path, *_) = sorted((ROOT / "tests" / "traces" / "h200-timed").glob("*.jsonl*"))
+    return next(trace for trace in tb.load_traces(path) if trace.sequence.timed)
+
+
+def _time_diff() -> tb.TimeDiff:
+    observed = _timed_observation()
+    return tb.compare_times(tb.predict_as_recorded(observed, "h200"), observed)
+
+
+# What makes each value, by a name for files.
+GALLERY: dict[str, Callable[[], object]] = {
+    "sequence": timed,
+    "device": lambda: tb.device("h200"),
+    "device-without-gpcs": lambda: tb.device("rtx3090"),
+    "device-1000": thousand,
+    "held": lambda: tb.predict(held(), "h200"),
+    "held-1000": lambda: tb.predict(held(8), thousand()),
+    "residents": lambda: tb.predict(held(), "h200").residents(),
+    "timed": lambda: tb.predict(timed(), "h200"),
+    "timed-1000": lambda: tb.predict(timed(6), thousand()),
+    "observed": lambda: recorded("rall")[0],
+    "observed-timed": _timed_observation,
+    "large": large,
+    "diff": _differing,
+    "diff-1000": lambda: tb.compare(
+        tb.predict(held(8), thousand()), tb.predict(held(8), thousand(), "first_fit")
+    ),
+    "time-diff": _time_diff,
+    "report": _report,
+    "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
+    "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
+    "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),
+    "evenness": lambda: tb.forced_even("h200", tb.Launch(264, 1024, 32)),
+    "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
+}
