@@ -81,7 +81,7 @@ format: $(BIN)/python
 docs: $(BIN)/python
 	$(BIN)/python schema/generate.py
 	$(MAKE) $(VENV)/.docs
-	-$(BIN)/python -m pytest -q tests/repo tests/embedding
+	-$(BIN)/python -m pytest -q tests/repo tests/docs tests/embedding
 	find docs python examples -name '*.new' -exec sh -c 'mv "$$1" "$${1%.new}"' _ {} \;
 	$(BIN)/python -m sphinx -q -W --keep-going -n -d build/doctrees docs build/site
 	@echo build/site/index.html

@@ -42,9 +42,9 @@ extensions = [
 ]
 exclude_patterns = ["*.new", "figures/**"]
 nitpicky = True
-smartquotes = False  # options such as --json stay as they are typed
+smartquotes_action = "D"  # quotation marks stay as they are typed
 # Names of other libraries: their sites are not asked.
-OTHERS = "numpy|np|pandas|pd|pyarrow|matplotlib|hypothesis|st|typing|os|collections|dataclasses"
+OTHERS = "numpy|np|pandas|pd|pyarrow|pa|matplotlib|hypothesis|st|typing|os|collections|dataclasses"
 nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device|Path_")]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -62,6 +62,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # attributes as a list, like parameters
 
 html_theme = "furo"
 html_title = "tbsched"

@@ -18,12 +18,13 @@ class Counterexample(Shown):
 
     Attributes:
         sequence: minimal, if ``shrunk``.
-        prediction, observation: its traces.
+        prediction: the predicted trace.
+        observation: the trace that differs from it.
         diff: their comparison; prints an explanation.
         code: a test function with the sequence, to paste.
         shrunk: False if the campaign was interrupted while it shrank.
         replayed: it was in the corpus when the campaign began.
-        like: the :attr:`id` of an earlier counterexample that differs in the same way, and most
+        like: the ``id`` of an earlier counterexample that differs in the same way, and most
             likely has the same cause; None: it is the first of its kind.
 
     Example:
@@ -72,10 +73,13 @@ class Report(Shown):
 
     Attributes:
         seed: repeats it, with the same arguments and version of Hypothesis.
-        predictor, policy, level: what was compared, and how closely.
+        predictor: the device that predicted.
+        policy: the policy that predicted.
+        level: how closely traces were compared.
         examples: number of sequences drawn and compared, without those tried while shrinking.
         disagreements: how many of them differed.
-        launches, blocks: how many there are in those sequences.
+        launches: how many there are in those sequences.
+        blocks: how many there are in those sequences.
         occupancy: number of launches with the same number of blocks on each SM.
         exact: number of launches with every block on the same SM; at level ``occupancy`` from one
             latent state only.

@@ -43,7 +43,8 @@ class Divergence(HoldsArrays):
         level: the coarsest level at which it differs, ``occupancy`` or ``exact``.
         blocks: int64, the indices of the blocks on different SMs.
         sms: int64, the SMs with different numbers of blocks; empty where only the order differs.
-        a_blocks, b_blocks: int64 (sms,), blocks per SM in either trace.
+        a_blocks: int64 (sms,), blocks per SM in the first trace.
+        b_blocks: int64 (sms,), blocks per SM in the second trace.
         capacity: what each SM had room for, as the prediction says; None where neither trace is a
             prediction of a held sequence.
 
@@ -69,7 +70,8 @@ class Diff(Shown):
     """What :func:`compare` found; ``print(diff)`` explains the first divergence.
 
     Attributes:
-        a, b: the traces.
+        a: the first trace, usually the prediction.
+        b: the second trace.
         launches: one :class:`LaunchDiff` per launch.
 
     Example:

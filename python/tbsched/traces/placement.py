@@ -50,8 +50,10 @@ class Placement(HoldsArrays):
             where nothing did or nobody knows. In a timed sequence it is what the launch waited for
             first, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids`` or
             ``turn``.
-        start_ns, end_ns: int64 (blocks,), nanoseconds on the GPU's global timer, or from the host's
-            first call on; None for a prediction of blocks that are held until released.
+        start_ns: int64 (blocks,), when each block started, in nanoseconds on the GPU's global timer
+            or from the host's first call on; None for a prediction of blocks that are held until
+            released.
+        end_ns: int64 (blocks,), when each block ended, likewise.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
             placed, None unless asked for.
         hardware_queue: the number of the queue that the launch went through; None where nobody
@@ -103,7 +105,7 @@ class Capacity(HoldsArrays):
 
     Attributes:
         blocks: int32 (sms,), how many blocks of the launch would have fitted.
-        limiter: per SM, what bound that number, a word as in :attr:`Placement.limiter`.
+        limiter: per SM, what bound that number, a word as in ``Placement.limiter``.
 
     Example:
         >>> capacity = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier").capacities()[0]

@@ -23,7 +23,8 @@ class SequenceOptions:
     For each launch one value of each tuple is drawn. Counterexamples shrink to the first value.
 
     Attributes:
-        min_launches, max_launches: launches per sequence, 1 to 100.
+        min_launches: launches per sequence at least, 1 to 100.
+        max_launches: launches per sequence at most, 1 to 100.
         releases: whether earlier launches are released between launches.
         carveouts: of each launch, in percent; None is the driver's choice.
         local_memory: bytes per thread.

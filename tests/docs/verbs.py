@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -21,7 +22,8 @@ def options_of(verb: Callable[..., object]) -> str:
         kind, info = get_args(hints[name])
         words = ", ".join(f"`{word}`" for word in _names(name, info))
         default = "needed" if parameter.default is parameter.empty else _default(parameter.default)
-        rows.append(f"| {words} | {_value(kind)} | {default} | {info.help} |\n")
+        meaning = re.sub(r"(?<![\w`])--[a-z-]+", r"`\g<0>`", info.help or "")
+        rows.append(f"| {words} | {_value(kind)} | {default} | {meaning} |\n")
     return "".join(rows)
 
 

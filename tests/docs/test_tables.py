@@ -17,7 +17,7 @@ import pytest
 
 from conformance.papers.figure3 import bar, observed
 from conformance.papers.gf100 import spreads
-from repo.verbs import options_of
+from docs.verbs import options_of
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.app import VERBS
 from tbsched.hardware.catalogue import ablations, device, devices

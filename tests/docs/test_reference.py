@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import tbsched
+import tbsched.campaigns
+import tbsched.strategies
 from helpers import ROOT
 from tbsched.cli.app import VERBS, app
 from tbsched.comparison.compare import compare
@@ -49,6 +52,14 @@ def test_page_of_the_trace_format_has_every_key() -> None:
     needed = {*COLUMNS, *(kind.key for kind in KINDS), *(field.name for field in fields(Launch))}
     assert needed <= keys
     assert f"version of the format, {TRACE_VERSION} " in page("trace-format.md")
+
+
+def test_every_public_name_is_on_a_page() -> None:
+    pages = "".join(path.read_text("utf-8") for path in (REFERENCE / "api").glob("*.md"))
+    shown = {name.rsplit(".", 1)[1] for name in re.findall(r"\.\. auto\w+:: ([\w.]+)", pages)}
+    assert ".. automodule:: tbsched.show\n   :members:" in pages
+    packages = (tbsched, tbsched.strategies, tbsched.campaigns)
+    assert {name for package in packages for name in package.__all__} - shown == set()
 
 
 def test_commands_print_what_the_page_shows(
