@@ -26,7 +26,7 @@ $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	@touch $@
 
 $(VENV)/.docs: $(BIN)/python $(SOURCES)
-	$(call install,-c tests/constraints.txt '.[test,docs]')
+	$(call install,-c tests/constraints.txt '.[docs]')
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
