@@ -21,8 +21,11 @@ from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
 from tbsched.errors import did_you_mean
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.trace_files import holds_traces
 from tbsched.prediction.predict import policies, predict, predict_as_recorded
+from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -112,7 +115,7 @@ def show(
             "--device",
             "-d",
             help="Predict the file's sequence on this device, and show that. Where a prediction "
-            f"is needed and none is named: {_DEVICE}.",
+            f"is needed and none is named: the recording's own, else {_DEVICE}.",
         ),
     ] = None,
     policy: PolicyName = None,
@@ -173,12 +176,9 @@ def _view(given: View | None, output: Path | None, options: Mapping[str, object]
             raise ValueError(f"--{name}: it goes with --view {' or '.join(takers)}")
     if found is View.resources and options["sm"] is None:
         raise ValueError("--sm: --view resources is of one SM; give its number, from 0")
-    if given is not None and (output is None or kind in _WRITERS):
-        where = "without --output" if output is None else f"with a {kind} file"
-        if given is not View.compared:
-            raise ValueError(
-                f"--view: {given} is a picture and not used {where}; give -o picture.png"
-            )
+    is_drawn = output is not None and kind in _PICTURES
+    if given not in (None, View.compared) and not is_drawn:
+        raise ValueError(f"--view: {given} is a picture; give -o picture.png")
     return found
 
 
@@ -232,7 +232,8 @@ class _Request:
 
     def _ladder(self) -> Axes:
         """Every policy, or the one that is named, against all recordings of the file."""
-        traces, spec = read_traces(self.place), find_device(self.device or _DEVICE)
+        traces = read_traces(self.place)
+        spec = find_device(self.device) if self.device else _recorded_on(traces[0].device)
         names = [self.policy] if self.policy else [row.name for row in policies()]
         return views.ladder([verify(traces, spec, name) for name in names])
 
@@ -250,15 +251,24 @@ class _Request:
 
     def _predicted(self, recorded: Trace) -> Trace:
         """From the times, or from the initial state, that suit the recording best."""
-        spec = find_device(self.device or _DEVICE)
+        spec = find_device(self.device) if self.device else _recorded_on(recorded.device)
         if recorded.sequence.timed:
             return predict_as_recorded(recorded, spec, self.policy)
+        if recorded.device.sms != spec.sms:  # another GPU says nothing of the initial state
+            return predict(recorded.sequence, spec, self.policy)
         return best_diff(recorded, spec, self.policy).a
 
     def _picked(self, found: list[_Any], place: Path) -> _Any:
         if not 0 <= self.number < len(found):
             raise ValueError(f"--number: {self.number} is outside 0..{len(found) - 1} of {place}")
         return found[self.number]
+
+
+def _recorded_on(info: DeviceInfo) -> DeviceSpec:
+    """The device of a recording, if it is one of those that are known."""
+    known = map(find_device, device_names())
+    alike = (spec for spec in known if (spec.title, spec.sms) == (info.name, info.sms))
+    return next(alike, find_device(_DEVICE))
 
 
 def _save(axes: Axes, output: Path, kind: str) -> None:
