@@ -40,6 +40,7 @@ _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.s
 _MODULES = ("show", "strategies")  # public by their own names
 
 if TYPE_CHECKING:
+    __version__: str
     from tbsched import show as show
     from tbsched import strategies as strategies
     from tbsched.advice.evenness import Evenness as Evenness
@@ -95,6 +96,8 @@ else:
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     if name not in _HOME:

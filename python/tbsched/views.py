@@ -30,6 +30,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),
 }
+WITHOUT_TABLE = frozenset({"Counterexample", "Evenness"})
 _EXPLANATION = "tbsched.show.waits"
 
 
@@ -48,10 +49,11 @@ class Shown:
         return html(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The value's table as a pandas ``DataFrame``; its columns are those of the page on tables.
+        """The value's table as a pandas ``DataFrame``; docs/reference/tables.md has its columns.
 
         Raises:
             ImportError: pandas is missing (``pip install pandas``).
+            TypeError: the value has no table.
         """
         frame: pd.DataFrame = _function("tbsched.show.files.frames", "frame_of")(columns(self))
         return frame
@@ -88,7 +90,7 @@ def columns(value: object) -> dict[str, Any]:
     """The value's table: an array or a list per column, all of one length.
 
     Raises:
-        TypeError: no view is known of its class.
+        TypeError: no view is known of its class, or it has no table.
     """
     found: dict[str, Any] = _view("columns", value)(value)
     return found
@@ -116,6 +118,8 @@ def _view(kind: str, value: object, what: str | None = None) -> Callable[..., An
     for base in type(value).__mro__:
         if base.__name__ in SHOWN:
             file, word = SHOWN[base.__name__]
+            if kind == "columns" and base.__name__ in WITHOUT_TABLE:
+                raise TypeError(f"views: {base.__name__} has no table")
             return _function(f"tbsched.show.{kind}.{file}", f"{word}_{what or kind}")
     raise TypeError(f"views: {type(value).__name__} is not one of {', '.join(SHOWN)}")
 

@@ -89,3 +89,43 @@ def test_interruption_is_130(monkeypatch: pytest.MonkeyPatch, one: Path) -> None
 
     monkeypatch.setattr("tbsched.cli.files.load_traces", interrupt)
     assert status(monkeypatch, "compare", one, one) == 130
+
+
+def test_version_names_what_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(monkeypatch, "--version") == 0
+    words = rf"tbsched {re.escape(tb.__version__)}, with(out)? the CUDA launcher, Python 3\.\S+\n"
+    assert re.fullmatch(words, capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tbsched pred", {"predict"}),
+        ("tbsched predict --device h2", {"h200"}),
+        ("tbsched predict -d h200-no-warp", {"h200-no-warp-skip"}),
+        ("tbsched verify --policy first", {"first_fit"}),
+        ("tbsched fuzz --level ex", {"exact"}),
+        ("tbsched devices xav", {"xavier"}),
+    ],
+)
+def test_shell_completes_verbs_and_names(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    offered: set[str],
+) -> None:
+    monkeypatch.setenv("_TBSCHED_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    assert status(monkeypatch) == 0
+    assert set(capsys.readouterr().out.split()) == offered
+
+
+def test_completion_can_be_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    assert status(monkeypatch, "--show-completion", "bash") == 0
+    assert "_TBSCHED_COMPLETE=complete_bash" in capsys.readouterr().out

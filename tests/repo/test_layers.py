@@ -65,8 +65,11 @@ LATE = {
     ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
+    ("tbsched.show.files.arrow", "pyarrow"),
+    ("tbsched.show.files.frames", "pandas"),
+    ("tbsched.show.files.perfetto", "perfetto"),
 }
-EXTRAS = {"hypothesis", "matplotlib", "tbsched._launcher"}
+EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.show", "tbsched.views"}
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import platform
 import sys
 import traceback
-from typing import NoReturn
+from importlib import metadata, util
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -19,12 +21,14 @@ from tbsched.cli.campaigns import fuzz, record
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
+from tbsched.cli.console import show as print_out
 from tbsched.cli.devices import devices
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
 from tbsched.errors import TbschedError
 
+_COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
 VERBS = (devices, predict, observe, configs, compare, verify, show, fuzz, record)
 
 app = typer.Typer(
@@ -33,13 +37,33 @@ app = typer.Typer(
     "on the GPU and compares.\n\nExit status: 0 agreement or success, 1 a disagreement found, "
     "2 bad input or output, 3 no usable GPU, 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its help cuts names in narrow windows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in VERBS:
     app.command(short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        built = util.find_spec("tbsched._launcher") is not None
+        launcher = "with" if built else "without"
+        version = metadata.version("tbsched")
+        print_out(
+            f"tbsched {version}, {launcher} the CUDA launcher, Python {platform.python_version()}"
+        )
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """What comes before the verb."""
 
 
 def main() -> NoReturn:
@@ -62,10 +86,13 @@ def _status() -> int:
             raise ValueError("standard output is closed")
         # Not app(): it exits with status 1 where a pipe is closed or Ctrl-C was pressed.
         command = typer.main.get_command(app)
+        if _COMPLETING in os.environ:
+            command.main(prog_name="tbsched")  # exits: a shell asks what can follow
         with command.make_context("tbsched", sys.argv[1:]) as context:
             status = command.invoke(context)
-    except SystemExit:
-        return BAD_INPUT  # a progress bar of rich ends so where a pipe is closed
+    except SystemExit as error:
+        # A progress bar of rich ends so, too, where a pipe is closed.
+        return BAD_INPUT if error.code else AGREEMENT
     except (Exception, KeyboardInterrupt) as error:
         return _failure(error)
     return status if isinstance(status, int) else AGREEMENT

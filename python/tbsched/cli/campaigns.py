@@ -8,14 +8,22 @@ from typing import Annotated
 
 import typer
 
-from tbsched import storage
+from tbsched import storage, views
 from tbsched.campaigns.campaign import fuzz as campaign
 from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
 from tbsched.campaigns.results import Report
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show, show_json
 from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
-from tbsched.cli.options import Draw, DrawOption, Level, LevelOption, PolicyName
+from tbsched.cli.options import (
+    AsJson,
+    Draw,
+    DrawOption,
+    Level,
+    LevelOption,
+    PolicyName,
+    complete_device,
+)
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
 
@@ -27,7 +35,9 @@ def fuzz(
             help="'gpu', a trace file, or a model to play the GPU: rtx3090, rtx3090/algorithm1."
         ),
     ] = "gpu",
-    predictor: Annotated[str, typer.Option(help="The device that predicts.")] = "h200",
+    predictor: Annotated[
+        str, typer.Option(help="The device that predicts.", autocompletion=complete_device)
+    ] = "h200",
     policy: PolicyName = None,
     level: LevelOption = Level.occupancy,
     max_examples: Annotated[int, typer.Option(help="How many sequences at most.")] = 10_000,
@@ -39,6 +49,7 @@ def fuzz(
         typer.Option(help="Append counterexamples to this file (.jsonl); resume from it."),
     ] = None,
     draw: DrawOption = Draw.auto,
+    as_json: AsJson = False,
 ) -> int:
     """Search sequences on which prediction and oracle disagree, and shrink them.
 
@@ -58,7 +69,7 @@ def fuzz(
         corpus=corpus,
         draw=draw.value,
     )
-    show(found)
+    _show(found, as_json)
     return _status(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
 
 
@@ -74,11 +85,16 @@ def record(
     output: Annotated[Path, typer.Argument(help="The trace file to write (.jsonl).")],
     oracle: Annotated[str, typer.Option(help="'gpu', or a model to play it.")] = "gpu",
     predictor: Annotated[
-        str, typer.Option(help="The device within whose limits sequences are drawn.")
+        str,
+        typer.Option(
+            help="The device within whose limits sequences are drawn.",
+            autocompletion=complete_device,
+        ),
     ] = "h200",
     count: Annotated[int, typer.Option("--count", "-n", help="How many sequences.")] = 2000,
     seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
     draw: DrawOption = Draw.auto,
+    as_json: AsJson = False,
 ) -> int:
     """Record random sequences as traces, and report how far the prediction agrees with them."""
     _import_campaigns()
@@ -87,8 +103,15 @@ def record(
     found = record_traces(
         _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
     )
-    show(found)
+    _show(found, as_json)
     return _status(found, AGREEMENT)
+
+
+def _show(found: Report, as_json: bool) -> None:
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
 
 
 def _status(found: Report, usual: int) -> int:

@@ -9,30 +9,46 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched import views
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
 from tbsched.cli.files import read_traces
-from tbsched.cli.options import Level, LevelOption, TraceFile
+from tbsched.cli.options import (
+    AsJson,
+    Level,
+    LevelOption,
+    TraceFile,
+    complete_device,
+    complete_policy,
+)
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
 from tbsched.comparison.verify import verify as score_traces
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
+from tbsched.show.data.differences import score_data
 from tbsched.show.text.tables import table_of
 from tbsched.show.words import percent_words
 from tbsched.traces.trace import Trace
 
 
-def compare(a: TraceFile, b: TraceFile, level: LevelOption = Level.exact) -> int:
+def compare(
+    a: TraceFile, b: TraceFile, level: LevelOption = Level.exact, as_json: AsJson = False
+) -> int:
     """Compare two trace files, sequence by sequence in their order."""
     first, second = read_traces(a), read_traces(b)
     if len(first) != len(second):
         raise ValueError(f"{a} has {len(first)} sequences, {b} has {len(second)}")
     diffs = [compare_traces(x, y) for x, y in zip(first, second, strict=True)]
     differing = [diff for diff in diffs if not diff.agrees(level.value)]
-    for diff in differing:
-        show(f"{diff.b.id or 'sequence'}: {diff}\n")
-    show(f"{len(diffs) - len(differing)} of {len(diffs)} sequences agree ({level.value})")
+    if as_json:
+        sequences = [views.data(diff) for diff in diffs]
+        agree = len(diffs) - len(differing)
+        show_json({"level": level.value, "agree": agree, "sequences": sequences})
+    else:
+        for diff in differing:
+            show(f"{diff.b.id or 'sequence'}: {diff}\n")
+        show(f"{len(diffs) - len(differing)} of {len(diffs)} sequences agree ({level.value})")
     return DISAGREEMENT if differing else AGREEMENT
 
 
@@ -43,15 +59,26 @@ def verify(
     ],
     device: Annotated[
         list[str] | None,
-        typer.Option("--device", "-d", help="A device or ablation; may be repeated."),
+        typer.Option(
+            "--device",
+            "-d",
+            help="A device or ablation; may be repeated.",
+            autocompletion=complete_device,
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", "-p", help="A policy; may be repeated. 'all' is the ladder."),
+        typer.Option(
+            "--policy",
+            "-p",
+            help="A policy; may be repeated. 'all' is the ladder.",
+            autocompletion=complete_policy,
+        ),
     ] = None,
     misses: Annotated[
         int, typer.Option("--misses", "-m", help="Explain so many of the differences.")
     ] = 0,
+    as_json: AsJson = False,
 ) -> int:
     """Score predictors against recorded traces, as a table.
 
@@ -63,6 +90,15 @@ def verify(
         wanted = [row.name for row in policies()]
     recorded = [trace for place in traces for trace in read_traces(place)]
     scores = [_score(recorded, spec, name) for spec in specs for name in wanted]
+    if as_json:
+        explained = [views.data(diff) for diff in scores[-1].misses[:misses]]
+        show_json({"scores": list(map(score_data, scores)), "explained": explained})
+    else:
+        _show_scores(scores, misses)
+    return AGREEMENT if scores[-1].agrees else DISAGREEMENT
+
+
+def _show_scores(scores: list[Score], misses: int) -> None:
     headings = ("predictor", "sequences", "launches", "occupancy %", "exact %", "sequences %")
     console.print(table_of(headings, map(_score_row, scores)))
     last = scores[-1]
@@ -72,7 +108,6 @@ def verify(
         show(f"\n{diff.b.id}: {diff}")
     if last.misses and not misses:
         show(f"\n{len(last.misses)} sequences differ in occupancy; --misses 3 explains three")
-    return AGREEMENT if last.agrees else DISAGREEMENT
 
 
 def _score(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> Score:

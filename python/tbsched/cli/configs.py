@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from tbsched import views
 from tbsched.advice.launch_configs import Kernel, launch_configs
-from tbsched.cli.console import show
-from tbsched.cli.options import DeviceName
+from tbsched.cli.console import show, show_json
+from tbsched.cli.options import AsJson, DeviceName
 
 
 def configs(
@@ -27,6 +28,7 @@ def configs(
         bool, typer.Option(help="Accept what is even by the device's policy only.")
     ] = False,
     device: DeviceName = "h200",
+    as_json: AsJson = False,
 ) -> None:
     """List block sizes for a kernel, and what speaks against each.
 
@@ -40,4 +42,8 @@ def configs(
         shared_memory_per_thread=shared_memory_per_thread,
         carveout=carveout,
     )
-    show(launch_configs(device, kernel, trust_policy))
+    found = launch_configs(device, kernel, trust_policy)
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 from rich.console import Console
 
 AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU = 0, 1, 2, 3
@@ -21,6 +24,11 @@ _notes = _Console(highlight=False, soft_wrap=True, width=_WIDTH, stderr=True)
 def show(text: object) -> None:
     """On standard output."""
     console.print(str(text), markup=False)
+
+
+def show_json(document: object) -> None:
+    """One JSON document on standard output, on a line of its own."""
+    sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
 
 
 def note(text: object) -> None:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tbsched.hardware.catalogue import ablations, devices
+from tbsched.prediction.predict import policies
+
+
+def complete_device(incomplete: str) -> Iterator[str]:
+    """The devices that a shell offers; of one that is named in full, its ablations too."""
+    named = [name for name in devices() if incomplete.startswith(name)]
+    every = (*devices(), *(f"{name}-{each}" for name in named for each in ablations()))
+    yield from (name for name in every if name.startswith(incomplete))
+
+
+def complete_policy(incomplete: str) -> Iterator[tuple[str, str]]:
+    """The policies that a shell offers, with what they do."""
+    yield from ((row.name, row.summary) for row in policies() if row.name.startswith(incomplete))
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 SequenceFile = Annotated[
     Path,
     typer.Argument(
@@ -29,10 +47,17 @@ DeviceName = Annotated[
         "--device",
         "-d",
         help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml.",
+        autocompletion=complete_device,
     ),
 ]
 PolicyName = Annotated[
-    str | None, typer.Option("--policy", "-p", help="A policy; the device's own by default.")
+    str | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="A policy; the device's own by default.",
+        autocompletion=complete_policy,
+    ),
 ]
 GpuIndex = Annotated[int, typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.")]
 Output = Annotated[

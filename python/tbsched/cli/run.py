@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show
+from tbsched import views
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
 from tbsched.cli.files import check_output, sequences_of, write_traces
 from tbsched.cli.options import (
+    AsJson,
     DeviceName,
     GpuIndex,
     OptionalSequenceFile,
@@ -41,6 +43,7 @@ def predict(
         float,
         typer.Option(help="Seconds from one launch of the host to the next, where they end."),
     ] = 0.0,
+    as_json: AsJson = False,
 ) -> None:
     """Predict where the blocks of sequences go, and when, if launches have durations."""
     check_output(output, sequences)
@@ -49,7 +52,7 @@ def predict(
     def run(seq: Sequence) -> Trace:
         return predict_sequence(seq, spec, policy, launch_interval=launch_interval)
 
-    _run_all(sequences, output, run)
+    _run_all(sequences, output, run, as_json)
 
 
 def observe(
@@ -61,6 +64,7 @@ def observe(
         typer.Option(help="Run this set of cases, one per mechanism, instead: hopper."),
     ] = None,
     device: DeviceName = "h200",
+    as_json: AsJson = False,
 ) -> int:
     """Run sequences on the GPU and record where their blocks go.
 
@@ -72,10 +76,10 @@ def observe(
     if cases is not None:
         known, spec = case_set(cases), find_device(device)
         with Gpu(gpu) as open_gpu:
-            return _observe_cases(known, spec, open_gpu.observe, output)
+            return _observe_cases(known, spec, open_gpu.observe, output, as_json)
     assert sequences is not None
     with Gpu(gpu) as open_gpu:
-        _run_all(sequences, output, open_gpu.observe)
+        _run_all(sequences, output, open_gpu.observe, as_json)
     return AGREEMENT
 
 
@@ -84,8 +88,10 @@ def _observe_cases(
     spec: DeviceSpec,
     run: Callable[[Sequence], Trace],
     output: Path | None,
+    as_json: bool,
 ) -> int:
-    rows, traces, differing = [], [], 0
+    found: list[tuple[Case, dict[str, bool | None]]] = []
+    traces, differing = [], 0
     for case in known:
         trace = replace(run(case.trace.sequence), id=case.name, extra=case.trace.extra)
         traces.append(trace)
@@ -93,24 +99,40 @@ def _observe_cases(
         recorded = compare(case.trace, trace).occupancy if same_gpu else None
         predicted = best_diff(trace, spec) if trace.device.sms == spec.sms else None
         differing += recorded is False or (predicted is not None and not predicted.occupancy)
+        answers = {
+            "as_recorded": recorded,
+            "as_predicted": None if predicted is None else predicted.occupancy,
+            "every_block": None if predicted is None else predicted.exact,
+        }
+        found.append((case, answers))
+    if as_json:
+        cases = [{"case": x.name, "mechanism": x.mechanism, **answers} for x, answers in found]
+        show_json({"cases": cases, "traces": list(map(views.data, traces))})
+    else:
+        headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
         words = {True: "yes", False: "NO", None: "other GPU"}
-        exact = None if predicted is None else predicted.exact
-        shares = (recorded, None if predicted is None else predicted.occupancy, exact)
-        rows.append((case.name, case.mechanism, *(words[share] for share in shares)))
-    headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
-    console.print(table_of(headings, rows))
+        rows = (
+            (x.name, x.mechanism, *(words[answer] for answer in answers.values()))
+            for x, answers in found
+        )
+        console.print(table_of(headings, rows))
     if output is not None:
         write_traces(output, traces)
     return DISAGREEMENT if differing else AGREEMENT
 
 
-def _run_all(place: Path, output: Path | None, run: Callable[[Sequence], Trace]) -> None:
+def _run_all(
+    place: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
+) -> None:
     found = sequences_of(place)
     if not found:
         raise ValueError(f"{place}: holds no sequences")
     traces = [run(sequence) for sequence in found]
-    for trace in traces:
-        show(trace)
-        show("")
+    if as_json:
+        show_json({"traces": list(map(views.data, traces))})
+    else:
+        for trace in traces:
+            show(trace)
+            show("")
     if output is not None:
         write_traces(output, traces)

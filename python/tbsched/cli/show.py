@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-import tbsched.show as views
-from tbsched import storage
+import tbsched.show as shows
+from tbsched import storage, views
 from tbsched.cli.console import show as print_out
+from tbsched.cli.console import show_json
 from tbsched.cli.files import check_output, note_written, read_traces, sequences_of
 from tbsched.cli.interrupts import ending_at_once
-from tbsched.cli.options import PolicyName, SequenceFile
+from tbsched.cli.options import AsJson, PolicyName, SequenceFile, complete_device
 from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
 from tbsched.errors import did_you_mean
@@ -116,9 +117,11 @@ def show(
             "-d",
             help="Predict the file's sequence on this device, and show that. Where a prediction "
             f"is needed and none is named: the recording's own, else {_DEVICE}.",
+            autocompletion=complete_device,
         ),
     ] = None,
     policy: PolicyName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
 
@@ -137,17 +140,23 @@ def show(
       tbsched show program.json -o sm.svg --view resources --sm 5
     """
     if output is not None:
+        if as_json:
+            raise ValueError("--json: the document is printed; leave --output out")
         check_output(output, file, *([] if against is None else [against]))
     options = {"by": by, "at": at, "sm": sm, "against": against}
     request = _Request(file, number, device, policy, against, _view(view, output, options))
     if output is None:
-        print_out(request.value())
+        value = request.value()
+        if as_json:
+            show_json(views.data(value))
+        else:
+            print_out(value)
         return
     is_there = storage.check_writable(output)
     kind = output.suffix.lower() or ".png"
     if kind in _WRITERS:
         writer, what = _WRITERS[kind]
-        getattr(views, writer)(request.value(), output)
+        getattr(shows, writer)(request.value(), output)
     else:
         with ending_at_once():  # imports matplotlib
             axes = request.drawn(by, at, sm)
@@ -170,7 +179,7 @@ def _view(given: View | None, output: Path | None, options: Mapping[str, object]
             f"{', '.join(known)}{did_you_mean(kind, known)}"
         )
     found = View.compared if given is None and options["against"] is not None else given
-    named = {name: views for name, views in _TAKEN_BY.items() if options[name] is not None}
+    named = {name: takers for name, takers in _TAKEN_BY.items() if options[name] is not None}
     for name, takers in named.items():
         if found not in takers and not (found is None and View.gantt in takers):
             raise ValueError(f"--{name}: it goes with --view {' or '.join(takers)}")
@@ -217,25 +226,25 @@ class _Request:
             return self._ladder()
         value = self.value()
         if isinstance(value, Diff):
-            return views.compared(value)
+            return shows.compared(value)
         timed = value.sequence.timed
         moment = at if at is None or timed or not at.is_integer() else int(at)
         match self.view or (View.gantt if timed or by else View.blocks):
             case View.gantt:
-                return views.gantt(value, by="stream" if by is By.stream else "sm")
+                return shows.gantt(value, by="stream" if by is By.stream else "sm")
             case View.sm_map:
-                return views.sm_map(value, at=moment)
+                return shows.sm_map(value, at=moment)
             case View.resources:
                 assert sm is not None
-                return views.resources(value, sm, at=moment)
-        return views.blocks(value)
+                return shows.resources(value, sm, at=moment)
+        return shows.blocks(value)
 
     def _ladder(self) -> Axes:
         """Every policy, or the one that is named, against all recordings of the file."""
         traces = read_traces(self.place)
         spec = find_device(self.device) if self.device else _recorded_on(traces[0].device)
         names = [self.policy] if self.policy else [row.name for row in policies()]
-        return views.ladder([verify(traces, spec, name) for name in names])
+        return shows.ladder([verify(traces, spec, name) for name in names])
 
     def _shown(self, recorded: Trace | None) -> Trace:
         if recorded is None:

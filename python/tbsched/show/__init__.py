@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 # Which module each public name is in; matplotlib and others are loaded with it, and not before.
 _NAMES_OF = {
+    "files.arrow": "to_arrow to_parquet",
+    "files.csv": "to_csv",
+    "files.perfetto": "to_perfetto",
     "html.pages": "to_html",
     "pictures.blocks": "blocks",
     "pictures.compared": "compared",
@@ -16,6 +19,10 @@ _NAMES_OF = {
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from tbsched.show.files.arrow import to_arrow as to_arrow
+    from tbsched.show.files.arrow import to_parquet as to_parquet
+    from tbsched.show.files.csv import to_csv as to_csv
+    from tbsched.show.files.perfetto import to_perfetto as to_perfetto
     from tbsched.show.html.pages import to_html as to_html
     from tbsched.show.pictures.blocks import blocks as blocks
     from tbsched.show.pictures.compared import compared as compared

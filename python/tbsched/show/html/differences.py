@@ -8,7 +8,7 @@ from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.show.html.pages import card, rendered
 from tbsched.show.html.parts import keys_html, more_of, note_html, table_html, text_html, tiles_html
-from tbsched.show.html.sm_map import Fill, Tile, map_html
+from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.names import label
 from tbsched.show.layout.topology import topology_of
 from tbsched.show.text.differences import diff_parts, diff_short, time_diff_short, time_diff_text

@@ -16,9 +16,10 @@ from tbsched.show.layout.names import cut, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
-_WIDEST = 40  # characters of a cell; what is longer is shown when the mouse is over it
+_NAMES = "name"  # of the column of kernels' names, which are cut
+_WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
 _LONGEST = 2000
-_SENTENCE = 72  # characters from which on words are broken into lines
+_SENTENCE = 40  # characters from which on words are broken into lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,9 @@ def table_html(
     columns = [_Column(str(x.header), x.justify == "right") for x in table.columns]
     texts = [[str(cell) for cell in column.cells] for column in table.columns]
     wide = [
-        column.title != "name" and any(len(text) > _SENTENCE and " " in text for text in own)
+        column.title != _NAMES
+        and not column.right
+        and any(len(text) > _SENTENCE and " " in text for text in own)
         for column, own in zip(columns, texts, strict=True)
     ]
     rows = []
@@ -74,17 +77,15 @@ def table_html(
             if styles and position == len(row) - 1:
                 style = f"{style} {styles[number]}".strip()
             colour = marks[number] if marks and position == 0 else ""
-            cells.append(_cell(text, style, colour, wide[position]))
+            is_name = columns[position].title == _NAMES
+            cells.append(_cell(text, style, colour, _WIDEST if is_name else _LONGEST))
         rows.append(cells)
-    return rendered(
-        "table.html", columns=columns, rows=rows, heading=heading, more=more, full=any(wide)
-    )
+    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=more)
 
 
-def _cell(text: str, style: str, colour: str, is_wide: bool) -> Cell:
-    longest = _LONGEST if is_wide else _WIDEST
+def _cell(text: str, style: str, colour: str, longest: int) -> Cell:
     shown = cut(text, longest)
-    return Cell(shown, style, "" if shown == text or is_wide else cut(text, _LONGEST), colour)
+    return Cell(shown, style, "" if shown == text else cut(text, _LONGEST), colour)
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:

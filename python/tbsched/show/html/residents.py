@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import keys_html, table_html
-from tbsched.show.html.sm_map import Fill, Tile, map_html
+from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.colours import colours_of_names
 from tbsched.show.layout.names import cut
 from tbsched.show.layout.sms import fullest, usage_of

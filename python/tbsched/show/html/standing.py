@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tbsched.show.html.sm_map import Fill, Tile, map_html
+from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.names import label
 from tbsched.show.layout.sms import Rooms, Standing, Usage, fullest, rooms_of, usage_at
 from tbsched.show.layout.topology import Topology, topology_of

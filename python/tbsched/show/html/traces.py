@@ -21,7 +21,7 @@ from tbsched.show.html.parts import (
     tiles_html,
 )
 from tbsched.show.html.standing import standing_html
-from tbsched.show.html.timeline import Frame, Names, Waiting, timeline_html, without_idle
+from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label

@@ -109,7 +109,7 @@ def spans_by_stream(
         ValueError: nobody recorded when blocks ran.
     """
     launch, begin, end = launch_spans(blocks_that_ran(trace) if ran is None else ran)
-    titles, row_of = _streams(trace.sequence.launches, most_rows)
+    titles, row_of = streams_of(trace.sequence.launches, most_rows)
     row = row_of[launch]
     if len(launch) <= most_spans:
         return _in_lanes(titles, row, launch, begin, end)
@@ -285,7 +285,7 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
     return zero, max(int(end.max()) - zero, 1)
 
 
-def _streams(launches: tuple[Launch, ...], most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
+def streams_of(launches: tuple[Launch, ...], most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
     """The titles of rows, and the row of each launch."""
     numbers = sorted({x.stream for x in launches if isinstance(x.stream, int)})
     named: list[Stream | None] = [*numbers]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tbsched.show.html.pages import rendered
-from tbsched.show.html.shapes import boxes, fits
+from tbsched.show.html.svg.shapes import boxes, fits
 from tbsched.show.layout.topology import Row, Topology
 
 _MARGIN = 58

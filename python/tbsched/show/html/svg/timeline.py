@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.show.html.pages import rendered
-from tbsched.show.html.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
+from tbsched.show.html.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 from tbsched.show.layout.lanes import Spans
 from tbsched.show.layout.names import LONGEST, cut
 from tbsched.show.words import counted

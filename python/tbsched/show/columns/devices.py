@@ -1,0 +1,21 @@
+"""Devices as a table: a row per field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.spec import DeviceSpec
+
+
+def device_columns(spec: DeviceSpec) -> dict[str, Any]:
+    """Each field with its value, as JSON, and where that comes from."""
+    fields = [field for field in FIELDS if field.section]
+    origins = [spec.provenance.get(field.path) for field in fields]
+    return {
+        "field": [field.path for field in fields],
+        "value": [json.dumps(field.of(spec)) for field in fields],
+        "provenance": [None if origin is None else origin.kind for origin in origins],
+        "source": [None if origin is None else origin.source for origin in origins],
+    }

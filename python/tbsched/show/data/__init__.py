@@ -1,0 +1,1 @@
+"""Values as what JSON can hold. The keys stay; docs/reference/json.md has them."""

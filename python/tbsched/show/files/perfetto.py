@@ -1,0 +1,51 @@
+"""Traces as files for Perfetto (https://ui.perfetto.dev)."""
+
+from __future__ import annotations
+
+import os
+
+from tbsched import storage
+from tbsched.errors import missing
+from tbsched.program.checks import instance
+from tbsched.traces.trace import Trace
+
+
+def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
+    """Writes a trace for Perfetto: drop the file on https://ui.perfetto.dev.
+
+    The GPU is a process with these tracks:
+
+    - ``host``: an instant for each launch. A flow leads from there to the launch's first block.
+    - ``streams: waits``: what each launch waited for, with the cause, once nothing before it in
+      its stream ran. Known of predictions.
+    - ``streams``: each launch, from the start of its first block to the end of its last.
+    - ``SMs``: the blocks of each SM. Blocks of one launch that come together and leave together
+      are one slice, ``gemm x8``; its arguments say which blocks.
+    - ``resident blocks``: counters of the GPU and of each SM.
+
+    A held sequence has no times: event n is at second n. There the blocks are shown that were
+    placed before the event after their launch.
+
+    Args:
+        trace: a prediction or an observation.
+        path: such as ``out.pftrace``. The file appears whole or not at all.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ImportError: perfetto is missing (``pip install perfetto``).
+        TypeError: not a trace, or not a path.
+        ValueError: a timed sequence of which nobody recorded when blocks ran; something at the
+            path that cannot be replaced.
+
+    Example:
+        >>> import tbsched as tb
+        >>> seq = tb.Sequence([tb.Launch(264, 256, 32, duration=1e-3, name="gemm")])
+        >>> tb.show.to_perfetto(tb.predict(seq, "h200"), "/dev/null")
+    """
+    instance("to_perfetto", "trace", trace, Trace)
+    try:
+        from tbsched.show.files.pftrace import write_trace
+    except ImportError as error:
+        raise missing("Perfetto traces", "perfetto", "perfetto") from error
+    with storage.replacing(storage.as_path(path)) as file:
+        write_trace(trace, file)

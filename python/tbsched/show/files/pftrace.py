@@ -1,0 +1,261 @@
+"""The tracks and packets of a Perfetto trace. This imports perfetto, which is optional."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    TracePacket,
+    TrackDescriptor,
+    TrackEvent,
+)
+from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+from tbsched.program.arrays import Int64Array
+from tbsched.show.files.held import NO_TIMES, held_slices
+from tbsched.show.files.packets import write
+from tbsched.show.files.slices import Blocks, in_lanes, resident, timed_slices
+from tbsched.show.layout.lanes import streams_of
+from tbsched.show.layout.names import label
+from tbsched.show.words import launch_words, limiter_words
+from tbsched.traces.trace import Trace
+
+_SEQUENCE = 1  # whose packets share names
+_PID = 1  # of the GPU, which is shown as a process
+_MOST_STREAMS = 1000
+_NUMBERS = ("launch", "first_block", "last_block", "blocks", "behind_launch")
+_WORDS = ("asks_for", "waited_for", "why")
+_ARGUMENTS = {name: number for number, name in enumerate((*_NUMBERS, *_WORDS), 1)}
+
+_TOGETHER = (
+    "Blocks of one launch that come to an SM together, and leave it together, are one slice: "
+    "'gemm x8'."
+)
+
+
+def write_trace(trace: Trace, file: BinaryIO) -> None:
+    """Writes the trace (see :func:`tbsched.show.to_perfetto`)."""
+    _Writer(trace, StreamingTraceProtoBuilder(file)).write()
+
+
+class _Strings:
+    """Texts that packets name by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, texts: Iterable[str]) -> Int64Array:
+        known = self._numbers
+        return np.array([known.setdefault(text, len(known) + 1) for text in texts], np.int64)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return iter(self._numbers.items())
+
+
+class _Writer:
+    """Tracks are written as they are found, and packets once all names are known."""
+
+    def __init__(self, trace: Trace, builder: StreamingTraceProtoBuilder) -> None:
+        self._trace, self._builder = trace, builder
+        self._slices = timed_slices(trace) if trace.sequence.timed else held_slices(trace)
+        launches = trace.sequence.launches
+        self._labels = [label(launch) for launch in launches]
+        self._names, self._words = _Strings(), _Strings()
+        self._asks_for = self._words.numbers(map(launch_words, launches))
+        self._tracks = 0
+        self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
+
+    def write(self) -> None:
+        """All of the file."""
+        device, timed = self._trace.device, self._trace.sequence.timed
+        gpu = self._track(None, f"{device.name}, {device.sms} SMs", "" if timed else NO_TIMES)
+        self._host(self._track(gpu, "host"))
+        self._streams(gpu)
+        self._sms(self._track(gpu, "SMs", _TOGETHER))
+        self._residents(gpu, self._track(gpu, "resident blocks of each SM"))
+        self._builder.write_packet(self._strings())
+        for make, columns in self._packets:
+            write(self._builder, make, columns)
+
+    def _host(self, track: int) -> None:
+        """An instant for each launch, where its flow begins, and for each release."""
+        for verb, time_ns, flows in (
+            ("launch", self._slices.issue_ns, True),
+            ("release", self._slices.release_ns, False),
+        ):
+            launch = np.flatnonzero(time_ns >= 0)
+            name = self._names.numbers(f"{verb} {self._labels[k]}" for k in launch)
+            flow = {"flow": launch + 1} if flows else {}
+            self._add(
+                _instant, time_ns=time_ns[launch], track=np.full(len(launch), track), name=name,
+                launch=launch, asks_for=self._asks_for[launch], **flow,
+            )  # fmt: skip
+
+    def _streams(self, gpu: int) -> None:
+        """In rows by stream what launches waited for, and when their blocks ran."""
+        titles, row = streams_of(self._trace.sequence.launches, _MOST_STREAMS)
+        waits, runs = self._slices.waits, self._slices.runs
+        info = self._trace.device
+        cause = self._names.numbers(f"waits: {cause}" for cause in waits.causes)
+        why = self._words.numbers(limiter_words(cause, info) for cause in waits.causes)
+        waiting, running = (self._track(gpu, name) for name in ("streams: waits", "streams"))
+        track = self._lanes(waiting, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
+        for known in (True, False):
+            rows = (waits.behind >= 0) == known
+            behind = {"behind_launch": waits.behind[rows]} if known else {}
+            self._slice(
+                waits.begin_ns[rows], waits.end_ns[rows], track[rows],
+                name=cause[waits.cause[rows]], launch=waits.launch[rows],
+                why=why[waits.cause[rows]], asks_for=self._asks_for[waits.launch[rows]], **behind,
+            )  # fmt: skip
+        track = self._lanes(running, titles, row[runs.launch], runs.begin_ns, runs.end_ns)
+        self._slice(
+            runs.begin_ns, runs.end_ns, track,
+            name=self._names.numbers(self._labels[k] for k in runs.launch),
+            launch=runs.launch, asks_for=self._asks_for[runs.launch],
+        )  # fmt: skip
+
+    def _sms(self, group: int) -> None:
+        """In rows by SM its blocks; the flow of a launch ends at its first block."""
+        blocks = self._slices.blocks
+        titles = [f"SM {sm}" for sm in range(self._trace.device.sms)]
+        track = self._lanes(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
+        limiters = [placement.limiter or "nothing" for placement in self._trace]
+        waited_for = self._words.numbers(limiters)
+        starts_flow = np.zeros(len(track), np.bool_)
+        order = np.lexsort((blocks.first, blocks.begin_ns, blocks.launch))
+        starts_flow[order[np.unique(blocks.launch[order], return_index=True)[1]]] = True
+        name = self._block_names(blocks)
+        for flows in (True, False):
+            rows = starts_flow == flows
+            launch = blocks.launch[rows]
+            self._slice(
+                blocks.begin_ns[rows], blocks.end_ns[rows], track[rows], name=name[rows],
+                launch=launch, first_block=blocks.first[rows], last_block=blocks.last[rows],
+                blocks=blocks.count[rows], waited_for=waited_for[launch],
+                **({"flow_end": launch + 1} if flows else {}),
+            )  # fmt: skip
+
+    def _block_names(self, blocks: Blocks) -> Int64Array:
+        labels = {text: number for number, text in enumerate(dict.fromkeys(self._labels))}
+        texts = list(labels)
+        kernel = np.array([labels[text] for text in self._labels], np.int64)[blocks.launch]
+        most = int(blocks.count.max(initial=0)) + 1
+        kinds, kind = np.unique(kernel * most + blocks.count, return_inverse=True)
+        pairs = (divmod(each, most) for each in kinds.tolist())
+        return self._names.numbers(
+            texts[text] + (f" x{count}" if count > 1 else "") for text, count in pairs
+        )[kind]
+
+    def _residents(self, gpu: int, group: int) -> None:
+        """How many blocks are on each SM, and on all of them."""
+        blocks = self._slices.blocks
+        each = [
+            self._track(group, f"SM {sm}", rank=sm, counts="blocks")
+            for sm in range(self._trace.device.sms)
+        ]
+        every = [self._track(gpu, "resident blocks", counts="blocks")]
+        for tracks, row in ((each, blocks.sm), (every, np.zeros_like(blocks.sm))):
+            row, time_ns, count = resident(row, blocks)
+            self._add(_count, time_ns=time_ns, track=np.array(tracks)[row], value=count)
+
+    def _lanes(
+        self,
+        group: int,
+        titles: Sequence[str],
+        row: Int64Array,
+        begin_ns: Int64Array,
+        end_ns: Int64Array,
+    ) -> Int64Array:
+        """The track of each slice: those of one name are shown as one, below each other."""
+        lane, rows = in_lanes(row, begin_ns, end_ns)
+        tracks = [self._track(group, titles[k], rank=k) for k in rows.tolist()]
+        return np.array(tracks, np.int64)[lane]
+
+    def _slice(
+        self, begin_ns: Int64Array, end_ns: Int64Array, track: Int64Array, **rest: Int64Array
+    ) -> None:
+        # Ends first: of packets of one time Perfetto takes them in the order of the file.
+        self._packets.insert(0, (_end, {"time_ns": end_ns, "track": track}))
+        self._add(_begin, time_ns=begin_ns, track=track, **rest)
+
+    def _add(self, make: Callable[..., TracePacket], **columns: Int64Array) -> None:
+        self._packets.append((make, columns))
+
+    def _track(
+        self, parent: int | None, name: str, about: str = "", *, rank: int = 0, counts: str = ""
+    ) -> int:
+        """Writes what a track is, and gives its number."""
+        self._tracks += 1
+        packet = self._builder.create_packet()
+        track = packet.track_descriptor
+        track.uuid = self._tracks
+        track.child_ordering = TrackDescriptor.EXPLICIT
+        if parent is None:
+            track.process.pid, track.process.process_name = _PID, name
+        else:
+            track.parent_uuid, track.name = parent, name
+            track.sibling_order_rank = rank or self._tracks
+        if about:
+            track.description = about
+        if counts:
+            track.counter.unit_name = track.counter.y_axis_share_key = counts
+        self._builder.write_packet(packet)
+        return self._tracks
+
+    def _strings(self) -> TracePacket:
+        """All texts, at which the sequence of packets begins."""
+        packet = TracePacket(trusted_packet_sequence_id=_SEQUENCE)
+        packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        data = packet.interned_data
+        for name, number in self._names:
+            data.event_names.add(iid=number, name=name)
+        for name, number in _ARGUMENTS.items():
+            data.debug_annotation_names.add(iid=number, name=name)
+        for name, number in self._words:
+            data.debug_annotation_string_values.add(iid=number, str=name.encode())
+        return packet
+
+
+def _packet(kind: TrackEvent.Type.ValueType, time_ns: int, track: int) -> TracePacket:
+    packet = TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE)
+    packet.sequence_flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+    packet.track_event.type, packet.track_event.track_uuid = kind, track
+    return packet
+
+
+def _named(
+    kind: TrackEvent.Type.ValueType,
+    time_ns: int,
+    track: int,
+    name: int,
+    *,
+    flow: int | None = None,
+    flow_end: int | None = None,
+    **arguments: int,
+) -> TracePacket:
+    packet = _packet(kind, time_ns, track)
+    event = packet.track_event
+    event.name_iid = name
+    if flow is not None:
+        event.flow_ids.append(flow)
+    if flow_end is not None:
+        event.terminating_flow_ids.append(flow_end)
+    for argument, value in arguments.items():
+        field = "string_value_iid" if argument in _WORDS else "uint_value"
+        event.debug_annotations.add(name_iid=_ARGUMENTS[argument], **{field: value})
+    return packet
+
+
+_begin = functools.partial(_named, TrackEvent.TYPE_SLICE_BEGIN)
+_instant = functools.partial(_named, TrackEvent.TYPE_INSTANT)
+_end = functools.partial(_packet, TrackEvent.TYPE_SLICE_END)
+
+
+def _count(time_ns: int, track: int, value: int) -> TracePacket:
+    packet = _packet(TrackEvent.TYPE_COUNTER, time_ns, track)
+    packet.track_event.counter_value = value
+    return packet

@@ -1,0 +1,183 @@
+"""What a Perfetto trace shows, as numbers: slices on tracks, and how many blocks are resident."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tbsched.program.arrays import HoldsArrays, Int64Array
+from tbsched.program.sequence import Stream
+from tbsched.show.layout.lanes import blocks_that_ran, lanes_of, launch_spans
+from tbsched.traces.trace import Trace
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Blocks(HoldsArrays):
+    """When blocks were resident, int64 (rows,) each.
+
+    Attributes:
+        launch, sm: of the blocks of the row.
+        first, last: the lowest and the highest number among them.
+        count: how many there are.
+        begin_ns, end_ns: when they came and left; from 0 on.
+    """
+
+    launch: Int64Array
+    sm: Int64Array
+    first: Int64Array
+    last: Int64Array
+    count: Int64Array
+    begin_ns: Int64Array
+    end_ns: Int64Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Runs(HoldsArrays):
+    """The launches of which a block ran, int64 (rows,) each.
+
+    Attributes:
+        launch: ascending.
+        begin_ns, end_ns: the start of its first block, and the end of its last.
+    """
+
+    launch: Int64Array
+    begin_ns: Int64Array
+    end_ns: Int64Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Waits(HoldsArrays):
+    """What launches waited for while nothing of their stream ran before them.
+
+    Attributes:
+        launch: int64 (rows,).
+        behind: the launch that it waited for, int64 (rows,); -1: none alone.
+        cause: an index of ``causes``, int64 (rows,).
+        begin_ns, end_ns: int64 (rows,).
+        causes: words of :attr:`tbsched.Placement.limiter`.
+    """
+
+    launch: Int64Array
+    behind: Int64Array
+    cause: Int64Array
+    begin_ns: Int64Array
+    end_ns: Int64Array
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Slices(HoldsArrays):
+    """What a trace shows. Time begins with the first thing that is known to happen.
+
+    Attributes:
+        issue_ns: when each launch reached the GPU, int64 (launches,); -1: nobody knows.
+        release_ns: when the host released each launch, int64 (launches,); -1: never.
+    """
+
+    blocks: Blocks
+    runs: Runs
+    waits: Waits
+    issue_ns: Int64Array
+    release_ns: Int64Array
+
+
+def resident(row: Int64Array, blocks: Blocks) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """How many blocks are resident in each row: row, nanosecond, and blocks from then on."""
+    rows, times = np.tile(row, 2), np.concatenate([blocks.begin_ns, blocks.end_ns])
+    order = np.lexsort((times, rows))
+    rows, times = rows[order], times[order]
+    # A row ends with none, so that all can be added up together.
+    count = np.cumsum(np.concatenate([blocks.count, -blocks.count])[order])
+    last = np.ones(len(rows), np.bool_)
+    last[:-1] = (rows[1:] != rows[:-1]) | (times[1:] != times[:-1])
+    rows, times, count = rows[last], times[last], count[last]
+    changed = np.ones(len(rows), np.bool_)
+    changed[1:] = (rows[1:] != rows[:-1]) | (count[1:] != count[:-1])
+    return rows[changed], times[changed], count[changed]
+
+
+def in_lanes(
+    row: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """The track of each slice, and the row of each track; slices of a track do not overlap."""
+    lane, lanes = lanes_of(row, begin_ns, end_ns)
+    first = np.cumsum(lanes) - lanes
+    return (first[row] + lane if len(row) else row), np.repeat(np.arange(len(lanes)), lanes)
+
+
+def timed_slices(trace: Trace) -> Slices:
+    """When the blocks of a timed sequence ran.
+
+    Raises:
+        ValueError: nobody recorded it.
+    """
+    rows = blocks_that_ran(trace)
+    names = ("launch", "block", "sm", "start_ns", "end_ns")
+    launch, block, sm, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)
+    waits = _timed_waits(trace)
+    zero = min((int(x.min()) for x in (begin_ns, waits.begin_ns) if len(x)), default=0)
+    begin_ns, end_ns = begin_ns - zero, end_ns - zero
+    waits = replace(waits, begin_ns=waits.begin_ns - zero, end_ns=waits.end_ns - zero)
+    end_ns = np.maximum(end_ns, begin_ns + 1)  # to Perfetto an end comes behind its beginning
+    own, first_ns, last_ns = launch_spans(rows)
+    runs = Runs(own, first_ns - zero, np.maximum(last_ns, first_ns + 1) - zero)
+    issue_ns = np.full(len(trace), -1)
+    issue_ns[runs.launch] = runs.begin_ns
+    waited, first = np.unique(waits.launch, return_index=True)
+    issue_ns[waited] = waits.begin_ns[first]
+    return Slices(
+        blocks=together(launch, block, sm, begin_ns, end_ns),
+        runs=runs,
+        waits=_alone_in_stream(trace, runs, waits),
+        issue_ns=issue_ns,
+        release_ns=np.full(len(trace), -1),
+    )
+
+
+def _timed_waits(trace: Trace) -> Waits:
+    if trace.waits is None:
+        nothing = np.empty(0, np.int64)
+        return Waits(nothing, nothing, nothing, nothing, nothing, ())
+    rows = trace.waits[trace.waits["end_ns"] > trace.waits["begin_ns"]]
+    causes, cause = np.unique(rows["cause"], return_inverse=True)
+    names = ("launch", "behind", "begin_ns", "end_ns")
+    launch, behind, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)
+    return Waits(launch, behind, cause, begin_ns, end_ns, tuple(causes.tolist()))
+
+
+def together(
+    launch: Int64Array, block: Int64Array, sm: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
+) -> Blocks:
+    """One row for the blocks of a launch that come to an SM, and leave it, together."""
+    order = np.lexsort((end_ns, launch, begin_ns, sm))
+    columns = [column[order] for column in (launch, sm, begin_ns, end_ns)]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    first = np.flatnonzero(new)
+    bounds = np.append(first, len(order))
+    launch, sm, begin_ns, end_ns = (column[first] for column in columns)
+    block = block[order]
+    last = block[bounds[1:] - 1]
+    return Blocks(launch, sm, block[first], last, np.diff(bounds), begin_ns, end_ns)
+
+
+def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
+    """The waits without the time in which a launch before it in its stream had not ended.
+
+    The stream's track shows that launch then. Of thousands of launches that are issued at once,
+    each waits for all that are before it.
+    """
+    ended = dict(zip(runs.launch.tolist(), runs.end_ns.tolist(), strict=True))
+    free_ns = np.zeros(len(trace), np.int64)
+    free_of: dict[Stream, int] = {}
+    for number, launch in enumerate(trace.sequence.launches):
+        if launch.stream is not None:
+            free_ns[number] = free_of.get(launch.stream, 0)
+            free_of[launch.stream] = max(free_ns[number], ended.get(number, 0))
+    begin_ns = np.maximum(waits.begin_ns, free_ns[waits.launch])
+    seen = begin_ns < waits.end_ns
+    return Waits(
+        waits.launch[seen], waits.behind[seen], waits.cause[seen], begin_ns[seen],
+        waits.end_ns[seen], waits.causes,
+    )  # fmt: skip
