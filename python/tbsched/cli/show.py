@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-import tbsched.show as views
-from tbsched import storage
+import tbsched.show as shows
+from tbsched import storage, views
 from tbsched.cli.console import show as print_out
+from tbsched.cli.console import show_json
 from tbsched.cli.files import check_output, note_written, read_traces, sequences_of
 from tbsched.cli.interrupts import ending_at_once
-from tbsched.cli.options import PolicyName, SequenceFile
+from tbsched.cli.options import AsJson, PolicyName, SequenceFile, complete_device
 from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
 from tbsched.errors import did_you_mean
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.trace_files import holds_traces
 from tbsched.prediction.predict import policies, predict, predict_as_recorded
+from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -112,10 +116,12 @@ def show(
             "--device",
             "-d",
             help="Predict the file's sequence on this device, and show that. Where a prediction "
-            f"is needed and none is named: {_DEVICE}.",
+            f"is needed and none is named: the recording's own, else {_DEVICE}.",
+            autocompletion=complete_device,
         ),
     ] = None,
     policy: PolicyName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
 
@@ -134,17 +140,23 @@ def show(
       tbsched show program.json -o sm.svg --view resources --sm 5
     """
     if output is not None:
+        if as_json:
+            raise ValueError("--json: the document is printed; leave --output out")
         check_output(output, file, *([] if against is None else [against]))
     options = {"by": by, "at": at, "sm": sm, "against": against}
     request = _Request(file, number, device, policy, against, _view(view, output, options))
     if output is None:
-        print_out(request.value())
+        value = request.value()
+        if as_json:
+            show_json(views.data(value))
+        else:
+            print_out(value)
         return
     is_there = storage.check_writable(output)
     kind = output.suffix.lower() or ".png"
     if kind in _WRITERS:
         writer, what = _WRITERS[kind]
-        getattr(views, writer)(request.value(), output)
+        getattr(shows, writer)(request.value(), output)
     else:
         with ending_at_once():  # imports matplotlib
             axes = request.drawn(by, at, sm)
@@ -167,18 +179,15 @@ def _view(given: View | None, output: Path | None, options: Mapping[str, object]
             f"{', '.join(known)}{did_you_mean(kind, known)}"
         )
     found = View.compared if given is None and options["against"] is not None else given
-    named = {name: views for name, views in _TAKEN_BY.items() if options[name] is not None}
+    named = {name: takers for name, takers in _TAKEN_BY.items() if options[name] is not None}
     for name, takers in named.items():
         if found not in takers and not (found is None and View.gantt in takers):
             raise ValueError(f"--{name}: it goes with --view {' or '.join(takers)}")
     if found is View.resources and options["sm"] is None:
         raise ValueError("--sm: --view resources is of one SM; give its number, from 0")
-    if given is not None and (output is None or kind in _WRITERS):
-        where = "without --output" if output is None else f"with a {kind} file"
-        if given is not View.compared:
-            raise ValueError(
-                f"--view: {given} is a picture and not used {where}; give -o picture.png"
-            )
+    is_drawn = output is not None and kind in _PICTURES
+    if given not in (None, View.compared) and not is_drawn:
+        raise ValueError(f"--view: {given} is a picture; give -o picture.png")
     return found
 
 
@@ -217,24 +226,25 @@ class _Request:
             return self._ladder()
         value = self.value()
         if isinstance(value, Diff):
-            return views.compared(value)
+            return shows.compared(value)
         timed = value.sequence.timed
         moment = at if at is None or timed or not at.is_integer() else int(at)
         match self.view or (View.gantt if timed or by else View.blocks):
             case View.gantt:
-                return views.gantt(value, by="stream" if by is By.stream else "sm")
+                return shows.gantt(value, by="stream" if by is By.stream else "sm")
             case View.sm_map:
-                return views.sm_map(value, at=moment)
+                return shows.sm_map(value, at=moment)
             case View.resources:
                 assert sm is not None
-                return views.resources(value, sm, at=moment)
-        return views.blocks(value)
+                return shows.resources(value, sm, at=moment)
+        return shows.blocks(value)
 
     def _ladder(self) -> Axes:
         """Every policy, or the one that is named, against all recordings of the file."""
-        traces, spec = read_traces(self.place), find_device(self.device or _DEVICE)
+        traces = read_traces(self.place)
+        spec = find_device(self.device) if self.device else _recorded_on(traces[0].device)
         names = [self.policy] if self.policy else [row.name for row in policies()]
-        return views.ladder([verify(traces, spec, name) for name in names])
+        return shows.ladder([verify(traces, spec, name) for name in names])
 
     def _shown(self, recorded: Trace | None) -> Trace:
         if recorded is None:
@@ -250,15 +260,24 @@ class _Request:
 
     def _predicted(self, recorded: Trace) -> Trace:
         """From the times, or from the initial state, that suit the recording best."""
-        spec = find_device(self.device or _DEVICE)
+        spec = find_device(self.device) if self.device else _recorded_on(recorded.device)
         if recorded.sequence.timed:
             return predict_as_recorded(recorded, spec, self.policy)
+        if recorded.device.sms != spec.sms:  # another GPU says nothing of the initial state
+            return predict(recorded.sequence, spec, self.policy)
         return best_diff(recorded, spec, self.policy).a
 
     def _picked(self, found: list[_Any], place: Path) -> _Any:
         if not 0 <= self.number < len(found):
             raise ValueError(f"--number: {self.number} is outside 0..{len(found) - 1} of {place}")
         return found[self.number]
+
+
+def _recorded_on(info: DeviceInfo) -> DeviceSpec:
+    """The device of a recording, if it is one of those that are known."""
+    known = map(find_device, device_names())
+    alike = (spec for spec in known if (spec.title, spec.sms) == (info.name, info.sms))
+    return next(alike, find_device(_DEVICE))
 
 
 def _save(axes: Axes, output: Path, kind: str) -> None:

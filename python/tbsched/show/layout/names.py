@@ -21,9 +21,9 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
     words = launch_words(launch)
     if len(words) <= longest:
         return words
-    # What comes first says most; so what does not fit any more is left out.
-    first = words[:longest].rpartition(", ")[0]
-    return f"{first}, {_GAP}" if first and len(first) + 3 <= longest else cut(words, longest)
+    # What comes first says most, so the rest is left out.
+    first = words[: longest - 2].rpartition(", ")[0]
+    return f"{first}, {_GAP}" if first else cut(words, longest)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
