@@ -3,11 +3,13 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "bindings/device_spec.h"
+#include "tbsched/hardware/gpu/partitions.h"
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/policy/model.h"
 
@@ -62,6 +64,16 @@ void bind_device(py::module_& module) {
           "How many of them an SM has as the policy sees it.");
 
   py::class_<InitialState>(module, "InitialState");
+
+  module.def(
+      "split_sms",
+      [](const py::object& spec, const int32_t min_sms, const std::optional<int32_t> groups,
+         const bool ignore_coscheduling, const bool max_cluster) {
+        Split split = split_sms(spec_of(spec), {min_sms, groups, ignore_coscheduling, max_cluster});
+        return py::make_tuple(std::move(split.groups), std::move(split.rest));
+      },
+      py::arg("spec"), py::arg("min_sms"), py::arg("groups"), py::arg("ignore_coscheduling"),
+      py::arg("max_cluster"), "The SMs of each group of a green context split, and of the rest.");
 
   module.def(
       "policies", [] { return rows_in_python(policy_table()); },

@@ -26,6 +26,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .threads_per_block = 1024,
       .registers_per_thread = 255,
       .max_cluster = 1,
+      .coscheduled_sms = 0,
       .register_unit = 256,
       .shared_memory_unit = 128,
       .shared_memory_reserve = 1024,

@@ -33,6 +33,7 @@ inline tbsched::DeviceSpec h200() {
       .threads_per_block = 1024,
       .registers_per_thread = 255,
       .max_cluster = 16,
+      .coscheduled_sms = 8,
       .register_unit = 256,
       .shared_memory_unit = 128,
       .shared_memory_reserve = 1024,

@@ -26,6 +26,7 @@ _NAMES_OF = {
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
     "hardware.initial_state": "InitialState",
+    "hardware.partitions": "Partition split_sms",
     "hardware.spec": "DeviceSpec",
     "launcher.observe": "observe observe_many",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
     from tbsched.hardware.catalogue import device as device
     from tbsched.hardware.catalogue import devices as devices
     from tbsched.hardware.initial_state import InitialState as InitialState
+    from tbsched.hardware.partitions import Partition as Partition
+    from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many

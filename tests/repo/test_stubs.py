@@ -29,6 +29,7 @@ RETURNS = {
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
+    "split_sms": "tuple[list[list[int]], list[int]]",
     "state_names": "list[tuple[str, ...]]",
     "states": "list[tuple[InitialState, dict[str, int]]]",
     "snapshot": (

@@ -22,6 +22,7 @@ inline constexpr Range registers_per_sm{1, 16777216};
 inline constexpr Range threads_per_block{1, 1024};
 inline constexpr Range registers_per_thread{1, 1024};
 inline constexpr Range max_cluster{1, 64};
+inline constexpr Range coscheduled_sms{0, 65536};
 inline constexpr Range register_unit{1, 65536};
 inline constexpr Range shared_memory_unit{1, 65536};
 inline constexpr Range shared_memory_reserve{0, 65536};
@@ -102,6 +103,9 @@ struct DeviceSpec {
   int32_t registers_per_thread = 0;
   // blocks of a cluster, the most that the runtime allows
   int32_t max_cluster = 1;
+  // SMs; those of a partition of a green context are a multiple of it, unless it ignores
+  // coscheduling; 0 if unknown
+  int32_t coscheduled_sms = 0;
   // registers; those of a warp are a multiple of it
   int32_t register_unit = 0;
   // bytes; those of a block are a multiple of it
@@ -157,6 +161,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "limits", .name = "threads_per_block", .range = ranges::threads_per_block}, spec.threads_per_block);
   visit(Field{.section = "limits", .name = "registers_per_thread", .range = ranges::registers_per_thread}, spec.registers_per_thread);
   visit(Field{.section = "limits", .name = "max_cluster", .range = ranges::max_cluster, .required = false}, spec.max_cluster);
+  visit(Field{.section = "limits", .name = "coscheduled_sms", .range = ranges::coscheduled_sms, .required = false}, spec.coscheduled_sms);
   visit(Field{.section = "allocation", .name = "register_unit", .range = ranges::register_unit}, spec.register_unit);
   visit(Field{.section = "allocation", .name = "shared_memory_unit", .range = ranges::shared_memory_unit}, spec.shared_memory_unit);
   visit(Field{.section = "allocation", .name = "shared_memory_reserve", .range = ranges::shared_memory_reserve}, spec.shared_memory_reserve);

@@ -64,6 +64,8 @@ class DeviceFields:
         threads_per_block: threads of a block, the most that the runtime allows.
         registers_per_thread: registers of a thread, the most that the runtime allows.
         max_cluster: blocks of a cluster, the most that the runtime allows.
+        coscheduled_sms: SMs; those of a partition of a green context are a multiple of it, unless
+            it ignores coscheduling; 0 if unknown.
         register_unit: registers; those of a warp are a multiple of it.
         shared_memory_unit: bytes; those of a block are a multiple of it.
         shared_memory_reserve: bytes that the runtime keeps in every block.
@@ -100,6 +102,7 @@ class DeviceFields:
     threads_per_block: int
     registers_per_thread: int
     max_cluster: int = 1
+    coscheduled_sms: int = 0
     register_unit: int
     shared_memory_unit: int
     shared_memory_reserve: int
@@ -137,6 +140,7 @@ FIELDS: tuple[Field, ...] = (
     Field("limits", "threads_per_block", "int"),
     Field("limits", "registers_per_thread", "int"),
     Field("limits", "max_cluster", "int", "thread block clusters need compute capability 9.0"),
+    Field("limits", "coscheduled_sms", "int", "not measured"),
     Field("allocation", "register_unit", "int"),
     Field("allocation", "shared_memory_unit", "int"),
     Field("allocation", "shared_memory_reserve", "int"),

@@ -39,3 +39,8 @@ def test_without_its_mechanism_the_case_differs(case: Case) -> None:
         for state in spec.initial_states(policy)
     ]
     assert not any(diff.agrees(level) for diff in diffs)
+
+
+def test_case_of_shared_sms_has_an_sm_with_two_blocks() -> None:
+    (case,) = (case for case in cases("hopper") if case.name == "H8.8")
+    assert case.trace[0].occupancy(132).max() == 2

@@ -40,6 +40,7 @@ def topology(draw: st.DrawFn, most_sms: int) -> Values:
         "sms_per_tpc": sms_per_tpc,
         "sm_preference": tuple(preference),
         "gpcs": tuple(map(tuple, gpcs)),
+        "coscheduled_sms": sms_per_tpc * draw(st.sampled_from([0, 1, 2, 4, 8])),
         "max_cluster": draw(st.sampled_from([1, 2, 3, 8, 16, 64])),
     }
 

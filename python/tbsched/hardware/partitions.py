@@ -1,0 +1,75 @@
+"""Which SMs the partitions of a GPU have: the groups of a green context split."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tbsched import _core
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.checks import flag, integer
+
+MAX_GROUPS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Some of the SMs of a GPU; it is false if there are none.
+
+    Attributes:
+        sms: the SMs, ascending.
+    """
+
+    sms: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.sms)
+
+
+def split_sms(
+    device: str | os.PathLike[str] | DeviceSpec,
+    min_sms: int,
+    *,
+    groups: int | None = None,
+    ignore_coscheduling: bool = False,
+    max_cluster: bool = False,
+) -> tuple[tuple[Partition, ...], Partition]:
+    """Which SMs each group of a green context split gets, as ``cuDevSmResourceSplitByCount`` does.
+
+    All groups have as many SMs: ``min_sms``, rounded up to what is coscheduled (8 on Hopper). An
+    H200 and an H100 gave these SMs for every ``min_sms``, number of groups and flag (traces
+    ``partitions/h200.jsonl.xz``, ``partitions/h100.jsonl.xz``).
+
+    Args:
+        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        min_sms: SMs that each group needs, 0 to all of them.
+        groups: how many groups at most; None: as many as there can be. The driver makes fewer
+            where there are not enough SMs for so many.
+        ignore_coscheduling: groups of any even number of SMs, from any GPC
+            (``CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING``).
+        max_cluster: groups of whole GPCs as far as possible, for the largest clusters
+            (``CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE``).
+
+    Returns:
+        The groups, and a :class:`Partition` of the SMs that are left over.
+
+    Raises:
+        TypeError, ValueError: a number outside its range, both flags, or a device of which the
+            GPCs or the SMs that are coscheduled are not known.
+
+    Example:
+        >>> import tbsched as tb
+        >>> groups, rest = tb.split_sms("h200", min_sms=64)
+        >>> [len(group) for group in groups], rest.sms
+        ([64, 64], (128, 129, 130, 131))
+    """
+    spec = find_device(device)
+    found, left = _core.split_sms(
+        spec,
+        integer("split_sms", "min_sms", min_sms, 0, spec.sms),
+        None if groups is None else integer("split_sms", "groups", groups, 1, MAX_GROUPS),
+        flag("split_sms", "ignore_coscheduling", ignore_coscheduling),
+        flag("split_sms", "max_cluster", max_cluster),
+    )
+    return tuple(Partition(tuple(sms)) for sms in found), Partition(tuple(left))

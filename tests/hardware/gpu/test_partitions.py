@@ -1,0 +1,103 @@
+"""Green context splits against what the driver of an H200 and of an H100 answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import lzma
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tbsched as tb
+from contract.random_devices.specs import specs
+from helpers import ROOT, gpu
+
+# The driver's flags, as keywords.
+FLAGS: dict[int, dict[str, bool]] = {
+    0: {},
+    1: {"ignore_coscheduling": True},
+    2: {"max_cluster": True},
+    3: {"ignore_coscheduling": True, "max_cluster": True},
+}
+
+
+def answers(board: str) -> Iterator[dict[str, Any]]:
+    path = ROOT / "tests" / "traces" / "partitions" / f"{board}.jsonl.xz"
+    with lzma.open(path, "rt") as file:
+        next(file)  # the header
+        yield from map(json.loads, file)
+
+
+def unknown() -> tb.DeviceSpec:
+    return dataclasses.replace(tb.device("h200"), coscheduled_sms=0)
+
+
+def tpcs(partition: tb.Partition) -> list[int]:
+    even = partition.sms[::2]
+    assert partition.sms[1::2] == tuple(sm + 1 for sm in even)
+    return [sm // 2 for sm in even]
+
+
+@pytest.mark.parametrize("board", ["h200", "h100"])
+def test_every_split_is_the_driver_s(board: str) -> None:
+    splits = refused = 0
+    for row in answers(board):
+        for min_sms in range(row["min"][0], row["min"][1] + 1):
+            if "error" in row:
+                with pytest.raises(ValueError, match="split_sms"):
+                    tb.split_sms("h200", min_sms, **FLAGS[row["flags"]])  # type: ignore[arg-type]
+                refused += 1
+                continue
+            groups, rest = tb.split_sms(
+                "h200", min_sms, groups=row["groups"], **FLAGS[row["flags"]]
+            )  # type: ignore[misc]
+            assert [tpcs(group) for group in groups] == row["tpcs"], row
+            assert tpcs(rest) == row["rest"], row
+            splits += 1
+    assert splits == 1871
+    assert refused == 141
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(specs(), st.integers(0, 40), st.none() | st.integers(1, 9), st.sampled_from([0, 1, 2]))
+def test_every_sm_is_in_one_group_or_left_over(
+    spec: tb.DeviceSpec, min_sms: int, groups: int | None, flags: int
+) -> None:
+    min_sms = min(min_sms, spec.sms)
+    if not spec.gpcs or not spec.coscheduled_sms:
+        return
+    found, rest = tb.split_sms(spec, min_sms, groups=groups, **FLAGS[flags])
+    assert len(found) <= (spec.sms if groups is None else groups)
+    every = sorted(sm for part in (*found, rest) for sm in part.sms)
+    assert every == list(range(spec.sms))
+    if spec.sms % spec.sms_per_tpc == 0:
+        assert all(len(group) == len(found[0]) >= min_sms for group in found)
+
+
+def test_split_without_a_number_of_groups_makes_as_many_as_there_can_be() -> None:
+    groups, rest = tb.split_sms("h200", 9)
+    assert [len(group) for group in groups] == [16] * 8
+    assert rest.sms == (120, 121, 122, 123)
+    assert tb.split_sms("h200", 9, groups=99) == (groups, rest)
+    assert not tb.split_sms("h200", 132)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"min_sms": 133}, r"split_sms.min_sms: 133 is outside 0..132"),
+        ({"min_sms": 8, "groups": 0}, r"split_sms.groups: 0 is outside 1"),
+        ({"min_sms": 8, "max_cluster": True, "ignore_coscheduling": True}, "exclude each other"),
+        ({"min_sms": 8, "device": "rtx3090"}, "which TPCs are in which GPC"),
+        ({"min_sms": 1, "device": gpu(base="h200")}, "which TPCs are in which GPC"),
+        ({"min_sms": 8, "device": unknown()}, r"how many SMs are coscheduled \(coscheduled_sms\)"),
+    ],
+)
+def test_split_that_makes_no_sense_is_refused(arguments: dict[str, Any], words: str) -> None:
+    given = {"device": "h200", **arguments}
+    with pytest.raises(ValueError, match=words):
+        tb.split_sms(**given)
