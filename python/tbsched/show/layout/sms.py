@@ -94,23 +94,19 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
     after = seconds_words(later / 1e9) if later > 0 else "0 s"
     begun = "at the start" if later == 0 else f"{after} after the first block's start"
     return Standing(
-        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns),
+        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns, ran),
         trace.device.sms,
     )  # fmt: skip
 
 
-def _waiting_at(trace: Trace, at_ns: int) -> Int64Array:
+def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
     """Launches that wait at a time, and how many of their blocks have not started."""
     if trace.waits is None:
         return np.zeros((0, 2), np.int64)
     waits = trace.waits
-    now = waits[(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)]
-    rows = []
-    for number in np.unique(now["launch"]).tolist():
-        start_ns = trace[number].start_ns
-        if start_ns is not None:
-            rows.append((number, int((start_ns > at_ns).sum())))
-    return np.array(rows, np.int64).reshape(len(rows), 2)
+    now = np.unique(waits["launch"][(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)])
+    later = np.bincount(ran["launch"][ran["start_ns"] > at_ns], minlength=len(trace))
+    return np.stack([now, later[now]], axis=1).astype(np.int64)
 
 
 def _after_events(trace: Trace, at: float | None) -> Standing:
@@ -237,7 +233,7 @@ class Usage(HoldsArrays):
     Attributes:
         what: the resource in words.
         used: int64 (sms,); of warps and registers in the processing block that uses most.
-        limit: int64 (sms,), how much there is; 0 where the next block decides.
+        limit: int64 (sms,), how much there is; of shared memory as the SM is configured.
     """
 
     what: str
@@ -246,14 +242,15 @@ class Usage(HoldsArrays):
 
     def share(self, sm: int) -> float:
         """Of what the SM has."""
-        limit = int(self.limit[sm])
-        return int(self.used[sm]) / limit if limit else 0.0
+        return int(self.used[sm]) / max(int(self.limit[sm]), 1)
 
 
 def usage_of(held: Residents) -> tuple[Usage, ...]:
     """How much of slots, warps, registers and shared memory each SM uses."""
     limits = held.limits
     each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
+
+    memory = np.where(held.configured > 0, held.configured, limits.shared_memory)
 
     def of_all(limit: int) -> Int64Array:
         return np.full(held.device.sms, limit, np.int64)
@@ -262,7 +259,7 @@ def usage_of(held: Residents) -> tuple[Usage, ...]:
         Usage("thread block slots", held.used_slots, of_all(limits.block_slots)),
         Usage(f"warp slots{each}", held.used_warps.max(axis=1), of_all(limits.warp_slots)),
         Usage(f"registers{each}", held.used_registers.max(axis=1), of_all(limits.registers)),
-        Usage("bytes of shared memory", held.used_shared_memory, held.configured.astype(np.int64)),
+        Usage("bytes of shared memory", held.used_shared_memory, memory.astype(np.int64)),
     )
 
 
@@ -280,4 +277,4 @@ def fullest(usage: Sequence[Usage], sm: int) -> str:
     if not most.used[sm]:
         return ""
     percent = f"{100 * most.share(sm):.0f} %"
-    return f"bound by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"
+    return f"bound most by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"
