@@ -109,7 +109,8 @@ def test_every_ablation_of_a_device_has_a_row_or_cannot_show() -> None:
 def test_the_complete_model_disagrees_on_nothing_and_every_mechanism_is_exercised(
     base: str,
 ) -> None:
-    report = fuzz(base, base, seed=SEED, max_examples=4000, progress=False)
+    # What Hypothesis draws depends on the constants in the sources, what NumPy draws does not.
+    report = fuzz(base, base, seed=SEED, max_examples=8000, draw="native", progress=False)
     assert not report.disagreements
     idle = {name for name, times in report.coverage.decided.items() if times == 0}
     alike = set(ablations()) - set(report.coverage.decided)
