@@ -13,7 +13,6 @@ from tbsched.show.html.pages import rendered
 from tbsched.show.html.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 from tbsched.show.layout.lanes import Spans
 from tbsched.show.layout.names import LONGEST, cut
-from tbsched.show.words import counted
 
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
@@ -93,20 +92,18 @@ class Frame:
         return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
 
 
-def without_idle(spans: Spans) -> Spans:
-    """The same without the rows in which nothing ran, if those are most of them."""
+def without_idle(spans: Spans) -> tuple[Spans, list[str]]:
+    """The same without rows in which nothing ran, if those are most; and a note that says so."""
     busy = np.unique(spans.row)
     if 2 * len(busy) > len(spans.titles) or not len(busy):
-        return spans
-    idle = counted(len(spans.titles) - len(busy), "row")
-    note = f"{idle} in which nothing ran are left out"
-    return replace(
+        return spans, []
+    shown = replace(
         spans,
         titles=tuple([spans.titles[row] for row in busy.tolist()]),
         lanes=spans.lanes[busy],
         row=np.searchsorted(busy, spans.row),
-        note=f"{spans.note}; {note}" if spans.note else note,
     )
+    return shown, [f"{len(spans.titles) - len(busy):,} rows in which nothing ran are left out."]
 
 
 def timeline_html(
@@ -149,7 +146,7 @@ def timeline_html(
         ) if frame.pitch >= 10 else "",
         ticks=_ticks(spans),
         titles=_titles(frame),
-        cut=len(spans.row) <= _CUT and float(lane.min(initial=0)) >= _TALL,
+        cut=len(spans.row) <= _CUT and float(lane.min(initial=_TALL)) >= _TALL and not spans.note,
         spans=list(groups.values()),
         labels=_labels(spans, whole, names),
         notes=[note for note in (spans.note, *notes) if note],
