@@ -20,6 +20,7 @@ _APART = 600  # groups that have an outline and a text each
 _CUT = 2_500  # up to so many spans there is a line between two
 _TALL = 30  # and lanes are at least as tall, in tenths of a pixel
 _LABELS = 400
+_LETTERS = 7  # of a name that says something
 _NARROW = 9  # a lane of fewer pixels has no text
 
 
@@ -146,11 +147,18 @@ def timeline_html(
         ) if frame.pitch >= 10 else "",
         ticks=_ticks(spans),
         titles=_titles(frame),
-        cut=len(spans.row) <= _CUT and float(lane.min(initial=_TALL)) >= _TALL and not spans.note,
+        style=_style(spans, lane),
         spans=list(groups.values()),
         labels=_labels(spans, whole, names),
         notes=[note for note in (spans.note, *notes) if note],
     )  # fmt: skip
+
+
+def _style(spans: Spans, lane: Float64Array) -> str:
+    """Lines between spans that can have them; of bins no seams."""
+    if spans.note:
+        return "crisp"
+    return "cut" if len(spans.row) <= _CUT and lane.min(initial=_TALL) >= _TALL else "plain"
 
 
 def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object, _Group]:
@@ -228,9 +236,10 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
         launch = int(spans.launch[k])
         left, top, width, height = (part / 10 for part in whole[k].tolist())
         room = int((width - 8) / 6.2)
-        if room < 4:
+        name = names.label(launch)
+        if room < min(_LETTERS, len(name)):
             continue
-        text = cut(names.label(launch), min(room, LONGEST))
+        text = cut(name, min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
             found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))
