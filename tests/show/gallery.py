@@ -70,6 +70,8 @@ def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> 
     start += rng.integers(0, 20_000, len(start))
     end = start + rng.integers(50_000, 3_000_000, len(start))
     sm = rng.integers(0, sms, len(start)).astype(np.int32)
+    for array in (start, end, sm):
+        array.flags.writeable = False  # else each placement makes views that are
     placements = []
     for number in range(launches):
         own = slice(number * each, number * each + each)
@@ -91,7 +93,7 @@ def _differing() -> tb.Diff:
 @functools.cache
 def _report() -> object:
     return tb.fuzz(
-        "h200", "h200", "most_room", max_examples=60, max_counterexamples=2, seed=1, progress=False
+        "h200", "h200", "most_room", max_examples=60, max_counterexamples=1, seed=1, progress=False
     )
 
 

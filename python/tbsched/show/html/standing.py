@@ -48,7 +48,7 @@ def standing_html(
     notes = [found.note]
     if most:
         full = f"A full tile is {counted(most, 'block')}, the most on any SM."
-        rest = f" Beyond the {_FEWER_SHOWN} launches with most blocks a tile is grey."
+        rest = f" Each has the {_FEWER_SHOWN} colours of most blocks; the rest is grey."
         notes.insert(0, full if few else full + rest)
     notes.append(_waiting_words(trace, found))
     return map_html(topology, tiles, f"Blocks on each SM, {found.when}", notes)
@@ -74,16 +74,19 @@ class _Sms:
     few: bool
 
     def fills(self, sm: int, most: int, colours: Sequence[str]) -> tuple[Fill, ...]:
-        """The colours of a tile; of very small ones only of the launches with most blocks."""
+        """The colours of a tile; of very small ones only those of most blocks."""
         rows = self.found.on(sm)
         launches, blocks = self.found.launch[rows].tolist(), self.found.blocks[rows].tolist()
-        pairs = list(zip(launches, blocks, strict=True))
-        if self.few or len(pairs) <= _FEWER_SHOWN:
-            return tuple(Fill(count / most, colours[launch]) for launch, count in pairs)
-        pairs.sort(key=lambda pair: -pair[1])
-        rest = sum(count for _, count in pairs[_FEWER_SHOWN:])
-        shown = (Fill(count / most, colours[launch]) for launch, count in pairs[:_FEWER_SHOWN])
-        return *shown, Fill(rest / most, style="rest")
+        of_colour: dict[str, int] = {}
+        for launch, count in zip(launches, blocks, strict=True):
+            of_colour[colours[launch]] = of_colour.get(colours[launch], 0) + count
+        pairs = list(of_colour.items())
+        if not self.few and len(pairs) > _FEWER_SHOWN:
+            pairs.sort(key=lambda pair: -pair[1])
+            rest = sum(count for _, count in pairs[_FEWER_SHOWN:])
+            shown = (Fill(count / most, colour) for colour, count in pairs[:_FEWER_SHOWN])
+            return *shown, Fill(rest / most, style="rest")
+        return tuple(Fill(count / most, colour) for colour, count in pairs)
 
     def title(self, sm: int) -> str:
         """What is shown when the mouse is over it."""

@@ -35,7 +35,7 @@ from tbsched.traces.trace import Trace
 
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
-_NAME, _SHORT = 40, 24
+_NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
 _LANE = 2  # pixels, the least that can be seen
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ MOST_ROWS = 144
 _COLUMNS = 240  # of bins, in a row, if there are few rows
 _BINS = 12_000  # of many blocks; of few there are twice as many
 _FEW = 200_000
+_PART = 2**16
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -219,7 +221,14 @@ def _in_bins(
     zero_ns, length_ns = _extent(begin, end)
     bins = _BINS if len(row) > _FEW else 2 * _BINS
     columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
-    cells, shown = _longest_in(row, launch, (begin - zero_ns), (end - zero_ns), columns, length_ns)
+    by_row = np.argsort(row.astype(np.min_scalar_type(len(titles))), kind="stable")
+    parts = []
+    # A part at a time: what is large is slow, as memory is.
+    for some in _parts(np.bincount(row, minlength=len(titles))):
+        own = by_row[some]
+        times = (begin[own] - zero_ns, end[own] - zero_ns)
+        parts.append(_longest_in(row[own], launch[own], *times, columns, length_ns))
+    cells, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
     column = cells % columns
     joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)
     first = np.flatnonzero(~joined)
@@ -238,6 +247,16 @@ def _in_bins(
         length_ns,
         f"{what} in {many:,} bins: a bin shows the launch that took most of it",
     )
+
+
+def _parts(sizes: Int64Array) -> list[slice]:
+    """Where parts of whole rows begin and end, of about :data:`_PART` spans each."""
+    ends = np.cumsum(sizes)
+    bounds = [0]
+    for end in ends.tolist():
+        if end - bounds[-1] >= _PART or end == ends[-1]:
+            bounds.append(end)
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
 
 
 def _longest_in(

@@ -94,23 +94,19 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
     after = seconds_words(later / 1e9) if later > 0 else "0 s"
     begun = "at the start" if later == 0 else f"{after} after the first block's start"
     return Standing(
-        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns),
+        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns, ran),
         trace.device.sms,
     )  # fmt: skip
 
 
-def _waiting_at(trace: Trace, at_ns: int) -> Int64Array:
+def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
     """Launches that wait at a time, and how many of their blocks have not started."""
     if trace.waits is None:
         return np.zeros((0, 2), np.int64)
     waits = trace.waits
-    now = waits[(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)]
-    rows = []
-    for number in np.unique(now["launch"]).tolist():
-        start_ns = trace[number].start_ns
-        if start_ns is not None:
-            rows.append((number, int((start_ns > at_ns).sum())))
-    return np.array(rows, np.int64).reshape(len(rows), 2)
+    now = np.unique(waits["launch"][(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)])
+    later = np.bincount(ran["launch"][ran["start_ns"] > at_ns], minlength=len(trace))
+    return np.stack([now, later[now]], axis=1).astype(np.int64)
 
 
 def _after_events(trace: Trace, at: float | None) -> Standing:
