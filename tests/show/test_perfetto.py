@@ -14,6 +14,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
+from tbsched.show.layout.names import label
 
 SCHEMA = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -40,6 +41,7 @@ class File:
     instants: list[Slice] = field(default_factory=list)
     counters: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     about: dict[str, str] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
 
     def under(self, group: str) -> list[Slice]:
         return [each for each in self.slices if f"/{group}/" in self.paths[each.track]]
@@ -67,6 +69,7 @@ def read(path: Path) -> File:
             assert track.uuid not in found.paths
             parent = found.paths[track.parent_uuid] if track.parent_uuid else ""
             found.paths[track.uuid] = f"{parent}/{track.name or track.process.process_name}"
+            found.ranks[found.paths[track.uuid]] = track.sibling_order_rank
             found.about[track.name or "gpu"] = track.description
     opened: dict[int, list[Slice]] = defaultdict(list)
     flowing: set[int] = set()
@@ -120,13 +123,26 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> tuple[tb.Trace, File]:
     return trace, read(path)
 
 
+def names_of(trace: tb.Trace) -> list[str]:
+    return [label(launch) for launch in trace.sequence.launches]
+
+
+def test_sms_are_in_their_order(timed: tuple[tb.Trace, File]) -> None:
+    _, file = timed
+    ranks = {path: rank for path, rank in file.ranks.items() if "SMs/SM " in path}
+    assert [path.rpartition(" ")[2] for path in sorted(ranks, key=ranks.__getitem__)] == list(
+        "012345"
+    )
+
+
 def test_every_block_is_in_a_slice_of_its_sm(timed: tuple[tb.Trace, File]) -> None:
     trace, file = timed
     rows = trace.timeline
     expected = defaultdict(set)
     for number, block, sm, start, end in rows.tolist():
         expected[f"SM {sm}", number, start, max(end, start + 1)].add(block)
-    names = ["gemm", "7 x 128, 32 regs, stream 0, 2 us", "norm", "nothing"]
+    names = names_of(trace)
+    assert names == ["gemm", "7 x 128, 32 regs, stream 0, 2 us", "norm", "nothing"]
     found = file.under("SMs")
     assert len(found) == len(expected) < len(rows)
     for each in found:
@@ -182,6 +198,9 @@ def test_streams_show_runs_and_the_causes_of_waits(timed: tuple[tb.Trace, File])
         ])  # fmt: skip
     waits = file.under("streams: waits")
     assert waits
+    assert all(
+        wait.arguments["kernel"] == names_of(trace)[wait.arguments["launch"]] for wait in waits
+    )
     assert trace.waits is not None
     known = {(int(w["launch"]), str(w["cause"]), int(w["end_ns"])) for w in trace.waits}
     for wait in waits:
@@ -194,6 +213,13 @@ def test_streams_show_runs_and_the_causes_of_waits(timed: tuple[tb.Trace, File])
 HELD = tb.Sequence(
     [launch(20, 8, name="[a]"), launch(30, 8), launch(9, 8), tb.Release(0), tb.Release(1)]
 )
+
+
+def test_few_of_many_waits_are_shown_at_once(tmp_path: Path) -> None:
+    program = tb.Sequence([launch(duration=1e-6, warps=32)] * 200)
+    tb.show.to_perfetto(tb.predict(program, gpu(2)), tmp_path / "many.pftrace")
+    waits = read(tmp_path / "many.pftrace").under("streams: waits")
+    assert len({each.track for each in waits}) == 64
 
 
 def test_held_sequence_is_shown_by_its_events(tmp_path: Path) -> None:

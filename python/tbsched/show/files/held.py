@@ -129,8 +129,5 @@ def _waits(
         if final is not None and (final < 0).any():
             until[number] = stays[number]  # some of its blocks never came
     words = np.array([trace[number].limiter for number in own], np.str_)
-    causes, cause = np.unique(words, return_inverse=True)
-    return Waits(
-        own, np.full(len(own), -1), cause, came[own] * _EVENT_NS, until[own] * _EVENT_NS,
-        tuple(causes.tolist()),
-    )  # fmt: skip
+    behind = np.full(len(own), -1)
+    return Waits(own, behind, words, came[own] * _EVENT_NS, until[own] * _EVENT_NS)

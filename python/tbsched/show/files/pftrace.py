@@ -18,22 +18,25 @@ from tbsched.program.arrays import Int64Array
 from tbsched.show.files.held import NO_TIMES, held_slices
 from tbsched.show.files.packets import write
 from tbsched.show.files.slices import Blocks, in_lanes, resident, timed_slices
-from tbsched.show.layout.lanes import streams_of
+from tbsched.show.layout.lanes import lanes_of, streams_of
 from tbsched.show.layout.names import label
+from tbsched.show.text.traces import trace_head
 from tbsched.show.words import launch_words, limiter_words
 from tbsched.traces.trace import Trace
 
 _SEQUENCE = 1  # whose packets share names
 _PID = 1  # of the GPU, which is shown as a process
 _MOST_STREAMS = 1000
+_MOST_WAITS = 64  # of one row at one time
 _NUMBERS = ("launch", "first_block", "last_block", "blocks", "behind_launch")
-_WORDS = ("asks_for", "waited_for", "why")
+_WORDS = ("kernel", "asks_for", "waited_for", "behind_kernel", "why")
 _ARGUMENTS = {name: number for number, name in enumerate((*_NUMBERS, *_WORDS), 1)}
 
 _TOGETHER = (
     "Blocks of one launch that come to an SM together, and leave it together, are one slice: "
     "'gemm x8'."
 )
+_FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
 
 
 def write_trace(trace: Trace, file: BinaryIO) -> None:
@@ -65,13 +68,14 @@ class _Writer:
         self._labels = [label(launch) for launch in launches]
         self._names, self._words = _Strings(), _Strings()
         self._asks_for = self._words.numbers(map(launch_words, launches))
+        self._kernel = self._words.numbers(self._labels)
         self._tracks = 0
         self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
 
     def write(self) -> None:
         """All of the file."""
-        device, timed = self._trace.device, self._trace.sequence.timed
-        gpu = self._track(None, f"{device.name}, {device.sms} SMs", "" if timed else NO_TIMES)
+        about = "" if self._trace.sequence.timed else NO_TIMES
+        gpu = self._track(None, trace_head(self._trace), about)
         self._host(self._track(gpu, "host"))
         self._streams(gpu)
         self._sms(self._track(gpu, "SMs", _TOGETHER))
@@ -95,28 +99,35 @@ class _Writer:
             )  # fmt: skip
 
     def _streams(self, gpu: int) -> None:
-        """In rows by stream what launches waited for, and when their blocks ran."""
+        """In rows by stream when the blocks of launches ran, and what launches waited for."""
         titles, row = streams_of(self._trace.sequence.launches, _MOST_STREAMS)
-        waits, runs = self._slices.waits, self._slices.runs
-        info = self._trace.device
-        cause = self._names.numbers(f"waits: {cause}" for cause in waits.causes)
-        why = self._words.numbers(limiter_words(cause, info) for cause in waits.causes)
-        waiting, running = (self._track(gpu, name) for name in ("streams: waits", "streams"))
-        track = self._lanes(waiting, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
-        for known in (True, False):
-            rows = (waits.behind >= 0) == known
-            behind = {"behind_launch": waits.behind[rows]} if known else {}
-            self._slice(
-                waits.begin_ns[rows], waits.end_ns[rows], track[rows],
-                name=cause[waits.cause[rows]], launch=waits.launch[rows],
-                why=why[waits.cause[rows]], asks_for=self._asks_for[waits.launch[rows]], **behind,
-            )  # fmt: skip
+        runs = self._slices.runs
+        running = self._track(gpu, "streams")
         track = self._lanes(running, titles, row[runs.launch], runs.begin_ns, runs.end_ns)
         self._slice(
             runs.begin_ns, runs.end_ns, track,
             name=self._names.numbers(self._labels[k] for k in runs.launch),
             launch=runs.launch, asks_for=self._asks_for[runs.launch],
         )  # fmt: skip
+        self._waits(self._track(gpu, "streams: waits", _FEW_WAITS), titles, row)
+
+    def _waits(self, group: int, titles: Sequence[str], row: Int64Array) -> None:
+        waits, info = self._slices.waits, self._trace.device
+        lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
+        waits = waits.chosen(lane < _MOST_WAITS)
+        causes, cause = np.unique(waits.cause, return_inverse=True)
+        name = self._names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
+        why = self._words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
+        track = self._lanes(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
+        for known in (True, False):
+            rows = (waits.behind >= 0) == known
+            launch, behind = waits.launch[rows], waits.behind[rows]
+            others = {"behind_launch": behind, "behind_kernel": self._kernel[behind]}
+            self._slice(
+                waits.begin_ns[rows], waits.end_ns[rows], track[rows],
+                name=name[rows], why=why[rows], launch=launch, kernel=self._kernel[launch],
+                asks_for=self._asks_for[launch], **(others if known else {}),
+            )  # fmt: skip
 
     def _sms(self, group: int) -> None:
         """In rows by SM its blocks; the flow of a launch ends at its first block."""
@@ -140,15 +151,12 @@ class _Writer:
             )  # fmt: skip
 
     def _block_names(self, blocks: Blocks) -> Int64Array:
-        labels = {text: number for number, text in enumerate(dict.fromkeys(self._labels))}
-        texts = list(labels)
-        kernel = np.array([labels[text] for text in self._labels], np.int64)[blocks.launch]
+        labels, label_of = np.unique(np.array(self._labels, np.str_), return_inverse=True)
         most = int(blocks.count.max(initial=0)) + 1
-        kinds, kind = np.unique(kernel * most + blocks.count, return_inverse=True)
+        kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
         pairs = (divmod(each, most) for each in kinds.tolist())
-        return self._names.numbers(
-            texts[text] + (f" x{count}" if count > 1 else "") for text, count in pairs
-        )[kind]
+        texts = (labels[k] + (f" x{count}" if count > 1 else "") for k, count in pairs)
+        return self._names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
         """How many blocks are on each SM, and on all of them."""
@@ -186,7 +194,13 @@ class _Writer:
         self._packets.append((make, columns))
 
     def _track(
-        self, parent: int | None, name: str, about: str = "", *, rank: int = 0, counts: str = ""
+        self,
+        parent: int | None,
+        name: str,
+        about: str = "",
+        *,
+        rank: int | None = None,
+        counts: str = "",
     ) -> int:
         """Writes what a track is, and gives its number."""
         self._tracks += 1
@@ -198,7 +212,7 @@ class _Writer:
             track.process.pid, track.process.process_name = _PID, name
         else:
             track.parent_uuid, track.name = parent, name
-            track.sibling_order_rank = rank or self._tracks
+            track.sibling_order_rank = self._tracks if rank is None else rank
         if about:
             track.description = about
         if counts:

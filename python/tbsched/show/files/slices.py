@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched.program.arrays import HoldsArrays, Int64Array
 from tbsched.program.sequence import Stream
@@ -53,17 +54,24 @@ class Waits(HoldsArrays):
     Attributes:
         launch: int64 (rows,).
         behind: the launch that it waited for, int64 (rows,); -1: none alone.
-        cause: an index of ``causes``, int64 (rows,).
+        cause: a word of :attr:`tbsched.Placement.limiter`, str (rows,).
         begin_ns, end_ns: int64 (rows,).
-        causes: words of :attr:`tbsched.Placement.limiter`.
     """
 
     launch: Int64Array
     behind: Int64Array
-    cause: Int64Array
+    cause: npt.NDArray[np.str_]
     begin_ns: Int64Array
     end_ns: Int64Array
-    causes: tuple[str, ...]
+
+    def chosen(self, rows: npt.NDArray[np.bool_]) -> Waits:
+        """Those rows for which it is True."""
+        if rows.all():
+            return self
+        return Waits(
+            self.launch[rows], self.behind[rows], self.cause[rows], self.begin_ns[rows],
+            self.end_ns[rows],
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,12 +146,11 @@ def timed_slices(trace: Trace) -> Slices:
 def _timed_waits(trace: Trace) -> Waits:
     if trace.waits is None:
         nothing = np.empty(0, np.int64)
-        return Waits(nothing, nothing, nothing, nothing, nothing, ())
-    rows = trace.waits[trace.waits["end_ns"] > trace.waits["begin_ns"]]
-    causes, cause = np.unique(rows["cause"], return_inverse=True)
+        return Waits(nothing, nothing, np.empty(0, np.str_), nothing, nothing)
+    rows = trace.waits
     names = ("launch", "behind", "begin_ns", "end_ns")
     launch, behind, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)
-    return Waits(launch, behind, cause, begin_ns, end_ns, tuple(causes.tolist()))
+    return Waits(launch, behind, rows["cause"], begin_ns, end_ns)
 
 
 def together(
@@ -175,9 +182,5 @@ def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
         if launch.stream is not None:
             free_ns[number] = free_of.get(launch.stream, 0)
             free_of[launch.stream] = max(free_ns[number], ended.get(number, 0))
-    begin_ns = np.maximum(waits.begin_ns, free_ns[waits.launch])
-    seen = begin_ns < waits.end_ns
-    return Waits(
-        waits.launch[seen], waits.behind[seen], waits.cause[seen], begin_ns[seen],
-        waits.end_ns[seen], waits.causes,
-    )  # fmt: skip
+    seen = replace(waits, begin_ns=np.maximum(waits.begin_ns, free_ns[waits.launch]))
+    return seen.chosen(seen.begin_ns < seen.end_ns)
