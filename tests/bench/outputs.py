@@ -14,7 +14,7 @@ from bench.measure import seconds
 from tbsched.show.text.tables import render, table_of
 
 BLOCKS, LAUNCHES = 10**6, 20
-FILES = ("perfetto", "parquet", "csv")
+FILES = ("html", "perfetto", "parquet", "csv")
 
 
 def program(blocks: int, alike: bool) -> tb.Sequence:

@@ -107,6 +107,7 @@ def test_version_names_what_is_built(
         ("tbsched predict -d h200-no-warp", {"h200-no-warp-skip"}),
         ("tbsched verify --policy first", {"first_fit"}),
         ("tbsched fuzz --level ex", {"exact"}),
+        ("tbsched fuzz --oracle g", {"gpu"}),
         ("tbsched devices xav", {"xavier"}),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import re
 import sys
 from collections.abc import Callable
@@ -52,6 +53,13 @@ VALUES: dict[str, Callable[[], Any]] = {
 }
 PAGE = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@functools.cache
+def value_of(name: str) -> Any:
+    return VALUES[name]()
+
+
 TABLES = pytest.mark.parametrize("name", VALUES)
 
 
@@ -62,7 +70,7 @@ def test_page_has_every_class_with_a_table() -> None:
 
 @TABLES
 def test_columns_are_those_of_the_page_and_of_one_length(name: str) -> None:
-    found = views.columns(VALUES[name]())
+    found = views.columns(value_of(name))
     section = SECTIONS[name.partition(",")[0]]
     assert all(f"`{column}`" in section for column in found)
     assert len({len(column) for column in found.values()}) == 1
@@ -71,8 +79,8 @@ def test_columns_are_those_of_the_page_and_of_one_length(name: str) -> None:
 
 def test_columns_of_the_page_are_those_of_some_table() -> None:
     found: dict[str, set[str]] = {}
-    for name, make in VALUES.items():
-        found.setdefault(name.partition(",")[0], set()).update(views.columns(make()))
+    for name in VALUES:
+        found.setdefault(name.partition(",")[0], set()).update(views.columns(value_of(name)))
     for name, section in SECTIONS.items():
         cells = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
         named = {word for cell in cells for word in re.findall(r"`(\w+)`", cell)}
@@ -80,14 +88,14 @@ def test_columns_of_the_page_are_those_of_some_table() -> None:
 
 
 def test_a_row_of_a_trace_is_a_block() -> None:
-    trace = VALUES["Trace"]()
+    trace = value_of("Trace")
     found = views.columns(trace)
     rows = trace.timeline
     for mine, theirs in (("launch", "launch"), ("sm", "sm"), ("start_ns", "start_ns")):
         assert np.array_equal(found[mine], rows[theirs])
     assert found["name"].tolist() == ["gemm"] * 4 + [None] * 4
     assert found["limiter"].tolist() == [trace[k].limiter for k in rows["launch"]]
-    held = views.columns(VALUES["Trace, held"]())
+    held = views.columns(value_of("Trace, held"))
     waits = held["smid"] < 0
     rows = zip(held["launch"][waits], held["limiter"][waits], strict=True)
     assert {*rows} == {(0, "warps"), (1, "queue")}
@@ -97,7 +105,7 @@ def test_a_row_of_a_trace_is_a_block() -> None:
 @TABLES
 def test_pandas_has_the_columns_and_keeps_whole_numbers(name: str) -> None:
     pytest.importorskip("pandas")
-    value = VALUES[name]()
+    value = value_of(name)
     frame, found = value.to_pandas(), views.columns(value)
     assert list(frame) == list(found)
     for column in found:
@@ -111,7 +119,7 @@ def test_parquet_file_holds_the_arrow_table(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    value = VALUES[name]()
+    value = value_of(name)
     tb.show.to_parquet(value, tmp_path / "x.parquet")
     table = pq.read_table(tmp_path / "x.parquet")
     assert table == tb.show.to_arrow(value)
@@ -121,7 +129,7 @@ def test_parquet_file_holds_the_arrow_table(name: str, tmp_path: Path) -> None:
 
 @TABLES
 def test_csv_file_holds_the_columns_as_text(name: str, tmp_path: Path) -> None:
-    value = VALUES[name]()
+    value = value_of(name)
     tb.show.to_csv(value, tmp_path / "x.csv")
     with open(tmp_path / "x.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -20,7 +20,7 @@ HELD = tb.Sequence([launch(4)])
 WAITS = tb.Sequence([launch(300, 8), launch(1, 32, name="[a]")])
 
 
-@pytest.mark.parametrize("view", ["text_text", "text_short"])
+@pytest.mark.parametrize("view", ["text_text", "text_short", "html_html", "data_data"])
 @pytest.mark.parametrize("name", views.SHOWN)
 def test_view_is_where_the_table_says(name: str, view: str) -> None:
     folder, _, what = view.partition("_")

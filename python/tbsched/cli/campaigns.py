@@ -23,6 +23,7 @@ from tbsched.cli.options import (
     LevelOption,
     PolicyName,
     complete_device,
+    complete_oracle,
 )
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
@@ -32,7 +33,8 @@ def fuzz(
     oracle: Annotated[
         str,
         typer.Option(
-            help="'gpu', a trace file, or a model to play the GPU: rtx3090, rtx3090/algorithm1."
+            help="'gpu', a trace file, or a model to play the GPU: rtx3090, rtx3090/algorithm1.",
+            autocompletion=complete_oracle,
         ),
     ] = "gpu",
     predictor: Annotated[
@@ -83,7 +85,9 @@ def _oracle(name: str) -> OracleLike:
 
 def record(
     output: Annotated[Path, typer.Argument(help="The trace file to write (.jsonl).")],
-    oracle: Annotated[str, typer.Option(help="'gpu', or a model to play it.")] = "gpu",
+    oracle: Annotated[
+        str, typer.Option(help="'gpu', or a model to play it.", autocompletion=complete_oracle)
+    ] = "gpu",
     predictor: Annotated[
         str,
         typer.Option(

@@ -20,6 +20,11 @@ def complete_device(incomplete: str) -> Iterator[str]:
     yield from (name for name in every if name.startswith(incomplete))
 
 
+def complete_oracle(incomplete: str) -> Iterator[str]:
+    """What can be an oracle: the GPU, or a device to play it."""
+    yield from (name for name in ("gpu", *devices()) if name.startswith(incomplete))
+
+
 def complete_policy(incomplete: str) -> Iterator[tuple[str, str]]:
     """The policies that a shell offers, with what they do."""
     yield from ((row.name, row.summary) for row in policies() if row.name.startswith(incomplete))

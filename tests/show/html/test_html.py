@@ -149,12 +149,24 @@ def test_map_says_why_blocks_are_on_an_sm_and_what_binds_it() -> None:
         "launch 0 first: 2 blocks; room for 16 blocks when it came, the most, as 1 other SM had",
         "launch 1 second: 14 blocks; room for 14 blocks when it came, 1 SM had more",
         "place 1 of 2 in the order of preference",
-        "bound by thread block slots: 16 of 16 (100 %)",
+        "bound most by thread block slots: 16 of 16 (100 %)",
         "no more of launch 1, which waits, came here: no thread block slot is free",
     ]
     shown = words(parsed(trace))
     assert "Waiting: 11 blocks of launch 1 (second): no thread block slot is free; " in shown
     assert "A full tile is 16 blocks, the most on any SM." in shown
+
+
+def test_launches_are_shown_sm_by_sm() -> None:
+    trace = tb.predict(tb.Sequence([launch(20, name="a"), launch(9), launch(30, 9)]), gpu(3))
+    root = parsed(trace)
+    found = [title for title in titles(root) if re.search(r"\n\d+ SMs? with ", title)]
+    assert found == [
+        "launch 0 a\n1 SM with 6 blocks", "launch 0 a\n2 SMs with 7 blocks each",
+        "launch 1\n3 SMs with 3 blocks each", "launch 2\n3 SMs with 4 blocks each",
+    ]  # fmt: skip
+    many = tb.predict(tb.Sequence([launch()] * 30), gpu(3))
+    assert "the more blocks the SM has. And 6 launches more." in words(parsed(many))
 
 
 def test_map_of_an_observation_says_what_is_known() -> None:

@@ -62,7 +62,7 @@ def test_sm_is_bound_by_what_it_has_least_of() -> None:
     usage = usage_at(tb.predict(tb.Sequence([launch(3, 8, 128)]), gpu(sms=2)))
     assert usage is not None
     assert fullest(usage, 0) == (
-        "bound by registers of its fullest processing block: 16,384 of 16,384 (100 %)"
+        "bound most by registers of its fullest processing block: 16,384 of 16,384 (100 %)"
     )
     assert fullest(usage_of(tb.predict(HELD, gpu(sms=2)).residents(0)), 1) == ""
 

@@ -15,16 +15,17 @@ def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
 
     The GPU is a process with these tracks:
 
-    - ``host``: an instant for each launch. A flow leads from there to the launch's first block.
-    - ``streams: waits``: what each launch waited for, with the cause, once nothing before it in
-      its stream ran. Known of predictions.
+    - ``host``: an instant for each launch. A flow leads from it to the launch's first block.
     - ``streams``: each launch, from the start of its first block to the end of its last.
+    - ``streams: waits``: what each launch of a prediction waited for. The time in which its stream
+      was busy with earlier launches is left out. So is the 65th wait of a row at one time.
     - ``SMs``: the blocks of each SM. Blocks of one launch that come together and leave together
-      are one slice, ``gemm x8``; its arguments say which blocks.
-    - ``resident blocks``: counters of the GPU and of each SM.
+      are one slice, ``gemm x8``. Its arguments say which blocks.
+    - ``resident blocks``: a counter for the GPU, and one for each SM.
 
-    A held sequence has no times: event n is at second n. There the blocks are shown that were
-    placed before the event after their launch.
+    A held sequence has no times: event n is at second n. Blocks are left out where nobody knows
+    after which event they came: those that an observation placed late, and in a prediction those
+    that came after the first 200 releases.
 
     Args:
         trace: a prediction or an observation.

@@ -21,6 +21,7 @@ from tbsched.show.html.parts import (
     tiles_html,
 )
 from tbsched.show.html.standing import standing_html
+from tbsched.show.html.svg.levels import Level, levels_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
@@ -29,10 +30,11 @@ from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import launch_words, limiter_words, seconds_words
+from tbsched.show.words import counted, launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
+_LEVELS_SHOWN = 24
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
 _NAME, _SHORT = 40, 20
@@ -61,8 +63,27 @@ def _held_html(trace: Trace) -> str:
         ),
         legend_html(launches),
         standing_html(trace, standing(trace, at), colours, at=at),
+        _levels(trace, colours),
         table_html(held_table(trace), "Launches", more=more, marks=colours),
     )
+
+
+def _levels(trace: Trace, colours: list[str]) -> Markup:
+    """The first launches that have blocks, SM by SM."""
+    rows: list[Level] = []
+    for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
+        if len(rows) < _LEVELS_SHOWN and placement.placed:
+            blocks = placement.occupancy(trace.device.sms)
+            name = f"launch {number}" + (f" {label(launch, _NAME)}" if launch.name else "")
+            rows.append(Level(f"launch {number}", name, colours[number], blocks))
+    if not rows:
+        return Markup()
+    left = sum(placement.placed > 0 for placement in trace) - len(rows)
+    note = "The stronger the colour, the more blocks the SM has."
+    if left:
+        note += f" And {counted(left, 'launch', 'launches')} more."
+    heading = "Blocks of each launch on each SM, before the next event"
+    return levels_html(rows, heading, note)
 
 
 def _worth_seeing(trace: Trace) -> int:

@@ -233,7 +233,7 @@ class Usage(HoldsArrays):
     Attributes:
         what: the resource in words.
         used: int64 (sms,); of warps and registers in the processing block that uses most.
-        limit: int64 (sms,), how much there is; 0 where the next block decides.
+        limit: int64 (sms,), how much there is; of shared memory as the SM is configured.
     """
 
     what: str
@@ -242,14 +242,15 @@ class Usage(HoldsArrays):
 
     def share(self, sm: int) -> float:
         """Of what the SM has."""
-        limit = int(self.limit[sm])
-        return int(self.used[sm]) / limit if limit else 0.0
+        return int(self.used[sm]) / max(int(self.limit[sm]), 1)
 
 
 def usage_of(held: Residents) -> tuple[Usage, ...]:
     """How much of slots, warps, registers and shared memory each SM uses."""
     limits = held.limits
     each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
+
+    memory = np.where(held.configured > 0, held.configured, limits.shared_memory)
 
     def of_all(limit: int) -> Int64Array:
         return np.full(held.device.sms, limit, np.int64)
@@ -258,7 +259,7 @@ def usage_of(held: Residents) -> tuple[Usage, ...]:
         Usage("thread block slots", held.used_slots, of_all(limits.block_slots)),
         Usage(f"warp slots{each}", held.used_warps.max(axis=1), of_all(limits.warp_slots)),
         Usage(f"registers{each}", held.used_registers.max(axis=1), of_all(limits.registers)),
-        Usage("bytes of shared memory", held.used_shared_memory, held.configured.astype(np.int64)),
+        Usage("bytes of shared memory", held.used_shared_memory, memory.astype(np.int64)),
     )
 
 
@@ -276,4 +277,4 @@ def fullest(usage: Sequence[Usage], sm: int) -> str:
     if not most.used[sm]:
         return ""
     percent = f"{100 * most.share(sm):.0f} %"
-    return f"bound by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"
+    return f"bound most by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"
