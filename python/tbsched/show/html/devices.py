@@ -11,11 +11,12 @@ from tbsched.show.text.devices import values_of
 from tbsched.show.text.tables import table_of
 from tbsched.show.words import size_words
 
+_HEADING = "SMs by TPC and GPC; the stronger the colour, the sooner among equally suitable SMs"
 _STEPS = 8  # of the colours of preference
 
 
 def device_html(spec: DeviceSpec) -> str:
-    """Its map, the first choice among equal SMs darkest, and a row per value."""
+    """Its map, the first choice among equal SMs in the strongest colour, and a row per value."""
     topology = topology_of(spec)
     tiles = []
     for sm in range(spec.sms):
@@ -38,7 +39,7 @@ def device_html(spec: DeviceSpec) -> str:
             (f"{spec.blocks_per_sm}", "blocks per SM"),
             (size_words(spec.shared_memory_configurations[-1]), "shared memory per SM"),
         ),
-        map_html(topology, tiles, "SMs by TPC and GPC; of equally suitable SMs the darker first"),
+        map_html(topology, tiles, _HEADING),
         folded_html("Every value, and where it comes from", table_html(table)),
         sub=f"compute capability {spec.compute_capability}, policy {spec.policy}",
     )

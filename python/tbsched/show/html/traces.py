@@ -24,7 +24,7 @@ from tbsched.show.html.standing import standing_html
 from tbsched.show.html.svg.levels import Level, levels_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
-from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
@@ -101,7 +101,6 @@ def _timed_html(trace: Trace) -> str:
     waits = None if trace.waits is None else Waits(trace)
     colours = colours_of(launches)
     names = _names(trace, colours, waits)
-    by_sm, by_stream = _spans_by_sm(trace, ran), spans_by_stream(trace, ran=ran)
     blocks = sum([launch.blocks for launch in launches])
     return card(
         trace_head(trace),
@@ -113,14 +112,10 @@ def _timed_html(trace: Trace) -> str:
         legend_html(launches),
         folded_html(
             "Launches over time, by stream",
-            _stream_timeline(trace, by_stream, names, waits),
+            _stream_timeline(trace, ran, names, waits),
             is_open=True,
         ),
-        folded_html(
-            "Blocks over time, by SM",
-            timeline_html(Frame(by_sm, *_BY_SM), names, "blocks over time, by SM"),
-            is_open=True,
-        ),
+        folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
         standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
         table_html(
             timed_table(trace, waits),
@@ -132,14 +127,12 @@ def _timed_html(trace: Trace) -> str:
     )
 
 
-def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
+def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
     """Block by block; in bins where blocks side by side would be too thin to be seen."""
-    found = spans_by_sm(trace, ran=ran)
-    shown = without_idle(found)
-    thin = Frame(shown, *_BY_SM).pitch < _LANE * int(shown.lanes.max(initial=1))
-    if found.note or not thin:
-        return shown
-    return without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
+    found, notes = without_idle(spans_by_sm(trace, ran=ran))
+    if not found.note and Frame(found, *_BY_SM).pitch < _LANE * int(found.lanes.max(initial=1)):
+        found, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
+    return timeline_html(Frame(found, *_BY_SM), names, "blocks over time, by SM", notes=notes)
 
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
@@ -163,7 +156,11 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
     return Names(colours, short, title)
 
 
-def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | None) -> Markup:
+def _stream_timeline(
+    trace: Trace, ran: StructuredArray, names: Names, waits: Waits | None
+) -> Markup:
+    """Launch by launch, and when each of them waited."""
+    spans = spans_by_stream(trace, ran=ran)
     waiting, notes = None, []
     if waits is not None and trace.waits is not None and len(trace.waits):
         number, first = np.unique(trace.waits["launch"], return_index=True)

@@ -13,6 +13,7 @@ from tbsched.show.layout.topology import Row, Topology
 
 _MARGIN = 58
 _WIDTH = 916
+_LABELLED = 18  # pixels; smaller tiles have no label
 _SIZES = ((160, 32), (400, 20), (2**20, 14))  # up to so many SMs a tile has so many pixels
 
 
@@ -79,7 +80,7 @@ def map_html(
             tall = fill.share * size
             bottom -= tall
             fills.setdefault((fill.colour, fill.style), []).append((x, bottom, size, tall))
-        shown = tile.label if fits(tile.label, size, 10) else ""
+        shown = tile.label if size >= _LABELLED and fits(tile.label, size, 10) else ""
         outline = boxes([(x, y, size, size)])
         drawn.append(_Drawn(tile.title, shown, tile.style, outline, x + size / 2, y + size / 2 + 4))
     paths = [(colour, style, boxes(own)) for (colour, style), own in fills.items()]

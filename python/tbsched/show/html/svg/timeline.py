@@ -13,7 +13,6 @@ from tbsched.show.html.pages import rendered
 from tbsched.show.html.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 from tbsched.show.layout.lanes import Spans
 from tbsched.show.layout.names import LONGEST, cut
-from tbsched.show.words import counted
 
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
@@ -21,6 +20,7 @@ _APART = 600  # groups that have an outline and a text each
 _CUT = 2_500  # up to so many spans there is a line between two
 _TALL = 30  # and lanes are at least as tall, in tenths of a pixel
 _LABELS = 400
+_LETTERS = 7  # of a name that says something
 _NARROW = 9  # a lane of fewer pixels has no text
 
 
@@ -93,20 +93,18 @@ class Frame:
         return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
 
 
-def without_idle(spans: Spans) -> Spans:
-    """The same without the rows in which nothing ran, if those are most of them."""
+def without_idle(spans: Spans) -> tuple[Spans, list[str]]:
+    """The same without rows in which nothing ran, if those are most; and a note that says so."""
     busy = np.unique(spans.row)
     if 2 * len(busy) > len(spans.titles) or not len(busy):
-        return spans
-    idle = counted(len(spans.titles) - len(busy), "row")
-    note = f"{idle} in which nothing ran are left out"
-    return replace(
+        return spans, []
+    shown = replace(
         spans,
         titles=tuple([spans.titles[row] for row in busy.tolist()]),
         lanes=spans.lanes[busy],
         row=np.searchsorted(busy, spans.row),
-        note=f"{spans.note}; {note}" if spans.note else note,
     )
+    return shown, [f"{len(spans.titles) - len(busy):,} rows in which nothing ran are left out."]
 
 
 def timeline_html(
@@ -149,11 +147,18 @@ def timeline_html(
         ) if frame.pitch >= 10 else "",
         ticks=_ticks(spans),
         titles=_titles(frame),
-        cut=len(spans.row) <= _CUT and float(lane.min(initial=0)) >= _TALL,
+        style=_style(spans, lane),
         spans=list(groups.values()),
         labels=_labels(spans, whole, names),
         notes=[note for note in (spans.note, *notes) if note],
     )  # fmt: skip
+
+
+def _style(spans: Spans, lane: Float64Array) -> str:
+    """Lines between spans that can have them; of bins no seams."""
+    if spans.note:
+        return "crisp"
+    return "cut" if len(spans.row) <= _CUT and lane.min(initial=_TALL) >= _TALL else "plain"
 
 
 def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object, _Group]:
@@ -231,9 +236,10 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
         launch = int(spans.launch[k])
         left, top, width, height = (part / 10 for part in whole[k].tolist())
         room = int((width - 8) / 6.2)
-        if room < 4:
+        name = names.label(launch)
+        if room < min(_LETTERS, len(name)):
             continue
-        text = cut(names.label(launch), min(room, LONGEST))
+        text = cut(name, min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
             found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))
