@@ -82,6 +82,7 @@ lint: $(BIN)/python
 screenshots: OUT = screenshots
 screenshots: $(VENV)/.installed
 	$(BIN)/python tests/show/screenshots.py --out $(OUT)
+	$(BIN)/python tests/show/drawings.py --out $(OUT)
 
 format: $(BIN)/python
 	$(call install,-c tests/constraints.txt ruff clang-format)

@@ -42,7 +42,14 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "report",
         "report.counterexamples[0]",
     ),
-    "image/png": (),
+    "image/png": (
+        "tb.show.gantt(times)",
+        "tb.show.sm_map(trace)",
+        "tb.show.blocks(trace)",
+        "tb.show.compared(trace, trace)",
+        "tb.show.ladder([tb.verify([trace], device)])",
+        "tb.show.resources(trace, 0)",
+    ),
 }
 LINES = [(kind, line) for kind, lines in CELLS.items() for line in lines]
 

@@ -71,6 +71,13 @@ def test_launches_of_one_name_are_one_kernel_and_others_are_told_apart() -> None
     assert ax.get_legend().get_title().get_text() == "kernel (launches)"
 
 
+def test_names_that_are_alike_when_cut_have_the_number_of_a_launch() -> None:
+    names = [f"void kernel_{'x' * 40}{k}{'y' * 40}" for k in (1, 2)]
+    events = [launch(1, duration=1e-3, name=name) for name in names]
+    words = legend_of(tb.show.gantt(tb.predict(tb.Sequence(events), gpu(sms=2))))
+    assert [word.partition(":")[0] for word in words] == ["0", "1"]
+
+
 def test_colours_of_text_follow_the_style_of_the_user() -> None:
     from matplotlib import rc_context
 

@@ -75,7 +75,7 @@ def test_many_blocks_are_drawn_as_bins_and_the_picture_says_so() -> None:
     (image,) = ax.images
     pixels = image.get_array()
     assert pixels.shape[0] == 2
-    assert (pixels[:, :, 3] == 1).all()  # both SMs are busy all the time
+    assert (pixels[:, :, 3] == 255).all()  # both SMs are busy all the time
     assert any("13,000 blocks in" in text for text in texts(ax))
 
 

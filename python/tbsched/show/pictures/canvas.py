@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -15,6 +18,7 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
+from tbsched.program.arrays import Float64Array
 from tbsched.traces.trace import Trace
 
 EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
@@ -105,6 +109,19 @@ def key(
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
+
+
+def add_boxes(
+    ax: Axes,
+    sides: tuple[Float64Array, Float64Array, Float64Array, Float64Array],
+    **style: Any,
+) -> None:
+    """Draws boxes whose left, right, top and bottom are given, float64 (boxes,) each, in data."""
+    left, right, top, bottom = sides
+    if len(left):
+        corners = [(left, bottom), (right, bottom), (right, top), (left, top)]
+        boxes: Any = np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)
+        ax.add_collection(PolyCollection(boxes, **style), autolim=False)
 
 
 def write_in(ax: Axes, box: Sequence[float], words: str, size: float, colour: ColorType) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 
 from tbsched.errors import did_you_mean, shown
-from tbsched.program.arrays import Float64Array
+from tbsched.program.arrays import Float64Array, StructuredArray
 from tbsched.program.checks import instance
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
 from tbsched.show.pictures.canvas import (
+    add_boxes,
     axes_for,
     bare,
     entitle,
@@ -27,17 +27,18 @@ from tbsched.show.pictures.kernels import colour_table, key_of_kernels, time_of
 from tbsched.traces.trace import Trace
 
 _ROWS_OF: dict[str, Callable[..., Spans]] = {"sm": spans_by_sm, "stream": spans_by_stream}
-_MOST_SPANS, _MOST_ROWS, _COLUMNS = 12_000, 1024, 1000
-_MOST_LABELS = 400
+_MOST_SPANS, _MOST_ROWS = 12_000, 1024
+_COLUMNS = 500  # of bins; of few blocks there are twice as many
+_FEW = 200_000
+_MOST_LABELS, _LANES_PER_INCH = 400, 60
 _LETTER = 0.6  # width of a letter, of the size of the print
 
 
 def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     """Draws when each block ran on which SM, or when each launch ran in which stream.
 
-    A colour is a kernel. Blocks that ran on an SM at the same time are beside each other. Of more
-    than 12,000 blocks (or launches) it shows which launch took most of a moment; the picture says
-    so.
+    A colour is a kernel. Blocks that ran on an SM at the same time are in lanes of their own. If
+    there are too many for that, it shows which launch took most of each moment, and says so.
 
     Example:
         >>> import tbsched as tb
@@ -64,12 +65,8 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
             f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}"
         )
     ran = blocks_that_ran(trace)
-    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=_COLUMNS)
+    spans, ax = _laid_out(trace, by, ran, ax)
     rows = len(spans.titles)
-    each = 0.055 if by == "sm" else 0.32
-    ax = axes_for(
-        "gantt", ax, 12, 1.6 + np.clip(each * max(rows, int(spans.lanes.sum()) / 4), 1, 7)
-    )
     scale, unit = time_axis(spans.length_ns)
     ax.set_xlim(0, spans.length_ns / scale)
     ax.set_ylim(rows - 0.5, -0.5)
@@ -84,21 +81,30 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> tuple[Spans, Axes]:
+    """What is drawn, and where: block by block, or in bins where lanes would be too thin."""
+    columns = _COLUMNS if len(ran) > _FEW else 2 * _COLUMNS
+    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=columns)
+    lanes, rows = int(spans.lanes.sum()), len(spans.titles)
+    tall = (0.055 if by == "sm" else 0.32) * max(rows, lanes / 4)
+    ax = axes_for("gantt", ax, 12, 1.6 + min(max(tall, 1), 7))
+    if lanes > rows and lanes > _LANES_PER_INCH * inches_of(ax)[1]:
+        spans = _ROWS_OF[by](trace, 0, _MOST_ROWS, ran=ran, columns=columns)
+    return spans, ax
+
+
 def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
     """One for each span, with its name where that fits."""
     left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, spans.end_ns))
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
-    corners = [(left, top), (right, top), (right, top + height), (left, top + height)]
     across, down = inches_of(ax, laid_out=True)
-    ax.add_collection(
-        PolyCollection(
-            list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)),
-            facecolors=colours[spans.launch],
-            edgecolors=rcParams["axes.facecolor"],
-            linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
-        ),
-        autolim=False,
+    add_boxes(
+        ax,
+        (left, right, top, top + height),
+        facecolors=colours[spans.launch],
+        edgecolors=rcParams["axes.facecolor"],
+        linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
     )
     _names(ax, spans, colours, trace, across, down)
 
@@ -130,18 +136,19 @@ def _names(
 
 def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
     """What ran most in each bin; bins in which nothing ran are left out."""
+    columns = 2 * _COLUMNS  # of pixels
     begin, end = (
-        np.rint((time - spans.zero_ns) * (_COLUMNS / spans.length_ns)).astype(np.int64)
+        np.rint((time - spans.zero_ns) * (columns / spans.length_ns)).astype(np.int64)
         for time in (spans.begin_ns, spans.end_ns)
     )
     width = end - begin
-    first = spans.row * _COLUMNS + begin
+    first = spans.row * columns + begin
     cells = np.arange(width.sum()) + np.repeat(first - (width.cumsum() - width), width)
-    pixels = np.zeros((len(spans.titles) * _COLUMNS, 4))
-    pixels[cells] = colours[np.repeat(spans.launch, width)]
+    pixels = np.zeros((len(spans.titles) * columns, 4), np.uint8)
+    pixels[cells] = (255 * colours).astype(np.uint8)[np.repeat(spans.launch, width)]
     rows = len(spans.titles)
     ax.imshow(
-        pixels.reshape(rows, _COLUMNS, 4),
+        pixels.reshape(rows, columns, 4),
         aspect="auto",
         interpolation="nearest",
         extent=(0, spans.length_ns / scale, rows - 0.5, -0.5),

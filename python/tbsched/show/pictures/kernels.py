@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba_array
@@ -42,6 +45,23 @@ def time_of(ran: StructuredArray, launches: int) -> Float64Array:
     return np.bincount(ran["launch"], ns, launches).astype(np.float64)
 
 
+def names_of(
+    launches: tuple[Launch, ...], numbers: Sequence[int], count: Int64Array, longest: int
+) -> list[str]:
+    """What kernels are called, by their first launches, and how many launches each has.
+
+    Those without a name, and those that are alike when cut, have the number of the launch, too.
+    """
+    labels = [label(launches[number], longest) for number in numbers]
+    alike = Counter(labels)
+    found = []
+    for number, name in zip(numbers, labels, strict=True):
+        told_apart = launches[number].name is not None and alike[name] == 1
+        several = f" ({count[number]:,})" if count[number] > 1 else ""
+        found.append(f"{'' if told_apart else f'{number}: '}{name}{several}")
+    return found
+
+
 def key_of_kernels(ax: Axes, trace: Trace, weights: Float64Array) -> None:
     """A legend with a row per kernel name; launches without a name have a row each.
 
@@ -55,13 +75,10 @@ def key_of_kernels(ax: Axes, trace: Trace, weights: Float64Array) -> None:
     weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
     order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
     colours = colours_of(launches)
-    rows: list[tuple[ColorType, str]] = []
-    for number in order[:_MOST].tolist():
-        name = label(launches[number], _LETTERS)
-        if launches[number].name is None:
-            name = f"{number}: {name}"
-        elif count[number] > 1:
-            name += f" ({count[number]:,})"
-        rows.append((colours[number], name))
+    numbers = order[:_MOST].tolist()
+    names = names_of(launches, numbers, count, _LETTERS)
+    rows: list[tuple[ColorType, str]] = [
+        (colours[number], name) for number, name in zip(numbers, names, strict=True)
+    ]
     title = "kernel (launches)" if (count > 1).any() else ""
     key(ax, rows, title, total=len(order))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
 from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
@@ -16,7 +15,17 @@ from tbsched.program.arrays import Float64Array
 from tbsched.show.layout.names import label
 from tbsched.show.layout.sms import Standing, standing
 from tbsched.show.layout.topology import Topology, topology_of
-from tbsched.show.pictures.canvas import EMPTY, axes_for, bare, entitle, inches_of, ink, ink_on, who
+from tbsched.show.pictures.canvas import (
+    EMPTY,
+    add_boxes,
+    axes_for,
+    bare,
+    entitle,
+    inches_of,
+    ink,
+    ink_on,
+    who,
+)
 from tbsched.show.pictures.kernels import colour_table, key_of_kernels
 from tbsched.show.words import counted
 from tbsched.traces.trace import Trace
@@ -27,7 +36,7 @@ _BOX = 0.6  # inches, the height of an SM if there are few
 _INSIDE = 0.92  # of the distance of two SMs, what the box takes
 _STRIP = 0.24  # of that the numbers of SMs, where they fit
 _GAP = 0.12  # between TPCs, in widths of an SM
-_NAMED = 0.16  # inches, the width at which the number of an SM can be read
+_NUMBER = 0.16  # inches, what the number of an SM takes
 _WAITING_NAMED = 3
 
 
@@ -38,6 +47,7 @@ class _Grid:
     Attributes:
         left, top: float64 (sms,), in widths of an SM and in rows.
         titles: of the rows: left end, row, text.
+        numbered: SMs whose numbers there is room for.
         width, height: of all.
         box: inches that an SM is wide.
         inches: the height of all.
@@ -46,6 +56,7 @@ class _Grid:
     left: Float64Array
     top: Float64Array
     titles: list[tuple[float, float, str]]
+    numbered: list[int]
     width: float
     height: float
     box: float
@@ -106,18 +117,14 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     most = max(1, int(found.blocks_per_sm.max(initial=0)))
     _boxes(ax, grid, EMPTY)
     colours = colour_table(trace.sequence.launches)
-    share = found.blocks / most * (_INSIDE - (_STRIP if grid.box >= _NAMED else 0))
+    share = found.blocks / most * (_INSIDE - _STRIP)
     # Launches of an SM stand on each other, the earliest at the bottom.
     above = share.cumsum()
     floor = above - share
     base = floor[np.searchsorted(found.sm, found.sm)]
     left, bottom = grid.left[found.sm], grid.top[found.sm] + _INSIDE
-    low, high = (bottom - (level - base) for level in (floor, above))
-    sides = (left, left + _INSIDE, low, high)
-    ax.add_collection(
-        PolyCollection(_corners(*sides), facecolors=colours[found.launch], linewidths=0),
-        autolim=False,
-    )
+    sides = (left, left + _INSIDE, bottom - (above - base), bottom - (floor - base))
+    add_boxes(ax, sides, facecolors=colours[found.launch], linewidths=0)
     _numbers(ax, grid, [ink()] * trace.device.sms, _STRIP / 2)
     height = f"a bar of full height is {counted(most, 'block')}"
     notes = (found.when, height, _waiting(trace, found), found.note, topology.source)
@@ -145,43 +152,34 @@ def _grid(topology: Topology, sms: int, wide: float) -> _Grid:
     across, down = box(columns)
     step, each = widest + _TITLE / across, -(-rows // columns)
     left, top = np.zeros(sms), np.zeros(sms)
-    titles = []
+    titles, numbered = [], []
+    every = max(1, int(np.ceil(_NUMBER / max(across, 1e-3))))
     for number, row in enumerate(topology.rows):
         column, y = divmod(number, each)
         x = column * step
         titles.append((x, float(y), row.title))
+        numbered += [sm for tpc in row.tpcs for sm in tpc][::every]
         for tpc in row.tpcs:
             for sm in tpc:
                 left[sm], top[sm] = x, y
                 x += 1
             x += _GAP
     width = (columns - 1) * step + widest
-    return _Grid(left, top, titles, width, each, across, 1.1 + down * each)
-
-
-def _corners(
-    left: Float64Array, right: Float64Array, low: Float64Array, high: Float64Array
-) -> list[Float64Array]:
-    corners = [(left, low), (right, low), (right, high), (left, high)]
-    return list(np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1))
+    return _Grid(left, top, titles, numbered, width, each, across, 1.1 + down * each)
 
 
 def _boxes(ax: Axes, grid: _Grid, colours: ColorType | Float64Array) -> None:
-    sides = (grid.left, grid.left + _INSIDE, grid.top + _INSIDE, grid.top)
-    ax.add_collection(
-        PolyCollection(_corners(*sides), facecolors=colours, linewidths=0), autolim=False
-    )
+    sides = (grid.left, grid.left + _INSIDE, grid.top, grid.top + _INSIDE)
+    add_boxes(ax, sides, facecolors=colours, linewidths=0)
 
 
 def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
-    """The number of each SM in its box, at a height from the top, where there is room for it."""
-    if grid.box < _NAMED:
-        return
-    size = min(8.0, grid.box * 22)
-    for sm, (left, top, colour) in enumerate(zip(grid.left, grid.top, inks, strict=True)):
+    """The numbers of SMs in their boxes, at a height from the top."""
+    size = min(8.0, max(grid.box * 22, 3.5))
+    for sm in grid.numbered:
         number = ax.text(
-            left + _INSIDE / 2, top + height, str(sm), size=size, color=colour, ha="center",
-            va="center_baseline",
+            grid.left[sm] + _INSIDE / 2, grid.top[sm] + height, str(sm), size=size, color=inks[sm],
+            ha="center", va="center_baseline",
         )  # fmt: skip
         number.set_in_layout(False)  # to lay out a thousand takes long
 

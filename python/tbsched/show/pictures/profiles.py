@@ -12,7 +12,7 @@ from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import blocks_that_ran
 from tbsched.show.layout.names import label
 from tbsched.show.pictures.canvas import axes_for, bare, entitle, ink, time_axis, who
-from tbsched.show.pictures.kernels import kernels_of, time_of
+from tbsched.show.pictures.kernels import kernels_of, names_of, time_of
 from tbsched.show.words import seconds_words
 from tbsched.traces.trace import Trace
 
@@ -97,15 +97,14 @@ def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
     time = np.bincount(kernel, time_of(ran, len(launches)), len(launches))
     # Of the kernels that took most time, those that came first are at the top.
     chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:most]])
-    labels = [
-        f"{label(launches[k], _LETTERS)}, {count[k]:,} launches"
-        if count[k] > 1
-        else f"{k}: {label(launches[k], _LETTERS)}"
-        for k in chosen.tolist()
-    ]
+    numbers = chosen.tolist()
+    if len(launches) <= _MOST_ROWS:
+        labels = [f"{k}: {label(launches[k], _LETTERS)}" for k in numbers]
+    else:
+        labels = names_of(launches, numbers, count, _LETTERS)
     row_of = np.full(len(launches), most)
     row_of[chosen] = np.arange(len(chosen))
-    shades = [colours[k] for k in chosen.tolist()]
+    shades = [colours[k] for k in numbers]
     if len(kernels) > most:
         labels.append(f"{len(kernels) - most:,} kernels more")
         shades.append(_OTHERS)
