@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.manager import KernelManager
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -50,7 +52,10 @@ nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
+# Code cells find the command line.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# No port is opened: others who use this machine cannot read along.
+KernelManager.transport.default_value = "ipc"
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
 nb_execution_raise_on_error = True
