@@ -15,8 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from jupyter_client.manager import KernelManager
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -54,8 +52,13 @@ myst_heading_anchors = 4
 
 # Code cells find the command line.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-# No port is opened: others who use this machine cannot read along.
-KernelManager.transport.default_value = "ipc"
+# Kernels have settings of their own, not those of whoever builds the site.
+KERNELS = ROOT / "build" / "ipython"
+(KERNELS / "profile_default").mkdir(parents=True, exist_ok=True)
+(KERNELS / "profile_default" / "ipython_kernel_config.py").write_text(
+    "c = get_config()\nc.IPKernelApp.log_level = 'ERROR'\n", "utf-8"
+)
+os.environ["IPYTHONDIR"] = str(KERNELS)
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
 nb_execution_raise_on_error = True
