@@ -1,4 +1,5 @@
-# The README shows the first two targets. OUT: where `make gpu` writes. PYTHON: which Python to use.
+# The README shows the first two targets. OUT: where `make gpu` and
+# `make screenshots` write. PYTHON: which Python to use.
 # PARALLEL: how pytest spreads the tests.
 PYTHON ?= python3
 VENV ?= .venv
@@ -13,7 +14,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors gpu bench sanitize lint docs linkcheck format clean
+.PHONY: demo test floors gpu bench sanitize lint docs linkcheck screenshots format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -29,9 +30,6 @@ $(VENV)/.docs: $(BIN)/python $(SOURCES)
 	@touch $(VENV)/.installed $@
 
 demo: $(VENV)/.installed
-	@echo '== The model of the H200 and the ladder below it, on recorded traces'
-	$(BIN)/tbsched verify $(TRACES) --policy all
-	@echo
 	@echo '== A weaker predictor, "most room", against the traces recorded on the H200'
 	$(BIN)/tbsched fuzz --oracle tests/traces/h200/rall.jsonl.xz --predictor h200 \
 	  --policy most_room --max-examples 500 --seed 1; test $$? -eq 1
@@ -39,6 +37,14 @@ demo: $(VENV)/.installed
 	@echo '== The same predictor against Algorithm 1 on the RTX 3090'
 	$(BIN)/tbsched fuzz --oracle rtx3090/algorithm1 --predictor rtx3090 \
 	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
+	@echo
+	@echo '== The model of the H200 and the ladder below it, on recorded traces'
+	$(BIN)/tbsched verify $(TRACES) --policy all
+	@echo
+	@echo '== A busy H200: when 24 kernels ran, as predicted and as recorded'
+	@mkdir -p build
+	$(BIN)/tbsched show tests/traces/h200-timed/programs.jsonl.xz --number 292 --view compared \
+	  --device h200 --output build/demo.png
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
@@ -58,6 +64,7 @@ gpu:
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/run_all.py
+	$(BIN)/python tests/bench/outputs.py
 
 # The invalid inputs and the unit tests of the core, with the sanitizers built in.
 sanitize: $(BIN)/python
@@ -65,11 +72,16 @@ sanitize: $(BIN)/python
 	$(BIN)/python tests/sanitize.py
 
 lint: $(BIN)/python
-	$(call install,-c tests/constraints.txt ruff mypy clang-format numpy rich typer hypothesis pytest matplotlib pandas-stubs)
+	$(call install,-c tests/constraints.txt ruff mypy clang-format jinja2 numpy rich typer hypothesis pytest matplotlib pandas-stubs)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
+
+# Each view in headless Chromium, light and dark: OUT/NAME-SCHEME.png, of the page OUT/NAME.html.
+screenshots: OUT = screenshots
+screenshots: $(VENV)/.installed
+	$(BIN)/python tests/show/screenshots.py --out $(OUT)
 
 format: $(BIN)/python
 	$(call install,-c tests/constraints.txt ruff clang-format)

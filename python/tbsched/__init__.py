@@ -22,6 +22,7 @@ _NAMES_OF = {
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
     "comparison.times": "TimeDiff compare_times",
+    "comparison.verify": "Score verify",
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
     "hardware.initial_state": "InitialState",
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from tbsched.comparison.compare import compare as compare
     from tbsched.comparison.times import TimeDiff as TimeDiff
     from tbsched.comparison.times import compare_times as compare_times
+    from tbsched.comparison.verify import Score as Score
+    from tbsched.comparison.verify import verify as verify
     from tbsched.errors import CudaError as CudaError
     from tbsched.errors import DeadlineExceeded as DeadlineExceeded
     from tbsched.errors import NoGpuError as NoGpuError

@@ -75,7 +75,7 @@ def traces(tmp_path: Path) -> dict[str, Path]:
 
 def test_page_has_every_verb() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    assert set(headings) == {verb.__name__ for verb in VERBS} - {"plot", "show"}
+    assert set(headings) == {verb.__name__ for verb in VERBS}
 
 
 def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:
@@ -87,6 +87,15 @@ def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:
     assert found["traces"][0]["waits"][0]["behind"] == 0
     assert len(tb.load_traces(output)) == 1
     check_alike(EXAMPLES["predict"], document("predict", traces["held"]))
+
+
+def test_show(traces: dict[str, Path]) -> None:
+    found = document("show", traces["timed"])
+    check_alike(EXAMPLES["predict"]["traces"][0], found)
+    predicted = document("show", traces["timed"], "--device", "h200")
+    assert predicted["waits"][0]["behind"] == 0
+    found = document("show", traces["held"], "--against", traces["other"])
+    check_alike(EXAMPLES["compare"]["sequences"][0], found)
 
 
 @contextmanager

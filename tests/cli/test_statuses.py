@@ -92,8 +92,8 @@ def test_no_output_at_all_is_2(
         ["compare", "FOLDER", "FOLDER"],
         ["verify", "FOLDER"],
         ["verify", "ONE", "FOLDER"],
-        ["plot", "FOLDER", "-o", "FOLDER/p.png"],
-        ["plot", "ONE", "-o", "FOLDER"],
+        ["show", "FOLDER", "-o", "FOLDER/p.png"],
+        ["show", "ONE", "-o", "FOLDER"],
         ["devices", "FOLDER/x.toml"],
         ["fuzz", "--oracle", "rtx3090", "--predictor", "rtx3090", "--corpus", "FOLDER"],
         ["record", "FOLDER", "--oracle", "rtx3090", "--predictor", "rtx3090"],
@@ -206,7 +206,7 @@ def test_output_says_whether_it_replaced_something(
     assert capsys.readouterr().err == f"wrote {out}: 1 trace, in place of what was there\n"
 
 
-@pytest.mark.parametrize("verb", ["predict", "plot"])
+@pytest.mark.parametrize("verb", ["predict", "show"])
 def test_what_is_read_is_not_overwritten(
     capsys: pytest.CaptureFixture[str], run: Run, one: Path, verb: str
 ) -> None:
@@ -228,7 +228,7 @@ def test_record_says_that_it_appends(
 
 
 @pytest.mark.parametrize(("name", "begin"), [("p", b"\x89PNG"), ("p.svg", b"<?xml")])
-def test_plot_writes_the_file_that_it_names_and_no_other(
+def test_show_writes_the_file_that_it_names_and_no_other(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     run: Run,
@@ -238,7 +238,7 @@ def test_plot_writes_the_file_that_it_names_and_no_other(
 ) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "p.png").write_text("mine")
-    assert run("plot", one, "-o", tmp_path / name) == 0
+    assert run("show", one, "-o", tmp_path / name) == 0
     assert f"wrote {tmp_path / name}: a picture" in capsys.readouterr().err
     assert (tmp_path / name).read_bytes().startswith(begin)
     assert (tmp_path / "p.png").read_text() == "mine"

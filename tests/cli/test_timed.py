@@ -39,7 +39,7 @@ def test_timed_prediction_that_was_written_can_be_drawn(program: Path, tmp_path:
     pytest.importorskip("matplotlib")
     traces, image = tmp_path / "t.jsonl", tmp_path / "t.png"
     assert CliRunner().invoke(app, ["predict", str(program), "-o", str(traces)]).exit_code == 0
-    assert CliRunner().invoke(app, ["plot", str(traces), "-o", str(image)]).exit_code == 0
+    assert CliRunner().invoke(app, ["show", str(traces), "-o", str(image)]).exit_code == 0
     assert image.stat().st_size > 0
 
 

@@ -13,7 +13,6 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
-from tbsched.comparison.verify import verify
 from tbsched.papers import published_rules
 
 NONSENSE: dict[str, Any] = {
@@ -82,8 +81,13 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     tb.launch_configs: {"device": ONE, "kernel": tb.Kernel(100, 16), "trust_policy": False},
     tb.forced_even: {"device": ONE, "launch": launch()},
     tb.Trace: {"sequence": TIMED, "device": TRACE.device, "placements": TRACE.placements},
-    tb.show.plot: {"what": TRACE},
-    verify: {"traces": [SLOTS], **MODEL},
+    tb.show.gantt: {"trace": TRACE, "by": "sm", "ax": None},
+    tb.show.sm_map: {"what": TRACE, "at": None, "ax": None},
+    tb.show.blocks: {"trace": SLOTS, "ax": None},
+    tb.show.compared: {"diff": SLOTS, "observation": SLOTS, "ax": None},
+    tb.show.ladder: {"scores": [tb.verify([SLOTS], ONE)], "ax": None},
+    tb.show.resources: {"prediction": SLOTS, "sm": 0, "at": None, "ax": None},
+    tb.verify: {"traces": [SLOTS], **MODEL},
     TRACE.explain: {"launch": 0},
     TRACE.concurrent: {"a": 0, "b": 0},
     TRACE[0].occupancy: {"sms": 1},
@@ -94,7 +98,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
 }  # fmt: skip
 # What messages call a parameter instead.
 ALIASES = {
-    "seq": "sequence", "sequences": "sequence", "what": "plot", "text": "from_json",
+    "seq": "sequence", "sequences": "sequence", "text": "from_json",
     "carveouts": "carveout", "name": "device",
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ def test_notebook_runs(path: Path) -> None:
     for cell in notebook.cells:
         outputs = cell.get("outputs", [])
         assert not [out for out in outputs if out.get("name") == "stderr"]
-        if cell.source.rpartition("\n")[2].startswith("plot("):
+        if cell.source.rpartition("\n")[2].startswith("tb.show."):
             assert "image/png" in outputs[0].data
         # What is printed is written, not displayed.
         kinds = {out.output_type for out in outputs}

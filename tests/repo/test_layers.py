@@ -68,7 +68,6 @@ LATE = {
     ("tbsched.show.files.arrow", "pyarrow"),
     ("tbsched.show.files.frames", "pandas"),
     ("tbsched.show.files.perfetto", "perfetto"),
-    ("tbsched.show.pictures", "matplotlib"),
 }
 EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.

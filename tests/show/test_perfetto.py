@@ -69,6 +69,7 @@ def read(path: Path) -> File:
             found.paths[track.uuid] = f"{parent}/{track.name or track.process.process_name}"
             found.about[track.name or "gpu"] = track.description
     opened: dict[int, list[Slice]] = defaultdict(list)
+    flowing: set[int] = set()
     kinds = SCHEMA.TrackEvent
     for packet in sorted(packets, key=lambda packet: packet.timestamp):
         if not packet.HasField("track_event"):
@@ -82,6 +83,8 @@ def read(path: Path) -> File:
         ends = list(event.flow_ids), list(event.terminating_flow_ids)
         name = names.get(event.name_iid, "")
         seen = Slice(event.track_uuid, name, time, time, values, *ends)
+        flowing.update(seen.flows)
+        assert flowing.issuperset(seen.ended_flows), "a flow ends before it begins"
         if event.type == kinds.TYPE_SLICE_BEGIN:
             assert not opened[event.track_uuid], "slices of a track overlap"
             opened[event.track_uuid].append(seen)

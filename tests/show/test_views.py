@@ -72,13 +72,6 @@ def test_campaign_in_a_notebook_without_widgets_shows_no_bar(
     assert capsys.readouterr().err.strip() == "fuzz: seed 1"
 
 
-def test_notebook_shows_pictures() -> None:
-    formatters = pytest.importorskip("IPython.core.formatters")
-    picture = tb.show.plot(tb.predict(HELD, gpu()))
-    data, _ = formatters.DisplayFormatter().format(picture)
-    assert data["image/png"].startswith(b"\x89PNG")
-
-
 def test_table_is_not_cut() -> None:
     name = "a" * 300
     rows = [("1", name, "[b]"), ("", "é", "界")]

@@ -20,15 +20,16 @@ import typer
 from tbsched.cli.campaigns import fuzz, record
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
-from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note, show
+from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
+from tbsched.cli.console import show as print_out
 from tbsched.cli.devices import devices
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
-from tbsched.cli.plot import plot
 from tbsched.cli.run import observe, predict
+from tbsched.cli.show import show
 from tbsched.errors import TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
-VERBS = (devices, predict, observe, configs, compare, verify, plot, fuzz, record)
+VERBS = (devices, predict, observe, configs, compare, verify, show, fuzz, record)
 
 app = typer.Typer(
     name="tbsched",
@@ -49,7 +50,9 @@ def _show_version(wanted: bool) -> None:
         built = util.find_spec("tbsched._launcher") is not None
         launcher = "with" if built else "without"
         version = metadata.version("tbsched")
-        show(f"tbsched {version}, {launcher} the CUDA launcher, Python {platform.python_version()}")
+        print_out(
+            f"tbsched {version}, {launcher} the CUDA launcher, Python {platform.python_version()}"
+        )
         raise typer.Exit
 
 

@@ -28,6 +28,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
 from tbsched.show.data.differences import score_data
 from tbsched.show.text.tables import table_of
+from tbsched.show.words import percent_words
 from tbsched.traces.trace import Trace
 
 
@@ -116,15 +117,11 @@ def _score(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> Score:
 
 
 def _score_row(score: Score) -> tuple[str, ...]:
-    def percent(part: int, whole: int) -> str:
-        # A miss must show: what rounds to 100 without being so is cut, not rounded.
-        return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f}"
-
     return (
         f"{score.device}/{score.policy}",
         str(score.sequences),
         str(score.launches),
-        percent(score.occupancy, score.launches),
-        percent(score.exact, score.launches),
-        percent(score.whole, score.sequences),
+        percent_words(score.occupancy, score.launches),
+        percent_words(score.exact, score.launches),
+        percent_words(score.whole, score.sequences),
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from tbsched import storage
 from tbsched.cli.console import note
+from tbsched.importers.readers import read_sequences
+from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.trace import Trace
 
@@ -20,6 +23,19 @@ def read_traces(place: Path) -> list[Trace]:
     if not found:
         raise ValueError(f"{place}: holds no traces")
     return found
+
+
+def sequences_of(place: Path) -> list[Sequence]:
+    """The sequences of a file of any known format; ``-`` is a list of events on standard input.
+
+    Raises:
+        FileNotFoundError, TypeError, ValueError: as :func:`read_sequences`.
+    """
+    if str(place) != "-":
+        return read_sequences(place)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed")
+    return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:

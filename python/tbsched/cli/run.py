@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from tbsched import storage, views
+from tbsched import views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
-from tbsched.cli.files import check_output, write_traces
+from tbsched.cli.files import check_output, sequences_of, write_traces
 from tbsched.cli.options import (
     AsJson,
     DeviceName,
@@ -26,7 +25,6 @@ from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.readers import read_sequences
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence
@@ -126,7 +124,7 @@ def _observe_cases(
 def _run_all(
     place: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
 ) -> None:
-    found = _sequences(place)
+    found = sequences_of(place)
     if not found:
         raise ValueError(f"{place}: holds no sequences")
     traces = [run(sequence) for sequence in found]
@@ -138,11 +136,3 @@ def _run_all(
             show("")
     if output is not None:
         write_traces(output, traces)
-
-
-def _sequences(place: Path) -> list[Sequence]:
-    if str(place) != "-":
-        return read_sequences(place)
-    if sys.stdin is None:
-        raise ValueError("standard input is closed")
-    return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]

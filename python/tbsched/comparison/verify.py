@@ -23,11 +23,18 @@ class Score:
         policy: its policy.
         sequences: how many were compared.
         launches: how many were compared.
-        occupancy: launches with the same number of blocks on each SM.
-        exact: launches with every block on the same SM, from the best initial state per sequence.
-        whole: sequences all of whose launches agree in occupancy.
-        skipped: sequences that the model refuses, with its words.
-        misses: the differences of the other sequences.
+        occupancy: number of launches with the same number of blocks on each SM.
+        exact: number of launches with every block on the same SM, from the initial state that suits
+            the sequence best.
+        whole: number of sequences all of whose launches agree in occupancy.
+        skipped: the ``id`` of each sequence that the model refuses, and why.
+        misses: a :class:`Diff` for each sequence that differs in occupancy.
+
+    Example:
+        >>> traces = [tb.predict(tb.Sequence([tb.Launch(41, 512, 32)]), "rtx3090")]
+        >>> score = tb.verify(traces, "rtx3090", "round_robin")
+        >>> score.launches, score.occupancy, score.exact, score.agrees
+        (1, 1, 1, True)
     """
 
     device: str
@@ -59,8 +66,16 @@ def verify(
         device, policy: the predictor, as for :func:`tbsched.predict`.
         on_sequence: called after each sequence, for a progress bar.
 
+    Returns:
+        A :class:`Score`. Sequences that the model refuses are counted apart.
+
     Raises:
         TypeError, ValueError: unknown device or policy, or traces of a GPU with other SMs.
+
+    Example:
+        >>> recorded = tb.predict(tb.Sequence([tb.Launch(132, 512, 32)]), "h200", "first_fit")
+        >>> [tb.verify([recorded], "h200", row).agrees for row in ("first_fit", "hopper")]
+        [True, False]
     """
     spec = _spec(device)
     skipped: list[tuple[str, str]] = []

@@ -24,6 +24,11 @@ def prepared(
         "policy": policy,
         "warps_in_turn": core_model.processing_blocks() > 1 and switches.strict_round_robin,
         "configuration_per": "TPC" if switches.configuration_per_tpc else "SM",
+        "topology": {
+            "sms_per_tpc": spec.sms_per_tpc,
+            "gpcs": [list(tpcs) for tpcs in spec.gpcs],
+            "sm_preference": list(spec.sm_preference),
+        },
     }
     info = DeviceInfo(spec.title, spec.sms, details)
     return core_model, info, states

@@ -9,7 +9,12 @@ _NAMES_OF = {
     "files.csv": "to_csv",
     "files.perfetto": "to_perfetto",
     "html.pages": "to_html",
-    "pictures": "plot",
+    "pictures.blocks": "blocks",
+    "pictures.compared": "compared",
+    "pictures.gantt": "gantt",
+    "pictures.ladders": "ladder",
+    "pictures.maps": "sm_map",
+    "pictures.resources": "resources",
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 
@@ -19,7 +24,12 @@ if TYPE_CHECKING:
     from tbsched.show.files.csv import to_csv as to_csv
     from tbsched.show.files.perfetto import to_perfetto as to_perfetto
     from tbsched.show.html.pages import to_html as to_html
-    from tbsched.show.pictures import plot as plot
+    from tbsched.show.pictures.blocks import blocks as blocks
+    from tbsched.show.pictures.compared import compared as compared
+    from tbsched.show.pictures.gantt import gantt as gantt
+    from tbsched.show.pictures.ladders import ladder as ladder
+    from tbsched.show.pictures.maps import sm_map as sm_map
+    from tbsched.show.pictures.resources import resources as resources
 else:
     __all__ = sorted(_HOME)
 

@@ -90,3 +90,8 @@ def seconds_words(seconds: float) -> str:
 def size_words(size: int) -> str:
     """A number of bytes, in KB where it is a whole number of them."""
     return f"{size // 1024} KB" if size and size % 1024 == 0 else f"{size} B"
+
+
+def percent_words(part: int, whole: int) -> str:
+    """A share in per cent, cut and not rounded: a miss must show."""
+    return f"{int(10_000 * part / whole) / 100:.2f}" if whole else "-"

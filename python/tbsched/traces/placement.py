@@ -21,10 +21,10 @@ class DeviceInfo:
         name: such as ``NVIDIA H200``, or the name of the model that predicted.
         sms: number of SMs.
         details: further keys. An observation has compute_capability, driver, cuda, uuid and more. A
-            prediction has ``model``, ``policy`` and what explanations need to know:
-            ``warps_in_turn`` (whether a warp waits for the processing block whose turn it is) and
+            prediction has ``model``, ``policy`` and what explanations and maps need to know:
+            ``warps_in_turn`` (whether a warp waits for the processing block whose turn it is),
             ``configuration_per`` (whether a ``TPC`` or an ``SM`` has a shared-memory configuration
-            of its own).
+            of its own) and ``topology`` (the fields of that table in the device file).
 
     Example:
         >>> trace = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "rtx3090")

@@ -84,7 +84,11 @@ def longest(trace: tb.Trace, rows: np.ndarray, begin: float, end: float) -> set[
     return set(np.flatnonzero(ran > 0.999 * ran.max()).tolist()) if ran.any() else set()
 
 
-def test_bin_shows_the_launch_that_took_most_of_it() -> None:
+@pytest.mark.parametrize("part", [1, 2**16])
+def test_bin_shows_the_launch_that_took_most_of_it(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tbsched.show.layout.lanes._PART", part)
     seq = tb.Sequence(
         [launch(9, stream=k, duration=tb.Drawn("exponential", 1e-3, seed=k)) for k in range(8)]
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import tbsched as tb
 from helpers import gpu, launch, released
-from tbsched.show.layout.sms import rooms_of, standing
+from tbsched.show.layout.sms import fullest, rooms_of, standing, usage_at, usage_of
 from tbsched.show.layout.topology import topology_of
 from tbsched.traces.placement import DeviceInfo
 
@@ -25,21 +27,44 @@ HELD = tb.Sequence([launch(24), launch(16), *released(0), launch(1)])
 
 def test_held_blocks_stay_until_their_release() -> None:
     trace = tb.predict(HELD, gpu(sms=2))
-    assert rows(trace, 0) == [(0, 0, 12), (1, 0, 12)]
-    assert rows(trace, 1) == [(0, 0, 12), (0, 1, 4), (1, 0, 12), (1, 1, 4)]
+    assert rows(trace, 0) == []
+    assert rows(trace, 1) == [(0, 0, 12), (1, 0, 12)]
+    assert rows(trace, 2) == [(0, 0, 12), (0, 1, 4), (1, 0, 12), (1, 1, 4)]
     assert rows(trace) == [(0, 1, 8), (0, 2, 1), (1, 1, 8)]
     assert standing(trace).blocks_per_sm.tolist() == [9, 8]
     assert standing(trace).on(0) == slice(0, 2)
 
 
-def test_waiting_blocks_are_counted_and_what_nobody_recorded_is_said() -> None:
+def test_waiting_blocks_are_counted() -> None:
     trace = tb.predict(HELD, gpu(sms=2))
-    assert standing(trace, 1).waiting.tolist() == [[1, 8]]
-    assert standing(trace, 1).note == ""
-    assert standing(trace, 2).note.startswith("blocks that waited and came later are not shown")
-    assert standing(trace).waiting.tolist() == []
+    assert standing(trace, 2).waiting.tolist() == [[1, 8]]
+    assert standing(trace, 3).waiting.tolist() == standing(trace).waiting.tolist() == []
     assert standing(trace).when == "after the last event"
-    assert standing(trace, 1).when == "after event 1 of 4"
+    assert standing(trace, 1).when == "after 1 of 4 events"
+
+
+def test_what_nobody_recorded_is_said() -> None:
+    trace = tb.predict(HELD, gpu(sms=2))
+    seen = tb.Trace(HELD, trace.device, trace.placements)
+    for at in (0, 1, 2, None):
+        assert rows(seen, at) == rows(trace, at)
+        assert standing(seen, at).note == ""
+    assert rows(trace, 3) == [(0, 1, 8), (1, 1, 8)]
+    assert rows(seen, 3) == [(0, 1, 4), (1, 1, 4)]
+    assert standing(seen, 3).note.startswith("Blocks that waited and came later are missing")
+    early = tb.Trace(HELD, trace.device, tuple(
+        dataclasses.replace(placement, final_smid=None) for placement in trace
+    ))  # fmt: skip
+    assert standing(early).note == standing(seen, 3).note
+
+
+def test_sm_is_bound_by_what_it_has_least_of() -> None:
+    usage = usage_at(tb.predict(tb.Sequence([launch(3, 8, 128)]), gpu(sms=2)))
+    assert usage is not None
+    assert fullest(usage, 0) == (
+        "bound by registers of its fullest processing block: 16,384 of 16,384 (100 %)"
+    )
+    assert fullest(usage_of(tb.predict(HELD, gpu(sms=2)).residents(0)), 1) == ""
 
 
 def test_timed_blocks_sit_there_while_they_run() -> None:
@@ -60,9 +85,9 @@ def test_launches_wait_at_a_time() -> None:
     assert standing(trace, 5e-4).waiting.tolist() == [[0, 8], [1, 4]]
 
 
-@pytest.mark.parametrize("at", [4, -1])
+@pytest.mark.parametrize("at", [5, -1])
 def test_no_such_event(at: int) -> None:
-    with pytest.raises(ValueError, match=r"standing.at: -?\d is outside 0..3"):
+    with pytest.raises(ValueError, match=r"standing.at: -?\d is outside 0..4"):
         standing(tb.predict(HELD, gpu(sms=2)), at)
 
 
@@ -102,10 +127,10 @@ def test_map_of_what_ran() -> None:
     assert topology_of(predicted) == topology_of(spec)
     observed = topology_of(DeviceInfo("NVIDIA H200", 132))
     assert observed.rows == topology_of(spec).rows
-    assert observed.source == "map of h200; other boards may have another"
+    assert observed.source == "The map is that of h200; other boards may have another."
     assert topology_of(spec).place_of(5).startswith("SM 5, TPC 2, GPC ")
     unknown = topology_of(DeviceInfo("NVIDIA H200", 114))
-    assert unknown.source == "the map of TPCs and GPCs is not known"
+    assert unknown.source == "The map of TPCs and GPCs is not known."
     assert [row.title for row in unknown.rows[:2]] == ["SM 0", "SM 16"]
     assert (unknown.place_of(3), unknown.preference_of(3)) == ("SM 3", "")
     assert topology_of(gpu(sms=2)).preference_of(1) == "place 2 of 2 in the order of preference"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from typing import assert_never
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched.program.arrays import Int64Array
 from tbsched.program.sequence import Launch, RecordEvent, Release, WaitEvent
 from tbsched.show.files.slices import Runs, Slices, Waits, together
 from tbsched.traces.trace import Trace
+
+Flags = npt.NDArray[np.bool_]
 
 _EVENT_NS = 10**9
 _MOST_REPLAYED = 200  # releases: each takes a prediction of all that comes before it
@@ -25,26 +27,40 @@ def held_slices(trace: Trace) -> Slices:
     """Which blocks were resident from which event to which."""
     came, left = _events(trace)
     stays = np.where(left >= 0, left, len(trace.sequence))
-    smid = [placement.smid for placement in trace]
-    launch = np.repeat(np.arange(len(trace)), [len(x) for x in smid])
-    block = np.concatenate([np.empty(0, np.int64), *(np.arange(len(x)) for x in smid)])
-    sm = np.concatenate([np.empty(0, np.int64), *smid])
-    at_once = sm >= 0
-    later = _later(trace)
-    launch, block, sm = (
-        np.concatenate([given[at_once], more])
-        for given, more in zip((launch, block, sm), later, strict=False)
+    blocks = _blocks(trace)
+    at_once = blocks["smid"] >= 0
+    event = np.where(at_once, came[blocks["launch"]], -1)
+    sm = np.where(at_once, blocks["smid"], blocks["final_smid"])
+    if trace.replay is not None:
+        _find_later(trace, blocks["launch"], sm, at_once, event)
+    there = event >= 0
+    launch, block, sm, begin = (
+        blocks["launch"][there],
+        blocks["block"][there],
+        sm[there],
+        event[there],
     )
-    begin = came[launch]
-    begin[len(begin) - len(later[3]) :] = later[3]
     own = np.unique(launch)
     return Slices(
         blocks=together(launch, block, sm, begin * _EVENT_NS, stays[launch] * _EVENT_NS),
         runs=Runs(own, came[own] * _EVENT_NS, stays[own] * _EVENT_NS),
-        waits=_waits(trace, came, stays, later),
+        waits=_waits(trace, came, stays, launch, begin),
         issue_ns=came * _EVENT_NS,
         release_ns=np.where(left >= 0, left * _EVENT_NS, -1),
     )
+
+
+def _blocks(trace: Trace) -> dict[str, Int64Array]:
+    """Of every block its launch, number, and SM before the next event and in the end."""
+    smid = [placement.smid for placement in trace]
+    final = [p.smid if p.final_smid is None else p.final_smid for p in trace]
+    nothing = np.empty(0, np.int64)
+    return {
+        "launch": np.repeat(np.arange(len(trace)), [len(x) for x in smid]),
+        "block": np.concatenate([nothing, *(np.arange(len(x)) for x in smid)]),
+        "smid": np.concatenate([nothing, *smid]),
+        "final_smid": np.concatenate([nothing, *final]),
+    }
 
 
 def _events(trace: Trace) -> tuple[Int64Array, Int64Array]:
@@ -65,53 +81,56 @@ def _events(trace: Trace) -> tuple[Int64Array, Int64Array]:
     return came, left
 
 
-def _later(trace: Trace) -> tuple[Int64Array, ...]:
-    """Blocks that came after the event behind their launch: launch, block, SM and event.
+def _find_later(
+    trace: Trace, launch: Int64Array, sm: Int64Array, at_once: Flags, event: Int64Array
+) -> None:
+    """Sets the event of blocks that came behind the one after their launch.
 
-    Of those on one SM the lowest number comes first. They come at releases; a prediction knows
-    what each SM holds after it.
+    They come at releases, and a prediction knows what each SM holds after one. Of blocks of one
+    launch on one SM those with the lowest numbers come first.
     """
-    waiting: dict[tuple[int, int], deque[int]] = defaultdict(deque)
-    there: dict[tuple[int, int], int] = defaultdict(int)
-    for number, placement in enumerate(trace):
-        if trace.replay is None or placement.final_smid is None:
-            continue
-        late = np.flatnonzero((placement.smid < 0) & (placement.final_smid >= 0))
-        for block, sm in zip(late.tolist(), placement.final_smid[late].tolist(), strict=True):
-            waiting[number, sm].append(block)
-        for sm, count in enumerate(placement.occupancy(trace.device.sms).tolist()):
-            if (number, sm) in waiting:
-                there[number, sm] = count
-    found: list[tuple[int, int, int, int]] = []
-    releases = [n for n, event in enumerate(trace.sequence) if isinstance(event, Release)]
-    for event in releases[:_MOST_REPLAYED]:
-        if not any(waiting.values()):
+    place = launch * trace.device.sms + sm
+    late = np.flatnonzero(~at_once & (sm >= 0))
+    late = late[np.argsort(place[late], kind="stable")]
+    places, first, key = np.unique(place[late], return_index=True, return_inverse=True)
+    rank = np.arange(len(late)) - first[key]
+    there = _counted(places, place[at_once], np.ones(np.count_nonzero(at_once), np.int64))
+    taken = np.zeros_like(there)
+    releases = [n for n, each in enumerate(trace.sequence) if isinstance(each, Release)]
+    for number in releases[:_MOST_REPLAYED]:
+        waits = event[late] < 0
+        if not waits.any():
             break
-        rows = trace.residents(event + 1).rows
-        held: dict[tuple[int, int], int] = defaultdict(int)
-        for number, sm, count in rows[["launch", "sm", "blocks"]].tolist():
-            held[number, sm] += count
-        for (number, sm), blocks in waiting.items():
-            for _ in range(held[number, sm] - there[number, sm]):
-                found.append((number, blocks.popleft(), sm, event))
-                there[number, sm] += 1
-    return tuple(np.array(found, np.int64).reshape(-1, 4).T)
+        rows = trace.residents(number + 1).rows
+        held = rows["launch"].astype(np.int64) * trace.device.sms + rows["sm"]
+        taken = np.maximum(taken, _counted(places, held, rows["blocks"]) - there)
+        event[late[waits & (rank < taken[key])]] = number
+
+
+def _counted(places: Int64Array, place: Int64Array, blocks: Int64Array) -> Int64Array:
+    """How many blocks there are at each of the places, which ascend."""
+    found = np.zeros(len(places), np.int64)
+    at = np.searchsorted(places, place)
+    known = at < len(places)
+    known[known] = places[at[known]] == place[known]
+    np.add.at(found, at[known], blocks[known])
+    return found
 
 
 def _waits(
-    trace: Trace, came: Int64Array, stays: Int64Array, later: tuple[Int64Array, ...]
+    trace: Trace, came: Int64Array, stays: Int64Array, launch: Int64Array, begin: Int64Array
 ) -> Waits:
     """From each launch to its last block, as far as that is known; at least to the next event."""
-    launch = np.array([k for k, placement in enumerate(trace) if placement.limiter], np.int64)
+    own = np.array([k for k, placement in enumerate(trace) if placement.limiter], np.int64)
     until = came + 1
-    np.maximum.at(until, later[0], later[3])
-    for number in launch.tolist():
+    np.maximum.at(until, launch, begin)
+    for number in own.tolist():
         final = trace[number].final_smid
         if final is not None and (final < 0).any():
             until[number] = stays[number]  # some of its blocks never came
-    words = np.array([trace[number].limiter for number in launch], np.str_)
+    words = np.array([trace[number].limiter for number in own], np.str_)
     causes, cause = np.unique(words, return_inverse=True)
     return Waits(
-        launch, np.full(len(launch), -1), cause, came[launch] * _EVENT_NS,
-        until[launch] * _EVENT_NS, tuple(causes.tolist()),
+        own, np.full(len(own), -1), cause, came[own] * _EVENT_NS, until[own] * _EVENT_NS,
+        tuple(causes.tolist()),
     )  # fmt: skip

@@ -43,8 +43,7 @@ def evenness_html(found: Evenness) -> str:
     """Whether an even spread is certain, and why."""
     least, most = found.share
     return card(
-        "Even" if found.forced else "Not guaranteed to be even",
-        text_html([evenness_text(found)], style="text good" if found.forced else "text fair"),
+        evenness_text(found),
         tiles_html(
             (f"{found.blocks:,}", "blocks"),
             (f"{found.sms:,}", "SMs"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import folded_html, table_html, tiles_html
-from tbsched.show.html.sm_map import Fill, Tile, map_html
+from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.topology import topology_of
 from tbsched.show.text.devices import values_of
 from tbsched.show.text.tables import table_of

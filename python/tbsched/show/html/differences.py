@@ -8,7 +8,7 @@ from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.show.html.pages import card, rendered
 from tbsched.show.html.parts import keys_html, more_of, note_html, table_html, text_html, tiles_html
-from tbsched.show.html.sm_map import Fill, Tile, map_html
+from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.names import label
 from tbsched.show.layout.topology import topology_of
 from tbsched.show.text.differences import diff_parts, diff_short, time_diff_short, time_diff_text
@@ -52,9 +52,9 @@ def _launch_marks(diff: Diff) -> Markup:
         marks.append((_STYLES[state], f"launch {number}: {label(launch)}\n{words}"))
     legend = keys_html(
         (
-            ("var(--good)", "every block alike"),
-            ("var(--fair)", "another order"),
-            ("var(--bad)", "other numbers of blocks"),
+            ("#009e73", "every block alike"),
+            ("#e69f00", "another order"),
+            ("#c8322b", "other numbers of blocks"),
         )
     )
     more = more_of(len(diff.launches), _LAUNCHES_DRAWN, "launch", "launches")
@@ -75,7 +75,8 @@ def _difference_map(diff: Diff, found: Divergence) -> Markup:
             room, bound = found.capacity.blocks[sm], found.capacity.limiter[sm]
             lines.append(f"the model had room for {room}, bound by {bound}")
         fills = (Fill(abs(by) / most, style="less" if by < 0 else "more"),) if by else ()
-        tiles.append(Tile("\n".join(lines), fills, f"{by:+}" if by else "", "in"))
+        style = "flip" if abs(by) > 0.6 * most else "in"
+        tiles.append(Tile("\n".join(lines), fills, f"{by:+}" if by else "", style))
     keys = (("var(--less)", "more blocks in a"), ("var(--more)", "more blocks in b"))
     heading = f"Launch {found.launch}: blocks on each SM in b, less those in a"
     return map_html(topology, tiles, heading) + keys_html(keys)

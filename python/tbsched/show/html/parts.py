@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,9 +16,10 @@ from tbsched.show.layout.names import cut, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
-_WIDEST = 44  # characters of a cell; what is longer is shown when the mouse is over it
+_NAMES = "name"  # of the column of kernels' names, which are cut
+_WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
 _LONGEST = 2000
-_SENTENCE = 44  # characters from which on words are broken into lines
+_SENTENCE = 40  # characters from which on words are broken into lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ def table_html(
     columns = [_Column(str(x.header), x.justify == "right") for x in table.columns]
     texts = [[str(cell) for cell in column.cells] for column in table.columns]
     wide = [
-        column.title != "name" and any(len(text) > _SENTENCE and " " in text for text in own)
+        column.title != _NAMES
+        and not column.right
+        and any(len(text) > _SENTENCE and " " in text for text in own)
         for column, own in zip(columns, texts, strict=True)
     ]
     rows = []
@@ -73,17 +77,15 @@ def table_html(
             if styles and position == len(row) - 1:
                 style = f"{style} {styles[number]}".strip()
             colour = marks[number] if marks and position == 0 else ""
-            cells.append(_cell(text, style, colour, wide[position]))
+            is_name = columns[position].title == _NAMES
+            cells.append(_cell(text, style, colour, _WIDEST if is_name else _LONGEST))
         rows.append(cells)
-    return rendered(
-        "table.html", columns=columns, rows=rows, heading=heading, more=more, full=any(wide)
-    )
+    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=more)
 
 
-def _cell(text: str, style: str, colour: str, is_wide: bool) -> Cell:
-    longest = _LONGEST if is_wide else _WIDEST
+def _cell(text: str, style: str, colour: str, longest: int) -> Cell:
     shown = cut(text, longest)
-    return Cell(shown, style, "" if shown == text or is_wide else cut(text, _LONGEST), colour)
+    return Cell(shown, style, "" if shown == text else cut(text, _LONGEST), colour)
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
@@ -93,16 +95,19 @@ def tiles_html(*tiles: tuple[str, str]) -> Markup:
 
 def legend_html(launches: Sequence[Launch]) -> Markup:
     """The colour of each kernel; of launches without a name of each launch."""
-    keys: dict[str, tuple[str, str, str]] = {}
-    for number, (launch, colour) in enumerate(zip(launches, colours_of(launches), strict=True)):
-        name = launch.name or f"launch {number}"
-        if name not in keys and len(keys) <= _KERNELS_SHOWN:
-            title = cut(launch.name, _LONGEST) if launch.name else launch_words(launch)
-            keys[name] = (colour, label(launch) if launch.name else name, title)
-    kinds = len({launch.name or k for k, launch in enumerate(launches)})
-    shown = list(keys.values())[:_KERNELS_SHOWN]
-    left = kinds - len(shown)
-    return rendered("legend.html", keys=shown, more=f"and {left:,} more" if left else "")
+    first: dict[str | int, int] = {}
+    for number, launch in enumerate(launches):
+        first.setdefault(launch.name or number, number)
+    colours = colours_of(launches)
+    keys = []
+    for number in itertools.islice(first.values(), _KERNELS_SHOWN):
+        launch = launches[number]
+        if launch.name:
+            keys.append((colours[number], label(launch), cut(launch.name, _LONGEST)))
+        else:
+            keys.append((colours[number], f"launch {number}", launch_words(launch)))
+    left = len(first) - len(keys)
+    return rendered("legend.html", keys=keys, more=f"and {left:,} more" if left else "")
 
 
 def keys_html(keys: Iterable[tuple[str, str]]) -> Markup:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.release import Release
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import (
     folded_html,
@@ -14,24 +17,25 @@ from tbsched.show.html.parts import (
     more_of,
     note_html,
     table_html,
+    text_html,
     tiles_html,
 )
-from tbsched.show.html.residents import standing_html
-from tbsched.show.html.timeline import Frame, Names, Waiting, timeline_html
+from tbsched.show.html.standing import standing_html
+from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.show.layout.names import label
-from tbsched.show.layout.sms import Standing, standing
+from tbsched.show.layout.names import cut, label
+from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import launch_words, seconds_words
+from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
-_NAME = 40
+_NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
 _LANE = 2  # pixels, the least that can be seen
 
@@ -46,6 +50,7 @@ def _held_html(trace: Trace) -> str:
     placed = sum(placement.placed for placement in trace)
     blocks = sum(launch.blocks for launch in launches)
     colours = colours_of(launches)
+    at = _worth_seeing(trace)
     more = more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches")
     return card(
         trace_head(trace),
@@ -55,19 +60,18 @@ def _held_html(trace: Trace) -> str:
             (f"{placed:,}", "placed before the next event"),
         ),
         legend_html(launches),
-        standing_html(trace, _worth_seeing(trace), colours),
+        standing_html(trace, standing(trace, at), colours, at=at),
         table_html(held_table(trace), "Launches", more=more, marks=colours),
     )
 
 
-def _worth_seeing(trace: Trace) -> Standing:
-    """What is there in the end; of a sequence that releases all of it, after the last launch."""
-    found = standing(trace)
-    if len(found.sm) or not len(trace):
-        return found
+def _worth_seeing(trace: Trace) -> int:
+    """After how many events: all; if all is released then, those up to the last launch."""
     events = trace.sequence.events
-    last = max(number for number, event in enumerate(events) if isinstance(event, Launch))
-    return standing(trace, last)
+    released = sum(isinstance(event, Release) for event in events)
+    if not len(trace) or released < len(trace):
+        return len(events)
+    return 1 + max(number for number, event in enumerate(events) if isinstance(event, Launch))
 
 
 def _timed_html(trace: Trace) -> str:
@@ -96,33 +100,38 @@ def _timed_html(trace: Trace) -> str:
             timeline_html(Frame(by_sm, *_BY_SM), names, "blocks over time, by SM"),
             is_open=True,
         ),
-        standing_html(trace, standing(trace, ran=ran), colours, waits),
+        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
         table_html(
             timed_table(trace, waits),
             "Launches",
             more=more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches"),
             marks=colours,
         ),
-        Markup() if waits is None else _waits_table(trace, waits, colours),
+        Markup() if waits is None else _waits_html(trace, waits, colours),
     )
 
 
 def _spans_by_sm(trace: Trace, ran: StructuredArray) -> Spans:
     """Block by block; in bins where blocks side by side would be too thin to be seen."""
     found = spans_by_sm(trace, ran=ran)
-    if found.note or Frame(found, *_BY_SM).pitch >= _LANE * int(found.lanes.max(initial=1)):
-        return found
-    return spans_by_sm(trace, most_spans=0, ran=ran)
+    shown = without_idle(found)
+    thin = Frame(shown, *_BY_SM).pitch < _LANE * int(shown.lanes.max(initial=1))
+    if found.note or not thin:
+        return shown
+    return without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
 
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
     launches = trace.sequence.launches
-    labels = [label(launch, _NAME) for launch in launches]
+
+    @functools.cache
+    def short(number: int) -> str:
+        return label(launches[number], _NAME)
 
     def title(number: int) -> str:
         launch = launches[number]
         begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
-        name = f": {labels[number]}" if launch.name else ""
+        name = f": {short(number)}" if launch.name else ""
         lines = [f"launch {number}{name}", launch_words(launch), f"ran from {begin} to {end}"]
         if waits is not None and len(own := waits.of(number)):
             (cause, _), _ = shares_of(own)[0]
@@ -130,7 +139,7 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
             lines.append(f"waited {waited}, mostly for {cause}")
         return "\n".join(lines)
 
-    return Names(colours, labels, title)
+    return Names(colours, short, title)
 
 
 def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | None) -> Markup:
@@ -149,20 +158,37 @@ def _stream_timeline(trace: Trace, spans: Spans, names: Names, waits: Waits | No
     return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
 
 
-def _waits_table(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
-    """The launches that waited longest, and why."""
+def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
+    """The launches that waited longest, what for, and behind whom."""
     rows = trace.waits
     if rows is None or not len(rows):
         return note_html("No launch waited.")
     number, first = np.unique(rows["launch"], return_index=True)
     waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
     longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
-    launches = trace.sequence.launches
-    table = table_of(
-        ("launch", "name", "why"),
-        [(str(k), launches[k].name or "", waits.explanation(k)) for k in longest],
-        left=(1, 2),
-    )
+    headings = ("launch", "name", "waited", "most of it", "because", "behind")
+    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], left=(1, 4, 5))
     more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
     marks = [colours[k] for k in longest]
-    return table_html(table, "Waits, the longest first", more=more, marks=marks)
+    return Markup("\n").join(
+        [
+            table_html(table, "Waits, the longest first", more=more, marks=marks),
+            folded_html(
+                "Each wait in words, and what would have shortened it",
+                text_html([waits.explanation(k) for k in longest]),
+            ),
+        ]
+    )
+
+
+def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
+    own = waits.of(launch)
+    (cause, behind), longest = shares_of(own)[0]
+    total = waited_ns(own)
+    launches = trace.sequence.launches
+    name = launches[behind].name if behind >= 0 else None
+    who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "") if behind >= 0 else ""
+    return (
+        str(launch), launches[launch].name or "", seconds_words(total / 1e9),
+        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
+    )  # fmt: skip

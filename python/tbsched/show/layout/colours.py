@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 
@@ -21,20 +22,16 @@ def colours_of(launches: Sequence[Launch]) -> list[str]:
     the launches. Launches without a name are told apart by their numbers. There are 18 colours; of
     more kernels some share one.
     """
-    names = sorted({launch.name for launch in launches if launch.name}, key=_preferred)
-    slots = _slots(names)
-    free = [slot for slot in range(len(PALETTE)) if slot not in slots.values()] or [
-        *range(len(PALETTE))
-    ]
-    found = []
-    unnamed = 0
-    for launch in launches:
-        if launch.name:
-            found.append(PALETTE[slots[launch.name]])
-        else:
-            found.append(PALETTE[free[unnamed % len(free)]])
-            unnamed += 1
-    return found
+    return colours_of_names([launch.name for launch in launches])
+
+
+def colours_of_names(names: Sequence[str | None]) -> list[str]:
+    """The same, for launches of which only the names are known."""
+    slots = _slots(sorted({name for name in names if name}, key=_preferred))
+    every = range(len(PALETTE))
+    free = [slot for slot in every if slot not in slots.values()] or list(every)
+    unnamed = itertools.cycle(free)
+    return [PALETTE[slots[name] if name else next(unnamed)] for name in names]
 
 
 def _slots(names: Iterable[str]) -> dict[str, int]:

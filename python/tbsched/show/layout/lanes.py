@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ MOST_ROWS = 144
 _COLUMNS = 240  # of bins, in a row, if there are few rows
 _BINS = 12_000  # of many blocks; of few there are twice as many
 _FEW = 200_000
+_PART = 2**16
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,6 +53,7 @@ def spans_by_sm(
     most_rows: int = MOST_ROWS,
     *,
     ran: StructuredArray | None = None,
+    columns: int | None = None,
 ) -> Spans:
     """When each block ran, in a row per SM.
 
@@ -63,6 +66,7 @@ def spans_by_sm(
         most_spans: blocks that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has so few that a page stays small.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -78,7 +82,8 @@ def spans_by_sm(
     if len(rows) <= most_spans and each == 1:
         return _in_lanes(titles, row, launch, begin, end)
     sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
-    return _in_bins(titles, row, launch, begin, end, f"{len(rows):,} blocks{sharing}")
+    what = f"{len(rows):,} blocks{sharing}"
+    return _in_bins(titles, row, launch, begin, end, what, columns)
 
 
 def spans_by_stream(
@@ -87,6 +92,7 @@ def spans_by_stream(
     most_rows: int = MOST_ROWS,
     *,
     ran: StructuredArray | None = None,
+    columns: int | None = None,
 ) -> Spans:
     """When each launch ran, from the start of its first block to the end of its last, in a row per
     stream.
@@ -99,6 +105,7 @@ def spans_by_stream(
         most_spans: launches that are shown one by one.
         most_rows: rows.
         ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has so few that a page stays small.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -108,7 +115,7 @@ def spans_by_stream(
     row = row_of[launch]
     if len(launch) <= most_spans:
         return _in_lanes(titles, row, launch, begin, end)
-    return _in_bins(titles, row, launch, begin, end, f"{len(launch):,} launches")
+    return _in_bins(titles, row, launch, begin, end, f"{len(launch):,} launches", columns)
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
@@ -208,12 +215,20 @@ def _in_bins(
     begin: Int64Array,
     end: Int64Array,
     what: str,
+    columns: int | None,
 ) -> Spans:
     """A span per bin, or per several side by side that show the same launch."""
     zero_ns, length_ns = _extent(begin, end)
     bins = _BINS if len(row) > _FEW else 2 * _BINS
-    columns = min(_COLUMNS, max(1, bins // len(titles)))
-    cells, shown = _longest_in(row, launch, (begin - zero_ns), (end - zero_ns), columns, length_ns)
+    columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
+    by_row = np.argsort(row.astype(np.min_scalar_type(len(titles))), kind="stable")
+    parts = []
+    # A part at a time: what is large is slow, as memory is.
+    for some in _parts(np.bincount(row, minlength=len(titles))):
+        own = by_row[some]
+        times = (begin[own] - zero_ns, end[own] - zero_ns)
+        parts.append(_longest_in(row[own], launch[own], *times, columns, length_ns))
+    cells, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
     column = cells % columns
     joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)
     first = np.flatnonzero(~joined)
@@ -232,6 +247,16 @@ def _in_bins(
         length_ns,
         f"{what} in {many:,} bins: a bin shows the launch that took most of it",
     )
+
+
+def _parts(sizes: Int64Array) -> list[slice]:
+    """Where parts of whole rows begin and end, of about :data:`_PART` spans each."""
+    ends = np.cumsum(sizes)
+    bounds = [0]
+    for end in ends.tolist():
+        if end - bounds[-1] >= _PART or end == ends[-1]:
+            bounds.append(end)
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
 
 
 def _longest_in(

@@ -10,13 +10,20 @@ _GAP = "…"
 
 
 def label(launch: Launch, longest: int = LONGEST) -> str:
-    """The launch's name, else what it asks for; on one line, cut in the middle if it is long.
+    """The launch's name, cut in the middle if it is long; else as much of what it asks for as fits.
 
     Args:
         launch: of a sequence.
         longest: characters, at least 3.
     """
-    return cut(launch.name or launch_words(launch), longest)
+    if launch.name:
+        return cut(launch.name, longest)
+    words = launch_words(launch)
+    if len(words) <= longest:
+        return words
+    # What comes first says most, so the rest is left out.
+    first = words[: longest - 2].rpartition(", ")[0]
+    return f"{first}, {_GAP}" if first else cut(words, longest)
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

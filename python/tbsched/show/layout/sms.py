@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.events.release import Release
 from tbsched.show.layout.lanes import blocks_that_ran
 from tbsched.show.words import counted, seconds_words
+from tbsched.traces.residents import Residents
+from tbsched.traces.timeline import busiest_ns
 from tbsched.traces.trace import Trace
 
 
@@ -58,8 +61,8 @@ def standing(
 
     Args:
         trace: predicted or observed.
-        at: of a held sequence the number of the event after which; None: after the last one. Of a
-            trace with times seconds on its clock; None: the moment when most blocks are resident.
+        at: of a held sequence after how many events; None: after all. Of a trace with times
+            seconds on its clock; None: when most blocks are resident.
         ran: of a trace with times, what :func:`blocks_that_ran` returned, if it was asked before.
 
     Raises:
@@ -67,20 +70,7 @@ def standing(
     """
     if trace.sequence.timed:
         return _at_time(trace, at, blocks_that_ran(trace) if ran is None else ran)
-    return _after_event(trace, at)
-
-
-def busiest_ns(ran: StructuredArray) -> int:
-    """The first moment when most blocks are resident; 0 if none ever is.
-
-    Args:
-        ran: blocks with ``start_ns`` and ``end_ns``.
-    """
-    if not len(ran):
-        return 0
-    start, end = np.sort(ran["start_ns"]), np.sort(ran["end_ns"])
-    resident = np.arange(1, len(start) + 1) - np.searchsorted(end, start, "right")
-    return int(start[np.argmax(resident)])
+    return _after_events(trace, at)
 
 
 def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
@@ -104,63 +94,73 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
     after = seconds_words(later / 1e9) if later > 0 else "0 s"
     begun = "at the start" if later == 0 else f"{after} after the first block's start"
     return Standing(
-        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns),
+        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns, ran),
         trace.device.sms,
     )  # fmt: skip
 
 
-def _waiting_at(trace: Trace, at_ns: int) -> Int64Array:
+def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
     """Launches that wait at a time, and how many of their blocks have not started."""
     if trace.waits is None:
         return np.zeros((0, 2), np.int64)
     waits = trace.waits
-    now = waits[(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)]
-    rows = []
-    for number in np.unique(now["launch"]).tolist():
-        start_ns = trace[number].start_ns
-        if start_ns is not None:
-            rows.append((number, int((start_ns > at_ns).sum())))
-    return np.array(rows, np.int64).reshape(len(rows), 2)
+    now = np.unique(waits["launch"][(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)])
+    later = np.bincount(ran["launch"][ran["start_ns"] > at_ns], minlength=len(trace))
+    return np.stack([now, later[now]], axis=1).astype(np.int64)
 
 
-def _after_event(trace: Trace, at: float | None) -> Standing:
-    events = trace.sequence.events
-    last = len(events) - 1
-    number = last if at is None else integer("standing", "at", at, 0, max(last, 0))
-    ended = number == last
+def _after_events(trace: Trace, at: float | None) -> Standing:
+    every = len(trace.sequence)
+    number = every if at is None else integer("standing", "at", at, 0, every)
     alive, freed = _alive(trace, number)
-    parts, owners, waiting = [], [], []
-    unsure = False
-    for k, issued in alive.items():
-        placement = trace[k]
-        # What waited came with a release. After which one only the end tells.
-        final = placement.final_smid if ended else None
-        smid = placement.smid if final is None else final
-        here = smid[smid >= 0]
-        parts.append(here)
-        owners.append(np.full(len(here), k, np.int64))
-        if len(here) < len(smid):
-            waiting.append((k, len(smid) - len(here)))
-            unsure |= freed > issued and final is None
-    sms: Int64Array = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
-    launches = np.concatenate([np.zeros(0, np.int64), *owners])
+    if trace.replay is None:
+        sms, launches, unsure = _recorded(trace, alive, freed, at_end=number == every)
+    else:
+        rows = trace.residents(number).rows
+        blocks = rows["blocks"]
+        sms, launches, unsure = rows["sm"].repeat(blocks), rows["launch"].repeat(blocks), False
     order = np.lexsort((launches, sms))
     sm, launch, blocks, _ = _grouped(sms[order], launches[order])
-    when = "after the last event" if ended else f"after event {number} of {len(events)}"
-    note = "blocks that waited and came later are not shown: nobody recorded when" if unsure else ""
+    here = np.bincount(launch, weights=blocks, minlength=len(trace)).astype(np.int64)
+    missing = {k: trace.sequence.launches[k].blocks - int(here[k]) for k in alive}
+    waiting = [(k, blocks) for k, blocks in missing.items() if blocks]
+    when = "after the last event" if number == every else f"after {number} of {every} events"
+    note = "Blocks that waited and came later are missing: nobody recorded when they came."
     return Standing(
         when, sm, launch, blocks, None, None,
-        np.array(waiting, np.int64).reshape(len(waiting), 2), trace.device.sms, note,
+        np.array(waiting, np.int64).reshape(len(waiting), 2), trace.device.sms,
+        note if unsure else "",
     )  # fmt: skip
 
 
-def _alive(trace: Trace, event: int) -> tuple[dict[int, int], int]:
-    """The launches that are issued and not released after an event, and by which event each was
-    issued; and the last event that released one, or -1.
+def _recorded(
+    trace: Trace, alive: dict[int, int], freed: int, *, at_end: bool
+) -> tuple[Int64Array, Int64Array, bool]:
+    """The SM and the launch of each block that is there, as far as it was recorded.
+
+    Blocks that waited came with a release. After which one only the end tells. So the third says
+    whether some may be missing.
+    """
+    parts, owners = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    unsure = False
+    for k, issued in alive.items():
+        placement = trace[k]
+        final = placement.final_smid if at_end else None
+        smid = placement.smid if final is None else final
+        here = smid[smid >= 0]
+        parts.append(here.astype(np.int64))
+        owners.append(np.full(len(here), k, np.int64))
+        unsure |= final is None and freed > issued and len(here) < len(smid)
+    return np.concatenate(parts), np.concatenate(owners), unsure
+
+
+def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
+    """The launches that are issued and not released after so many events, and which event issued
+    each; and the last event that released one, or -1.
     """
     alive: dict[int, int] = {}
     launches, freed = 0, -1
-    for number, each in enumerate(trace.sequence.events[: event + 1]):
+    for number, each in enumerate(trace.sequence.events[:events]):
         if isinstance(each, Launch):
             alive[launches] = number
             launches += 1
@@ -182,6 +182,7 @@ def _grouped(
 
 # Of more launches x SMs nobody asks what room each had: it takes long, and fills the memory.
 _MOST_CAPACITIES = 2**18
+_MOST_REPLAYED = 200_000  # blocks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -223,3 +224,56 @@ def rooms_of(trace: Trace) -> Rooms | None:
     return Rooms(
         blocks.reshape(len(found), trace.device.sms), tuple(each.limiter for each in found)
     )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Usage(HoldsArrays):
+    """How much of a resource each SM uses.
+
+    Attributes:
+        what: the resource in words.
+        used: int64 (sms,); of warps and registers in the processing block that uses most.
+        limit: int64 (sms,), how much there is; 0 where the next block decides.
+    """
+
+    what: str
+    used: Int64Array
+    limit: Int64Array
+
+    def share(self, sm: int) -> float:
+        """Of what the SM has."""
+        limit = int(self.limit[sm])
+        return int(self.used[sm]) / limit if limit else 0.0
+
+
+def usage_of(held: Residents) -> tuple[Usage, ...]:
+    """How much of slots, warps, registers and shared memory each SM uses."""
+    limits = held.limits
+    each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
+
+    def of_all(limit: int) -> Int64Array:
+        return np.full(held.device.sms, limit, np.int64)
+
+    return (
+        Usage("thread block slots", held.used_slots, of_all(limits.block_slots)),
+        Usage(f"warp slots{each}", held.used_warps.max(axis=1), of_all(limits.warp_slots)),
+        Usage(f"registers{each}", held.used_registers.max(axis=1), of_all(limits.registers)),
+        Usage("bytes of shared memory", held.used_shared_memory, held.configured.astype(np.int64)),
+    )
+
+
+def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
+    """The same of a prediction at a moment; None where nobody knows, or it takes long to ask."""
+    blocks = sum([launch.blocks for launch in trace.sequence.launches])
+    if trace.replay is None or blocks > _MOST_REPLAYED:
+        return None
+    return usage_of(trace.residents(at))
+
+
+def fullest(usage: Sequence[Usage], sm: int) -> str:
+    """What binds an SM, in words: the resource of which it has least left; empty if it is idle."""
+    most = max(usage, key=lambda one: one.share(sm))
+    if not most.used[sm]:
+        return ""
+    percent = f"{100 * most.share(sm):.0f} %"
+    return f"bound by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"

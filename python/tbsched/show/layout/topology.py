@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.traces.placement import DeviceInfo
 
-_ROW = 16  # SMs of a row where nothing is known of GPCs
+_ROW, _FEW = 16, 256  # SMs of a row of so many where nothing is known of GPCs; else twice as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,54 +64,58 @@ class Topology:
 def topology_of(what: DeviceSpec | DeviceInfo) -> Topology:
     """The map of a device, or of what a trace is of.
 
-    A prediction's is that of the model. Of an observation it is looked up among the devices that
-    are shipped, by the vendor's name and the number of SMs. Other boards of the kind may differ.
+    A prediction brings its map. Of an observation it is looked up among the devices that are
+    shipped, by the vendor's name and the number of SMs. Other boards of the kind may differ.
     """
     if isinstance(what, DeviceSpec):
-        return _of_spec(what, "")
-    model = str(what.details.get("model", ""))
-    return _known(what.name, what.sms, model)
+        return _made(what.sms, what.sms_per_tpc, what.gpcs, what.sm_preference)
+    own: Any = what.details.get("topology")
+    try:
+        return _made(what.sms, own["sms_per_tpc"], own["gpcs"], own["sm_preference"])
+    except (TypeError, KeyError, IndexError):  # there is none, or what a file has is no map
+        return _looked_up(what.name, what.sms)
 
 
 @functools.lru_cache(maxsize=64)
-def _known(title: str, sms: int, model: str) -> Topology:
-    for name in ([model] if model else []) + list(devices()):
-        try:
-            spec = device(name)
-        except ValueError:  # a device of the user's own
-            continue
+def _looked_up(title: str, sms: int) -> Topology:
+    for name in devices():
+        spec = device(name)
         if (spec.title, spec.sms) == (title, sms):
-            source = "" if name == model else f"map of {name}; other boards may have another"
-            return _of_spec(spec, source)
-    rows = (
-        Row(f"SM {first}", tuple((sm,) for sm in range(first, min(first + _ROW, sms))))
-        for first in range(0, sms, _ROW)
-    )
-    return Topology(tuple(rows), source="the map of TPCs and GPCs is not known")
+            found = topology_of(spec)
+            source = f"The map is that of {name}; other boards may have another."
+            return replace(found, source=f"{source} {found.source}".strip())
+    singles = [(sm,) for sm in range(sms)]
+    return Topology(_in_rows(singles), source="The map of TPCs and GPCs is not known.")
 
 
-@functools.lru_cache(maxsize=64)
-def _of_spec(spec: DeviceSpec, source: str) -> Topology:
-    each = spec.sms_per_tpc
-    tpcs = [tuple(range(n * each, min((n + 1) * each, spec.sms))) for n in range(spec.tpcs)]
-    rank = [0] * spec.sms
-    for place, sm in enumerate(spec.sm_preference):
+def _made(
+    sms: int, each: int, gpcs: Sequence[Sequence[int]], preference: Sequence[int]
+) -> Topology:
+    tpcs = [tuple(range(first, min(first + each, sms))) for first in range(0, sms, each)]
+    rank = [0] * sms
+    for place, sm in enumerate(preference):
         rank[sm] = place
-    tpc_of = tuple(sm // each for sm in range(spec.sms))
-    if not spec.gpcs:
-        step = max(1, _ROW // each)
-        rows = [
-            Row(f"SM {first * each}", tuple(tpcs[first : first + step]))
-            for first in range(0, len(tpcs), step)
-        ]
-        return Topology(tuple(rows), tpc_of, (), tuple(rank), source or "the GPCs are not known")
-    title_of = {tpc: f"GPC {number}" for number, gpc in enumerate(spec.gpcs) for tpc in gpc}
+    tpc_of = tuple(sm // each for sm in range(sms))
+    if not gpcs:
+        return Topology(
+            _in_rows(tpcs), tpc_of, (), tuple(rank), "Which TPC is in which GPC is not known."
+        )
     rows = [
-        Row(f"GPC {number}", tuple(tpcs[tpc] for tpc in gpc))
-        for number, gpc in enumerate(spec.gpcs)
+        Row(f"GPC {number}", tuple(tpcs[tpc] for tpc in gpc)) for number, gpc in enumerate(gpcs)
     ]
-    outside = tuple(tpcs[tpc] for tpc in range(len(tpcs)) if tpc not in title_of)
+    title_of = {tpc: f"GPC {number}" for number, gpc in enumerate(gpcs) for tpc in gpc}
+    outside = tuple(own for tpc, own in enumerate(tpcs) if tpc not in title_of)
     if outside:
         rows.append(Row("no GPC", outside))
     gpc_of = tuple(title_of.get(tpc, "no GPC") for tpc in tpc_of)
-    return Topology(tuple(rows), tpc_of, gpc_of, tuple(rank), source)
+    return Topology(tuple(rows), tpc_of, gpc_of, tuple(rank))
+
+
+def _in_rows(tpcs: Sequence[tuple[int, ...]]) -> tuple[Row, ...]:
+    """Rows of as many TPCs, where nothing says which are together."""
+    sms = sum(map(len, tpcs))
+    step = max(1, (_ROW if sms <= _FEW else 2 * _ROW) // len(tpcs[0]))
+    return tuple(
+        Row(f"SM {tpcs[first][0]}", tuple(tpcs[first : first + step]))
+        for first in range(0, len(tpcs), step)
+    )

@@ -7,6 +7,7 @@ from rich.table import Table
 from tbsched.comparison.compare import LEVELS, Diff, Divergence
 from tbsched.comparison.times import TimeDiff
 from tbsched.program.arrays import Int32Array
+from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import launch_words, limiter_words, seconds_words
 from tbsched.traces.trace import Trace
@@ -40,7 +41,7 @@ def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
         f"launches on the blocks of each SM, in {same['exact']} on every block."
     )
     launch = diff.a.sequence.launches[found.launch]
-    name = f"{launch.name}, " if launch.name else ""
+    name = f"{cut(launch.name)}, " if launch.name else ""
     first = f"First difference: launch {found.launch} ({name}{launch_words(launch)})."
     of_kind = _occupancy_parts if found.level == "occupancy" else _order_parts
     before, table, more = of_kind(diff, found)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from rich.table import Table
 
 from tbsched.program.arrays import Int64Array
+from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted, seconds_words, size_words
 from tbsched.traces.residents import Residents
@@ -22,16 +24,21 @@ def residents_short(held: Residents) -> str:
 
 def residents_text(held: Residents) -> str:
     """A row for each kind of SM: those that hold the same."""
+    table, more = kinds_table(held)
+    return "\n".join(filter(None, [residents_short(held), render(table), more]))
+
+
+def kinds_table(held: Residents) -> tuple[Table, str]:
+    """A row for each kind of SM, the most frequent first; and how many are left out, in words."""
     kinds: dict[tuple[str, ...], list[int]] = {}
     for sm, words in enumerate(_words_of_each_sm(held)):
         kinds.setdefault(words, []).append(sm)
     most_first = sorted(kinds.items(), key=lambda item: -len(item[1]))
     rows = [(str(len(sms)), _few(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
     headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
-    lines = [residents_short(held), render(table_of(headings, rows, left=(1, 2)))]
-    if len(kinds) > _KINDS_SHOWN:
-        lines.append(f"and {counted(len(kinds) - _KINDS_SHOWN, 'kind')} of SM more")
-    return "\n".join(lines)
+    left = len(kinds) - len(rows)
+    more = f"and {counted(left, 'kind')} of SM more" if left else ""
+    return table_of(headings, rows, left=(1, 2)), more
 
 
 def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
@@ -70,7 +77,7 @@ def _launches_of_each_sm(held: Residents) -> list[str]:
     columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
     for launch, sm, blocks in zip(*columns, strict=True):
         found[sm][launch] = found[sm].get(launch, 0) + blocks
-    names = [f"{k} {name}" if name else str(k) for k, name in enumerate(held.names)]
+    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
     return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in found]
 
 

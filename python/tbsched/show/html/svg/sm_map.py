@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tbsched.show.html.pages import rendered
-from tbsched.show.html.shapes import boxes, fits
-from tbsched.show.layout.topology import Topology
+from tbsched.show.html.svg.shapes import boxes, fits
+from tbsched.show.layout.topology import Row, Topology
 
 _MARGIN = 58
-_MOST_IN_ROW = 36  # SMs
+_WIDTH = 916
 _SIZES = ((160, 32), (400, 20), (2**20, 14))  # up to so many SMs a tile has so many pixels
 
 
@@ -107,15 +107,22 @@ def _placed(
     y, widest = 0.0, 0.0
     for row in topology.rows:
         titles.append((row.title, y + size / 2 + 4))
-        x, inside = float(_MARGIN), 0
-        for tpc in row.tpcs:
-            if inside + len(tpc) > _MOST_IN_ROW:
-                x, inside, y = float(_MARGIN), 0, y + size + gap
-            for sm in tpc:
-                corners[sm] = (x, y)
-                x += size + gap
-            x += between - gap
-            inside += len(tpc)
+        for tpcs in _lines(row, (_WIDTH - _MARGIN) // (size + between)):
+            x = float(_MARGIN)
+            for tpc in tpcs:
+                for sm in tpc:
+                    corners[sm] = (x, y)
+                    x += size + gap
+                x += between - gap
             widest = max(widest, x)
-        y += size + (between if topology.gpc_of else gap + 1)
+            y += size + gap
+        y += between if topology.gpc_of else 1
     return corners, titles, widest, y
+
+
+def _lines(row: Row, most: int) -> list[tuple[tuple[int, ...], ...]]:
+    """The TPCs of a row in lines of about the same length, none of more than so many SMs."""
+    sms = sum(map(len, row.tpcs))
+    lines = max(1, -(-sms // most))
+    each = max(1, -(-len(row.tpcs) // lines))
+    return [row.tpcs[first : first + each] for first in range(0, len(row.tpcs), each)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.show.html.pages import rendered
-from tbsched.show.html.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
+from tbsched.show.html.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 from tbsched.show.layout.lanes import Spans
 from tbsched.show.layout.names import LONGEST, cut
+from tbsched.show.words import counted
 
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
@@ -29,12 +30,12 @@ class Names:
 
     Attributes:
         colours: a colour per launch.
-        labels: a short name per launch.
+        label: a short name of a launch.
         title: what is shown of a launch when the mouse is over it.
     """
 
     colours: Sequence[str]
-    labels: Sequence[str]
+    label: Callable[[int], str]
     title: Callable[[int], str]
 
 
@@ -92,6 +93,22 @@ class Frame:
         return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
 
 
+def without_idle(spans: Spans) -> Spans:
+    """The same without the rows in which nothing ran, if those are most of them."""
+    busy = np.unique(spans.row)
+    if 2 * len(busy) > len(spans.titles) or not len(busy):
+        return spans
+    idle = counted(len(spans.titles) - len(busy), "row")
+    note = f"{idle} in which nothing ran are left out"
+    return replace(
+        spans,
+        titles=tuple([spans.titles[row] for row in busy.tolist()]),
+        lanes=spans.lanes[busy],
+        row=np.searchsorted(busy, spans.row),
+        note=f"{spans.note}; {note}" if spans.note else note,
+    )
+
+
 def timeline_html(
     frame: Frame,
     names: Names,
@@ -144,7 +161,7 @@ def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object,
     shown = np.unique(launch).tolist()
     keys: dict[int, object] = {number: number for number in shown}
     if len(shown) > _APART:
-        keys = {number: names.labels[number] for number in shown}
+        keys = {number: names.label(number) for number in shown}
     if len(set(keys.values())) > _APART:
         keys = {number: names.colours[number] for number in shown}
     members: dict[object, list[int]] = {}
@@ -167,7 +184,7 @@ def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object,
 
 
 def _title_of(own: list[int], names: Names) -> str:
-    kernels = list(dict.fromkeys(names.labels[number] for number in own))
+    kernels = list(dict.fromkeys(names.label(number) for number in own))
     shown = kernels[:5]
     more = [f"and {len(kernels) - len(shown):,} kernels more"] if len(kernels) > len(shown) else []
     return "\n".join([f"{len(own):,} launches of", *shown, *more])
@@ -216,7 +233,7 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
         room = int((width - 8) / 6.2)
         if room < 4:
             continue
-        text = cut(names.labels[launch], min(room, LONGEST))
+        text = cut(names.label(launch), min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
             found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))

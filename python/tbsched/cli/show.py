@@ -1,0 +1,289 @@
+"""``tbsched show``."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+import tbsched.show as shows
+from tbsched import storage, views
+from tbsched.cli.console import show as print_out
+from tbsched.cli.console import show_json
+from tbsched.cli.files import check_output, note_written, read_traces, sequences_of
+from tbsched.cli.interrupts import ending_at_once
+from tbsched.cli.options import AsJson, PolicyName, SequenceFile, complete_device
+from tbsched.comparison.compare import Diff, compare
+from tbsched.comparison.verify import best_diff, verify
+from tbsched.errors import did_you_mean
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.trace_files import holds_traces
+from tbsched.prediction.predict import policies, predict, predict_as_recorded
+from tbsched.traces.placement import DeviceInfo
+from tbsched.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DEVICE = "h200"  # where one is needed and none is named, as for the other verbs
+_PICTURES = (".png", ".svg", ".pdf")
+# Which function of tbsched.show writes a file of each other ending, and what that file is.
+_WRITERS: Mapping[str, tuple[str, str]] = {
+    ".html": ("to_html", "a page"),
+    ".pftrace": ("to_perfetto", "a trace for ui.perfetto.dev"),
+    ".parquet": ("to_parquet", "a table"),
+    ".csv": ("to_csv", "a table"),
+}
+_Any = TypeVar("_Any")
+
+
+class View(StrEnum):
+    """What a picture shows."""
+
+    gantt = "gantt"
+    sm_map = "sm_map"
+    blocks = "blocks"
+    compared = "compared"
+    ladder = "ladder"
+    resources = "resources"
+
+
+class By(StrEnum):
+    """What the rows of a Gantt chart are."""
+
+    sm = "sm"
+    stream = "stream"
+
+
+# Options that say how a view is drawn, and the views that take them.
+_TAKEN_BY: Mapping[str, tuple[View, ...]] = {
+    "by": (View.gantt,),
+    "at": (View.sm_map, View.resources),
+    "sm": (View.resources,),
+    "against": (View.compared,),
+}
+
+
+def show(
+    file: SequenceFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Its ending decides: a picture (.png, .svg, .pdf), a page (.html), a trace for "
+            "ui.perfetto.dev (.pftrace) or a table (.parquet, .csv). PNG where it has no ending.",
+        ),
+    ] = None,
+    view: Annotated[
+        View | None,
+        typer.Option(
+            "--view",
+            "-v",
+            help="What the picture shows. gantt: when blocks ran (the default, if launches have "
+            "durations). blocks: how many of each launch are on each SM (the default, if not). "
+            "sm_map: the GPCs, TPCs and SMs, and what sits on them. compared: prediction against "
+            "recording, or against --against (the default with it). ladder: every policy scored "
+            "against all recordings of the file. resources: what one SM holds.",
+        ),
+    ] = None,
+    by: Annotated[By | None, typer.Option(help="gantt: a row per SM, or per stream.")] = None,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            help="sm_map, resources: the moment. Seconds if launches have durations, by default "
+            "when most blocks are resident; else after how many events, by default all.",
+        ),
+    ] = None,
+    sm: Annotated[int | None, typer.Option(help="resources: of which SM.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", "-a", help="compared: a trace file of the same sequences."),
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--number", "-n", help="Which sequence of the file, from 0.")
+    ] = 0,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            "-d",
+            help="Predict the file's sequence on this device, and show that. Where a prediction "
+            f"is needed and none is named: the recording's own, else {_DEVICE}.",
+            autocompletion=complete_device,
+        ),
+    ] = None,
+    policy: PolicyName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
+
+    A recording is shown as it is. A sequence without placements is predicted first, and so is a
+    recording if --device is given. Without --output, the text is printed, with the reasons why
+    launches waited.
+
+    Examples:
+
+      tbsched show program.json -o page.html --device h200
+
+      tbsched show recorded.jsonl -o picture.png --number 3
+
+      tbsched show recorded.jsonl -o picture.png --view compared --device h200
+
+      tbsched show program.json -o sm.svg --view resources --sm 5
+    """
+    if output is not None:
+        if as_json:
+            raise ValueError("--json: the document is printed; leave --output out")
+        check_output(output, file, *([] if against is None else [against]))
+    options = {"by": by, "at": at, "sm": sm, "against": against}
+    request = _Request(file, number, device, policy, against, _view(view, output, options))
+    if output is None:
+        value = request.value()
+        if as_json:
+            show_json(views.data(value))
+        else:
+            print_out(value)
+        return
+    is_there = storage.check_writable(output)
+    kind = output.suffix.lower() or ".png"
+    if kind in _WRITERS:
+        writer, what = _WRITERS[kind]
+        getattr(shows, writer)(request.value(), output)
+    else:
+        with ending_at_once():  # imports matplotlib
+            axes = request.drawn(by, at, sm)
+        what = f"a picture ({kind[1:]})"
+        _save(axes, output, kind)
+    note_written(output, is_there, what)
+
+
+def _view(given: View | None, output: Path | None, options: Mapping[str, object]) -> View | None:
+    """Which view is meant, if any; what does not suit it is refused.
+
+    Raises:
+        ValueError: naming the option.
+    """
+    kind = ".png" if output is None else output.suffix.lower() or ".png"
+    if kind not in (*_PICTURES, *_WRITERS):
+        known = (*_PICTURES, *_WRITERS)
+        raise ValueError(
+            f"--output: {output}: no file of this ending can be written; there are "
+            f"{', '.join(known)}{did_you_mean(kind, known)}"
+        )
+    found = View.compared if given is None and options["against"] is not None else given
+    named = {name: takers for name, takers in _TAKEN_BY.items() if options[name] is not None}
+    for name, takers in named.items():
+        if found not in takers and not (found is None and View.gantt in takers):
+            raise ValueError(f"--{name}: it goes with --view {' or '.join(takers)}")
+    if found is View.resources and options["sm"] is None:
+        raise ValueError("--sm: --view resources is of one SM; give its number, from 0")
+    is_drawn = output is not None and kind in _PICTURES
+    if given not in (None, View.compared) and not is_drawn:
+        raise ValueError(f"--view: {given} is a picture; give -o picture.png")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Which sequence of which file is shown, and what else is needed for it."""
+
+    place: Path
+    number: int
+    device: str | None
+    policy: str | None
+    against: Path | None
+    view: View | None
+
+    def value(self) -> Trace | Diff:
+        """The trace of the file, a prediction of it, or two compared.
+
+        Raises:
+            ValueError: there is nothing to compare with, or no such number.
+        """
+        recorded = self._recorded()
+        if self.view is View.compared and self.against is None:
+            if recorded is None:
+                raise ValueError(
+                    f"--view: {self.place} has no placements to compare with; give --against FILE"
+                )
+            return compare(self._predicted(recorded), recorded)
+        shown = self._shown(recorded)
+        if self.against is None:
+            return shown
+        return compare(shown, self._picked(read_traces(self.against), self.against))
+
+    def drawn(self, by: By | None, at: float | None, sm: int | None) -> Axes:
+        """The picture."""
+        if self.view is View.ladder:
+            return self._ladder()
+        value = self.value()
+        if isinstance(value, Diff):
+            return shows.compared(value)
+        timed = value.sequence.timed
+        moment = at if at is None or timed or not at.is_integer() else int(at)
+        match self.view or (View.gantt if timed or by else View.blocks):
+            case View.gantt:
+                return shows.gantt(value, by="stream" if by is By.stream else "sm")
+            case View.sm_map:
+                return shows.sm_map(value, at=moment)
+            case View.resources:
+                assert sm is not None
+                return shows.resources(value, sm, at=moment)
+        return shows.blocks(value)
+
+    def _ladder(self) -> Axes:
+        """Every policy, or the one that is named, against all recordings of the file."""
+        traces = read_traces(self.place)
+        spec = find_device(self.device) if self.device else _recorded_on(traces[0].device)
+        names = [self.policy] if self.policy else [row.name for row in policies()]
+        return shows.ladder([verify(traces, spec, name) for name in names])
+
+    def _shown(self, recorded: Trace | None) -> Trace:
+        if recorded is None:
+            sequence = self._picked(sequences_of(self.place), self.place)
+            return predict(sequence, self.device or _DEVICE, self.policy)
+        needed = self.device or self.policy or self.view is View.resources
+        return self._predicted(recorded) if needed else recorded
+
+    def _recorded(self) -> Trace | None:
+        if str(self.place) == "-" or not holds_traces(self.place):
+            return None
+        return self._picked(read_traces(self.place), self.place)
+
+    def _predicted(self, recorded: Trace) -> Trace:
+        """From the times, or from the initial state, that suit the recording best."""
+        spec = find_device(self.device) if self.device else _recorded_on(recorded.device)
+        if recorded.sequence.timed:
+            return predict_as_recorded(recorded, spec, self.policy)
+        if recorded.device.sms != spec.sms:  # another GPU says nothing of the initial state
+            return predict(recorded.sequence, spec, self.policy)
+        return best_diff(recorded, spec, self.policy).a
+
+    def _picked(self, found: list[_Any], place: Path) -> _Any:
+        if not 0 <= self.number < len(found):
+            raise ValueError(f"--number: {self.number} is outside 0..{len(found) - 1} of {place}")
+        return found[self.number]
+
+
+def _recorded_on(info: DeviceInfo) -> DeviceSpec:
+    """The device of a recording, if it is one of those that are known."""
+    known = map(find_device, device_names())
+    alike = (spec for spec in known if (spec.title, spec.sms) == (info.name, info.sms))
+    return next(alike, find_device(_DEVICE))
+
+
+def _save(axes: Axes, output: Path, kind: str) -> None:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    image = io.BytesIO()
+    figure.savefig(image, format=kind[1:], dpi=200)
+    with storage.replacing(output) as file:
+        file.write(image.getvalue())

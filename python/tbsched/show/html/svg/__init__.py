@@ -1,0 +1,1 @@
+"""Pictures that are part of the HTML: maps of SMs, and timelines."""

@@ -1,0 +1,67 @@
+"""The kernels of a trace: launches of one name together, and the legend of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba_array
+from matplotlib.typing import ColorType
+
+from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
+from tbsched.program.events.launch import Launch
+from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.names import label
+from tbsched.show.pictures.canvas import key
+from tbsched.traces.trace import Trace
+
+_LETTERS = 30  # of a name
+_MOST = 100  # rows, of which even the tallest legend shows the first ones only
+
+
+def kernels_of(launches: tuple[Launch, ...]) -> Int64Array:
+    """For each launch the first one of its name, int64 (launches,); itself if it has no name."""
+    first: dict[str, int] = {}
+    return np.array(
+        [
+            first.setdefault(launch.name, number) if launch.name else number
+            for number, launch in enumerate(launches)
+        ],
+        np.int64,
+    )
+
+
+def colour_table(launches: tuple[Launch, ...]) -> Float64Array:
+    """A colour per launch, float64 (launches, 4): red, green, blue, opacity."""
+    names, which = np.unique(np.array(colours_of(launches), "U7"), return_inverse=True)
+    return to_rgba_array(names.tolist())[which]
+
+
+def time_of(ran: StructuredArray, launches: int) -> Float64Array:
+    """How long the blocks of each launch ran together, float64 (launches,), in nanoseconds."""
+    ns = (ran["end_ns"] - ran["start_ns"]).astype(np.float64)
+    return np.bincount(ran["launch"], ns, launches).astype(np.float64)
+
+
+def key_of_kernels(ax: Axes, trace: Trace, weights: Float64Array) -> None:
+    """A legend with a row per kernel name; launches without a name have a row each.
+
+    Args:
+        ax: the axes.
+        trace: whose launches they are.
+        weights: of each launch, how important it is. Kernels without weight are left out.
+    """
+    launches = trace.sequence.launches
+    kernel = kernels_of(launches)
+    weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
+    order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
+    colours = colours_of(launches)
+    rows: list[tuple[ColorType, str]] = []
+    for number in order[:_MOST].tolist():
+        name = label(launches[number], _LETTERS)
+        if launches[number].name is None:
+            name = f"{number}: {name}"
+        elif count[number] > 1:
+            name += f" ({count[number]:,})"
+        rows.append((colours[number], name))
+    title = "kernel (launches)" if (count > 1).any() else ""
+    key(ax, rows, title, total=len(order))

@@ -1,0 +1,78 @@
+"""Each kind of result as the last line of a cell, and what a notebook gets to show."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tbsched import views
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+BEFORE = """
+import tbsched as tb
+kernel = tb.Launch(16, 256, 32, stream=0, duration=1e-4, name="<gemm>")
+timed = tb.Sequence([kernel, kernel])
+held = tb.Sequence([tb.Launch(300, 256, 32, name="<gemm>")])
+device = tb.device("rtx3090")
+trace = tb.predict(held, device)
+times = tb.predict(timed, device)
+report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexamples=1, seed=1,
+                 progress=False)
+"""
+# The kind of what is shown, and the last line of a cell. Pictures are image/png.
+CELLS: Mapping[str, tuple[str, ...]] = {
+    "text/html": (
+        "timed",
+        "device",
+        "trace",
+        "times",
+        "trace.residents()",
+        "tb.compare(trace, trace)",
+        "tb.compare_times(times, times)",
+        "tb.what_if(timed, device)",
+        "tb.best_order([kernel], device)",
+        "tb.forced_even(device, held.launches[0])",
+        "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
+        "report",
+        "report.counterexamples[0]",
+    ),
+    "image/png": (),
+}
+LINES = [(kind, line) for kind, lines in CELLS.items() for line in lines]
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, list[Any]]:
+    """The outputs of each line."""
+    new = nbformat.v4
+    cells = [new.new_code_cell(source) for source in (BEFORE, *(line for _, line in LINES))]
+    notebook = new.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    return {cell.source: cell.outputs for cell in notebook.cells}
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("kind", "line"), LINES, ids=[line for _, line in LINES])
+def test_notebook_shows_the_result(shown: dict[str, list[Any]], kind: str, line: str) -> None:
+    (output,) = shown[line]
+    assert output.output_type == "execute_result"
+    data = output.data
+    assert data["text/plain"].startswith(("<", "Sequence(["))
+    assert len(data["text/plain"]) < 500
+    if kind == "text/html":
+        assert ElementTree.fromstring(data[kind]).get("class") == "tbsched"
+    else:
+        assert base64.b64decode(data[kind]).startswith(b"\x89PNG")
+
+
+@pytest.mark.filterwarnings("default")
+def test_each_class_is_shown(shown: dict[str, list[Any]]) -> None:
+    plain = [outputs[0].data["text/plain"] for outputs in shown.values() if outputs]
+    for name in views.SHOWN:
+        assert any(text.startswith((f"<{name}: ", f"{name}([")) for text in plain), name
