@@ -50,7 +50,15 @@ nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", "Axes|Device
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 
+# Code cells find the command line.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# Kernels have settings of their own, not those of whoever builds the site.
+KERNELS = ROOT / "build" / "ipython"
+(KERNELS / "profile_default").mkdir(parents=True, exist_ok=True)
+(KERNELS / "profile_default" / "ipython_kernel_config.py").write_text(
+    "c = get_config()\nc.IPKernelApp.log_level = 'ERROR'\n", "utf-8"
+)
+os.environ["IPYTHONDIR"] = str(KERNELS)
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
 nb_execution_raise_on_error = True
