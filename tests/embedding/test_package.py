@@ -91,4 +91,7 @@ def test_python_package_has_no_file_of_the_cpp_package() -> None:
     assert all(re.fullmatch(r"tbsched|tbsched-[\w.]+\.dist-info", name) for name in folders)
     assert {path.name for path in files if path.parts[0] == ".."} == {"tbsched"}
     suffixes = {path.suffix for path in files if path.parts[0] == "tbsched"}
-    assert suffixes <= {".py", ".pyi", ".pyc", ".so", ".toml", ".typed", ".json", ".jsonl", ".xz"}
+    assert suffixes <= {
+        *(".py", ".pyi", ".pyc", ".so", ".typed"),
+        *(".toml", ".json", ".jsonl", ".xz", ".html", ".css"),
+    }

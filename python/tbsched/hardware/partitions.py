@@ -19,6 +19,11 @@ class Partition:
 
     Attributes:
         sms: the SMs, ascending.
+
+    Example:
+        >>> groups, _ = tb.split_sms("h200", min_sms=8)
+        >>> groups[0]
+        Partition(sms=(0, 1, 16, 17, 32, 33, 48, 49))
     """
 
     sms: tuple[int, ...]
@@ -59,7 +64,6 @@ def split_sms(
             GPCs or the SMs that are coscheduled are not known.
 
     Example:
-        >>> import tbsched as tb
         >>> groups, rest = tb.split_sms("h200", min_sms=64)
         >>> [len(group) for group in groups], rest.sms
         ([64, 64], (128, 129, 130, 131))
