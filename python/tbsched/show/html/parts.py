@@ -19,7 +19,7 @@ _KERNELS_SHOWN = 12
 _NAMES = "name"  # of the column of kernels' names, which are cut
 _WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
 _LONGEST = 2000  # characters of any other cell
-_WHOLE = 500  # characters of a name when the mouse is over it: there may be many
+_WHOLE = 300  # characters of a name when the mouse is over it: there may be many
 _SENTENCE = 40  # characters from which on words are broken into lines
 
 
