@@ -62,7 +62,7 @@ def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> 
     kernels = [
         tb.Launch(
             each, 256, 32, stream=number % 40, duration=1e-4,
-            name=f"void Gemm{number % 7}<Tile<float, {number}>, (int){number}>" + "(P<T, U>&)" * 200,
+            name=f"void Gemm{number % 7}<Tile<float, {number}>, {number}>" + "(P<T, U>&)" * 200,
         )
         for number in range(200)
     ]  # fmt: skip
