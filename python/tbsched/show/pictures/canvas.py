@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -35,8 +36,15 @@ class Picture(Axes):
         figure = self.get_figure(root=True)
         assert figure is not None
         out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=_SHARPNESS * figure.dpi)
-        width, height = figure.get_size_inches() * figure.dpi
+        canvas, dpi = figure.canvas, figure.dpi
+        try:
+            figure.dpi = _SHARPNESS * dpi
+            write: Any = FigureCanvasAgg(figure).print_png
+            write(out)  # savefig would draw twice
+        finally:
+            figure.dpi = dpi
+            figure.set_canvas(canvas)
+        width, height = figure.get_size_inches() * dpi
         return out.getvalue(), {"width": round(width), "height": round(height)}
 
 
