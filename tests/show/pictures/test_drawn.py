@@ -136,7 +136,7 @@ def test_heat_map_counts_the_blocks_placed_before_the_next_event() -> None:
     trace = tb.predict(tb.Sequence([launch(3), launch(40, name="busy"), launch(1)]), TWO)
     ax = tb.show.blocks(trace)
     assert cells(ax) == [p.occupancy(2).tolist() for p in trace]
-    assert [label.get_text() for label in ax.get_yticklabels()][1] == "1: busy"
+    assert [label.get_text() for label in ax.get_yticklabels()][1] == "1: busy (11 wait)"
 
 
 def test_heat_map_adds_up_launches_where_there_are_too_many() -> None:

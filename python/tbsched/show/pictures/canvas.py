@@ -163,10 +163,15 @@ def time_axis(last_ns: float) -> tuple[float, str]:
     return 1.0, "ns"
 
 
-def who(trace: Trace) -> str:
-    """The device, and which policy predicted, or that it was observed."""
+def by_whom(trace: Trace) -> str:
+    """Which policy predicted a trace, or that it was observed."""
     policy = trace.device.details.get("policy")
-    return f"{trace.device.name}, {f'policy {policy}' if policy else 'observed'}"
+    return f"policy {policy}" if policy else "observed"
+
+
+def who(trace: Trace) -> str:
+    """The device, and who says what happened on it."""
+    return f"{trace.device.name}, {by_whom(trace)}"
 
 
 def bare(ax: Axes, *sides: str) -> None:
