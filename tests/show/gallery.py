@@ -56,13 +56,13 @@ def held(scale: int = 1) -> tb.Sequence:
 
 
 def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> tb.Trace:
-    """A trace with times of as many launches, blocks and SMs, of 200 kernels."""
+    """A trace with times of as many launches, blocks and SMs, of 200 kernels with long names."""
     rng = np.random.default_rng(1)
     each = blocks // launches
     kernels = [
         tb.Launch(
             each, 256, 32, stream=number % 40, duration=1e-4,
-            name=f"void Gemm{number % 7}<Tile<float, {number}>, (int){number}>(Params<T, U>&)",
+            name=f"void Gemm{number % 7}<Tile<float, {number}>, {number}>" + "(P<T, U>&)" * 200,
         )
         for number in range(200)
     ]  # fmt: skip

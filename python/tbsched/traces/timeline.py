@@ -18,16 +18,20 @@ BLOCK = np.dtype(
 def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
     """One row per block, by launch and block (see :attr:`tbsched.Trace.timeline`)."""
     given = tuple(placements)
-    times = [times_of(*item) for item in enumerate(given)]
-    sizes = np.array([len(start_ns) for start_ns, _ in times], np.int64)
+    starts, ends = [], []  # and no tuple of both that lives on: of very many they would be slow
+    for launch, placement in enumerate(given):
+        start_ns, end_ns = times_of(launch, placement)
+        starts.append(start_ns)
+        ends.append(end_ns)
+    sizes = np.array([len(start_ns) for start_ns in starts], np.int64)
     rows = np.empty(sizes.sum(), BLOCK)
     if len(rows):
         final = [p.smid if p.final_smid is None else p.final_smid for p in given]
         rows["launch"] = np.repeat(np.arange(len(given)), sizes)
         rows["block"] = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
         rows["sm"] = np.concatenate(final)
-        rows["start_ns"] = np.concatenate([start_ns for start_ns, _ in times])
-        rows["end_ns"] = np.concatenate([end_ns for _, end_ns in times])
+        rows["start_ns"] = np.concatenate(starts)
+        rows["end_ns"] = np.concatenate(ends)
     return read_only(rows)
 
 

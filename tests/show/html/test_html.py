@@ -206,7 +206,7 @@ def test_a_million_blocks_are_put_together_and_it_is_said() -> None:
     text = views.html(trace)
     assert len(text.encode()) < 1_000_000
     shown = words(ElementTree.fromstring(text))
-    assert "1,000,000 blocks and 1,000 SMs in 143 rows in 11,869 bins" in shown
+    assert "1,000,000 blocks and 1,000 SMs in 143 rows in 9,867 bins" in shown
     assert "100,000 launches in 9,600 bins: a bin shows the launch that took most of it" in shown
     assert "and 99,950 launches more" in shown
 

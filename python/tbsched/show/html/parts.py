@@ -18,7 +18,8 @@ from tbsched.show.words import counted, launch_words
 _KERNELS_SHOWN = 12
 _NAMES = "name"  # of the column of kernels' names, which are cut
 _WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
-_LONGEST = 2000
+_LONGEST = 2000  # characters of any other cell
+_WHOLE = 300  # characters of a name when the mouse is over it: there may be many
 _SENTENCE = 40  # characters from which on words are broken into lines
 
 
@@ -85,7 +86,7 @@ def table_html(
 
 def _cell(text: str, style: str, colour: str, longest: int) -> Cell:
     shown = cut(text, longest)
-    return Cell(shown, style, "" if shown == text else cut(text, _LONGEST), colour)
+    return Cell(shown, style, "" if shown == text else cut(text, _WHOLE), colour)
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
@@ -103,7 +104,7 @@ def legend_html(launches: Sequence[Launch]) -> Markup:
     for number in itertools.islice(first.values(), _KERNELS_SHOWN):
         launch = launches[number]
         if launch.name:
-            keys.append((colours[number], label(launch), cut(launch.name, _LONGEST)))
+            keys.append((colours[number], label(launch), cut(launch.name, _WHOLE)))
         else:
             keys.append((colours[number], f"launch {number}", launch_words(launch)))
     left = len(first) - len(keys)

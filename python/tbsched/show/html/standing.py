@@ -19,7 +19,7 @@ from tbsched.traces.trace import Trace
 _FEW = 400  # SMs; of more the tiles are small, and say less
 _LAUNCHES_SHOWN, _FEWER_SHOWN = 6, 3
 _WAITING_SHOWN = 4
-_NAME, _SHORT_NAME = 36, 20
+_NAME, _SHORT_NAME = 36, 16
 
 
 def standing_html(

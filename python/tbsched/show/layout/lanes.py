@@ -16,7 +16,7 @@ from tbsched.traces.trace import Trace
 MOST_SPANS = 12_000
 MOST_ROWS = 144
 _COLUMNS = 240  # of bins, in a row, if there are few rows
-_BINS = 12_000  # of many blocks; of few there are twice as many
+_BINS = 10_000  # of many blocks; of few there are twice as many
 _FEW = 200_000
 _PART = 2**16
 
