@@ -117,7 +117,7 @@ def test_map_of_a_trace_has_a_bar_per_launch_as_tall_as_it_has_blocks() -> None:
     assert len(heights[2]) == 4
     assert heights[3] == heights[None] == [full, full]
     assert any("After 2 of 3 events." in text for text in texts(tb.show.sm_map(trace, at=2)))
-    with pytest.raises(ValueError, match=r"at: 4 is outside 0\.\.3"):
+    with pytest.raises(ValueError, match=r"sm_map\.at: 4 is outside 0\.\.3"):
         tb.show.sm_map(trace, at=4)
 
 
@@ -269,6 +269,8 @@ def test_resources_have_the_gaps_of_shared_memory_and_what_the_runtime_keeps() -
     assert any("216 KB free in 2 pieces, the largest 200 KB" in text for text in texts(ax))
     before = tb.show.resources(trace, 0, at=2)
     assert not any("free in" in text for text in texts(before))
+    with pytest.raises(ValueError, match=r"resources\.at: 5 is outside 0\.\.4"):
+        tb.show.resources(trace, 0, at=5)
     with pytest.raises(ValueError, match=r"resources\.sm: 1 is outside 0\.\.0"):
         tb.show.resources(trace, 1)
 

@@ -20,6 +20,7 @@ from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array
+from tbsched.program.checks import integer
 from tbsched.traces.trace import Trace
 
 EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
@@ -60,6 +61,17 @@ def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axe
     if not isinstance(ax, Axes):
         raise TypeError(f"{function}: ax: a matplotlib Axes or None is needed, got {shown(ax)}")
     return ax
+
+
+def moment(function: str, trace: Trace, at: float | None) -> float | None:
+    """The moment that the user named; of a held sequence after how many events.
+
+    Raises:
+        TypeError, ValueError: not so many events.
+    """
+    if at is None or trace.sequence.timed:
+        return at
+    return integer(function, "at", at, 0, len(trace.sequence))
 
 
 def entitle(ax: Axes, title: str, *notes: str) -> None:
