@@ -80,7 +80,7 @@ def test_the_ending_of_the_output_decides(show: Show, arguments: list[str], begi
         (["-o", "x.png", "--view", "blocks", "--by", "sm"], "--by: it goes with --view gantt"),
         (["-o", "x.png", "--sm", "1"], "--sm: it goes with --view resources"),
         (["-o", "x.png", "--view", "resources"], "--sm: --view resources is of one SM"),
-        (["-o", "x.png", "--view", "sm_map", "--at", "0.5"], "standing.at: an integer is needed"),
+        (["-o", "x.png", "--view", "sm_map", "--at", "0.5"], "sm_map.at: an integer is needed"),
         (["--number", "3"], "--number: 3 is outside 0..2 of recorded.jsonl"),
         (["-o", "x.png", "--by", "stream"], "nobody recorded when the blocks of launch 0 ran"),
     ],

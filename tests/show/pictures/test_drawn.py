@@ -117,7 +117,7 @@ def test_map_of_a_trace_has_a_bar_per_launch_as_tall_as_it_has_blocks() -> None:
     assert len(heights[2]) == 4
     assert heights[3] == heights[None] == [full, full]
     assert any("After 2 of 3 events." in text for text in texts(tb.show.sm_map(trace, at=2)))
-    with pytest.raises(ValueError, match=r"at: 4 is outside 0\.\.3"):
+    with pytest.raises(ValueError, match=r"sm_map\.at: 4 is outside 0\.\.3"):
         tb.show.sm_map(trace, at=4)
 
 
@@ -136,7 +136,7 @@ def test_heat_map_counts_the_blocks_placed_before_the_next_event() -> None:
     trace = tb.predict(tb.Sequence([launch(3), launch(40, name="busy"), launch(1)]), TWO)
     ax = tb.show.blocks(trace)
     assert cells(ax) == [p.occupancy(2).tolist() for p in trace]
-    assert [label.get_text() for label in ax.get_yticklabels()][1] == "1: busy"
+    assert [label.get_text() for label in ax.get_yticklabels()][1] == "1: busy (11 wait)"
 
 
 def test_heat_map_adds_up_launches_where_there_are_too_many() -> None:
@@ -269,6 +269,8 @@ def test_resources_have_the_gaps_of_shared_memory_and_what_the_runtime_keeps() -
     assert any("216 KB free in 2 pieces, the largest 200 KB" in text for text in texts(ax))
     before = tb.show.resources(trace, 0, at=2)
     assert not any("free in" in text for text in texts(before))
+    with pytest.raises(ValueError, match=r"resources\.at: 5 is outside 0\.\.4"):
+        tb.show.resources(trace, 0, at=5)
     with pytest.raises(ValueError, match=r"resources\.sm: 1 is outside 0\.\.0"):
         tb.show.resources(trace, 1)
 

@@ -106,15 +106,13 @@ def heat_map(
     ax.set_xlabel("SM")
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 4, 8, 10]))
     if height <= _NAMED_ROWS and rows.each == 1:
-        launches = trace.sequence.launches
-        names = [f"{k}: {label(launches[k], _LETTERS)}" for k in rows.launches.tolist()]
-        ax.set_yticks(range(height), names)
+        ax.set_yticks(range(height), [_named(trace, k) for k in rows.launches.tolist()])
     else:
         some = np.unique(np.linspace(0, height - 1, 9).astype(int))
         ax.set_yticks(some, [f"{rows.launches[row]:,}" for row in some])
         ax.set_ylabel("launch")
     bare(ax, "left", "bottom")
-    _lines(ax, height, sms)
+    _lines(ax, height)
     figure = ax.get_figure()
     assert figure is not None
     bar = figure.colorbar(image, ax=ax, pad=0.01, aspect=30 if height > 10 else 10, ticks=ticks)
@@ -123,7 +121,14 @@ def heat_map(
     return ax
 
 
-def _lines(ax: Axes, height: int, sms: int) -> None:
+def _named(trace: Trace, launch: int) -> str:
+    """What a launch is called, and how many of its blocks were not placed before the next event."""
+    waiting = trace.sequence.launches[launch].blocks - trace[launch].placed
+    name = f"{launch}: {label(trace.sequence.launches[launch], _LETTERS)}"
+    return name + (f" ({waiting:,} wait)" if waiting else "")
+
+
+def _lines(ax: Axes, height: int) -> None:
     """Thin lines between the rows, where there are few."""
     if height <= _NAMED_ROWS:
         ax.set_yticks(np.arange(height - 1) + 0.5, minor=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -19,6 +20,7 @@ from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array
+from tbsched.program.checks import integer
 from tbsched.traces.trace import Trace
 
 EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
@@ -35,8 +37,15 @@ class Picture(Axes):
         figure = self.get_figure(root=True)
         assert figure is not None
         out = io.BytesIO()
-        figure.savefig(out, format="png", dpi=_SHARPNESS * figure.dpi)
-        width, height = figure.get_size_inches() * figure.dpi
+        canvas, dpi = figure.canvas, figure.dpi
+        try:
+            figure.dpi = _SHARPNESS * dpi
+            write: Any = FigureCanvasAgg(figure).print_png
+            write(out)  # savefig would draw twice
+        finally:
+            figure.dpi = dpi
+            figure.set_canvas(canvas)
+        width, height = figure.get_size_inches() * dpi
         return out.getvalue(), {"width": round(width), "height": round(height)}
 
 
@@ -52,6 +61,17 @@ def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axe
     if not isinstance(ax, Axes):
         raise TypeError(f"{function}: ax: a matplotlib Axes or None is needed, got {shown(ax)}")
     return ax
+
+
+def moment(function: str, trace: Trace, at: float | None) -> float | None:
+    """The moment that the user named; of a held sequence after how many events.
+
+    Raises:
+        TypeError, ValueError: not so many events.
+    """
+    if at is None or trace.sequence.timed:
+        return at
+    return integer(function, "at", at, 0, len(trace.sequence))
 
 
 def entitle(ax: Axes, title: str, *notes: str) -> None:
@@ -155,10 +175,15 @@ def time_axis(last_ns: float) -> tuple[float, str]:
     return 1.0, "ns"
 
 
-def who(trace: Trace) -> str:
-    """The device, and which policy predicted, or that it was observed."""
+def by_whom(trace: Trace) -> str:
+    """Which policy predicted a trace, or that it was observed."""
     policy = trace.device.details.get("policy")
-    return f"{trace.device.name}, {f'policy {policy}' if policy else 'observed'}"
+    return f"policy {policy}" if policy else "observed"
+
+
+def who(trace: Trace) -> str:
+    """The device, and who says what happened on it."""
+    return f"{trace.device.name}, {by_whom(trace)}"
 
 
 def bare(ax: Axes, *sides: str) -> None:

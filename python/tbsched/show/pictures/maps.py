@@ -24,6 +24,7 @@ from tbsched.show.pictures.canvas import (
     inches_of,
     ink,
     ink_on,
+    moment,
     who,
 )
 from tbsched.show.pictures.kernels import colour_table, key_of_kernels
@@ -111,7 +112,8 @@ def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
 
 
 def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
-    topology, found = topology_of(trace.device), standing(trace, at)
+    topology = topology_of(trace.device)
+    found = standing(trace, moment("sm_map", trace, at))
     grid = _grid(topology, trace.device.sms, _wide(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches + 0.1)
     most = max(1, int(found.blocks_per_sm.max(initial=0)))

@@ -24,6 +24,7 @@ from tbsched.show.pictures.canvas import (
     inches_of,
     ink_on,
     key,
+    moment,
     who,
     write_in,
 )
@@ -98,6 +99,7 @@ def resources(
     """
     instance("resources", "prediction", prediction, Trace)
     number = integer("resources", "sm", sm, 0, prediction.device.sms - 1)
+    at = moment("resources", prediction, at)
     held = prediction.residents(at)
     parts = [
         _slots(held, number),
