@@ -172,8 +172,8 @@ py::tuple in_python(Snapshot&& snapshot, const Model& model) {
                      column(snapshot.pieces, &SharedMemoryPiece::sm),
                      column(snapshot.pieces, &SharedMemoryPiece::begin),
                      column(snapshot.pieces, &SharedMemoryPiece::end)),
-      to_array(std::move(snapshot.configured)), to_array(std::move(registers)),
-      to_array(std::move(shared_memory)));
+      to_array(std::move(snapshot.configured)), to_array(std::move(snapshot.turns)),
+      to_array(std::move(registers)), to_array(std::move(shared_memory)));
 }
 
 py::tuple snapshot_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -240,7 +240,8 @@ void bind_predictions(py::module_& module) {
              py::arg("state"), py::arg("issue_ns"), py::arg("at"),
              "What every SM holds after `at` events, or, with times of issue, at `at` ns: of each "
              "footprint its launch, SM, blocks, warps per processing block and warp slots; of each "
-             "piece of shared memory its launch, SM, begin and end; the configuration of each SM; "
+             "piece of shared memory its launch, SM, begin and end; the configuration and the turn "
+             "of each SM; "
              "registers per warp and shared memory of each launch.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),

@@ -82,6 +82,7 @@ def snapshot(
     _Ints,
     _Ints,
     _Ints,
+    _Ints,
 ]: ...
 def split_sms(
     spec: object, min_sms: int, groups: int | None, ignore_coscheduling: bool, max_cluster: bool

@@ -109,3 +109,13 @@ def test_moment_that_is_not_there_and_observations_are_refused() -> None:
     observed = tb.Trace(trace.sequence, trace.device, trace.placements)
     with pytest.raises(ValueError, match="only a prediction knows what an SM holds"):
         observed.residents()
+
+
+def test_turn_is_where_the_next_warp_goes() -> None:
+    spec = gpu(base="rtx3090")
+    seq = tb.Sequence([launch(1, 3), launch(1, 4), tb.Release(0), tb.Release(1)])
+    turns = [tb.predict(seq, spec).residents(events).turn.tolist() for events in range(5)]
+    # Four warps end where they began, and one processing block more is skipped; no exit resets it.
+    assert turns == [[0], [3], [0], [0], [0]]
+    free = gpu(base="rtx3090", strict_round_robin=False)
+    assert tb.predict(seq[:1], free).residents().turn.tolist() == [-1]

@@ -34,7 +34,7 @@ RETURNS = {
     "states": "list[tuple[InitialState, dict[str, int]]]",
     "snapshot": (
         "tuple[\n    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],\n"
-        "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n]"
+        "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n    _Ints,\n]"
     ),
     "predict_timeline": (
         "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"

@@ -13,7 +13,10 @@ Snapshot snapshot_of(const BlockScheduler& scheduler, const int32_t launches,
       found.pieces.push_back({launch, footprint.sm, begin, end});
     }
   }
-  for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) found.configured.push_back(gpu.configured(sm));
+  for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) {
+    found.configured.push_back(gpu.configured(sm));
+    found.turns.push_back(gpu.turn(sm));
+  }
   for (int32_t launch = 0; launch < launches; ++launch) {
     found.demands.push_back(scheduler.demand(launch));
   }

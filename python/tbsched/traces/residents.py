@@ -63,6 +63,8 @@ class Residents(Shown, HoldsArrays):
             ``sm``, ``begin``, ``end``, in bytes from the SM's origin. Empty where memory is pooled.
         configured: int32 (sms,), bytes of shared memory that each SM is configured to; 0 where the
             next block decides.
+        turn: int32 (sms,), the processing block that the next warp of each SM goes to; -1 where
+            warps do not go in strict turn. Blocks that leave do not set it back.
         registers_per_warp: int32, one per launch that has come, as they are allocated.
         shared_memory: int32, bytes per block of each launch, with the runtime's reserve.
 
@@ -79,6 +81,7 @@ class Residents(Shown, HoldsArrays):
     rows: StructuredArray
     pieces: StructuredArray
     configured: Int32Array
+    turn: Int32Array
     registers_per_warp: Int32Array
     shared_memory: Int32Array
 

@@ -254,6 +254,9 @@ def test_resources_are_where_the_paper_says_in_case_2_2() -> None:
     assert not [row for row in range(10) if drawn(ax, third, row)]
     assert any("1 block of k3 waits: too few registers in the" in text for text in texts(ax))
     assert "16,384 of 16,384" in texts(ax)
+    # Figure 5: the three warps that wait would begin at processing block 2, as one was skipped.
+    marked = [text.get_text() for text in ax.texts if "\u25b8 " in text.get_text()]
+    assert marked == ["\u25b8 processing block 2"]
 
 
 def test_resources_have_the_gaps_of_shared_memory_and_what_the_runtime_keeps() -> None:

@@ -30,6 +30,10 @@ class GpuState {
 
   // Bytes of shared memory that the SM is configured to; 0 where the next block decides.
   int32_t configured(const int32_t sm) const { return configuration_.configured(sm); }
+  // The processing block that the next warp goes to; -1 where warps do not go in strict turn.
+  int32_t turn(const int32_t sm) const {
+    return spec().mechanisms.strict_round_robin ? sms_[sm].turn() : -1;
+  }
   // Where the shared memory of resident blocks lies; nowhere in particular where it is pooled.
   std::vector<Extent> shared_memory_of(const Footprint& footprint) const {
     return sms_[footprint.sm].shared_memory_of(spec(), footprint.owner);

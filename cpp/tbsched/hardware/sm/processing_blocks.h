@@ -34,6 +34,8 @@ class ProcessingBlocks {
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
+  // Where the next warp goes, where warps go in strict turn.
+  int32_t turn() const { return next_; }
 
  private:
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block

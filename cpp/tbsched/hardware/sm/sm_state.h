@@ -28,6 +28,7 @@ class SmState {
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
+  int32_t turn() const { return processing_blocks_.turn(); }
   std::vector<Extent> shared_memory_of(const DeviceSpec& spec, const uint32_t owner) const {
     return shared_memory_.pieces_of(spec, owner);
   }

@@ -11,7 +11,7 @@ from tbsched.traces.residents import Residents
 
 def residents_data(held: Residents) -> dict[str, Any]:
     """What every SM holds at one moment."""
-    arrays = ("configured", "registers_per_warp", "shared_memory")
+    arrays = ("configured", "turn", "registers_per_warp", "shared_memory")
     return {
         "device": info_data(held.device),
         "at": held.at,

@@ -37,6 +37,7 @@ _BETWEEN = 0.9  # rows, between the parts
 _PRINT, _LETTER = 7, 0.62  # points, and the width of a letter in them
 _LETTERS = 28  # of a name in the legend
 _WAITING_NAMED = 2
+_NEXT = "▸"
 _HATCHED = "hatched: what the runtime keeps in every block; hatched lightly: left to the L1 cache"
 
 
@@ -169,10 +170,13 @@ def _warps(held: Residents, sm: int) -> _Part:
                 pieces[slot % count].append(piece)
     used = held.used_warps[sm].tolist()
     bars = [
-        _Bar(_processing_block(k, count), pieces[k], total, f"{used[k]} of {total}")
+        _Bar(_turn(k, count, int(held.turn[sm])), pieces[k], total, f"{used[k]} of {total}")
         for k in range(count)
     ]
-    return _Part("Warp slots", bars)
+    in_turn = count > 1 and held.turn[sm] >= 0
+    return _Part(
+        f"Warp slots ({_NEXT}: where the next warp goes)" if in_turn else "Warp slots", bars
+    )
 
 
 def _registers(held: Residents, sm: int) -> _Part:
@@ -242,6 +246,11 @@ def _beside(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
 
 def _processing_block(number: int, count: int) -> str:
     return f"processing block {number}" if count > 1 else ""
+
+
+def _turn(number: int, count: int, turn: int) -> str:
+    words = _processing_block(number, count)
+    return f"{_NEXT} {words}" if words and number == turn else words
 
 
 def _draw(ax: Axes, part: _Part, bar: _Bar, row: float, colours: Sequence[str]) -> None:
