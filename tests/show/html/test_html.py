@@ -246,3 +246,14 @@ def test_kernels_of_the_gallery_are_cut_where_they_are_long() -> None:
     shown = words(root := parsed(timed()))
     assert str(KERNELS[0].name) not in shown
     assert KERNELS[0].name in set(titles(root))
+
+
+def test_what_a_large_program_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = views.html(tb.predict(tb.Sequence([tb.Launch(4, 32, 32)]), "h200"))
+    assert "too large to say" not in few
+    assert "too many launches to say" not in few
+    monkeypatch.setattr("tbsched.show.layout.sms._MOST_REPLAYED", 3)
+    monkeypatch.setattr("tbsched.show.layout.sms._MOST_CAPACITIES", 0)
+    large = views.html(tb.predict(tb.Sequence([tb.Launch(4, 32, 32)]), "h200"))
+    assert "The program is too large to say here what binds each SM." in large
+    assert "too many launches to say here what room each SM had" in large

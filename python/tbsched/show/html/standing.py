@@ -50,6 +50,10 @@ def standing_html(
         full = f"A full tile is {counted(most, 'block')}, the most on any SM."
         rest = f" Each has the {_FEWER_SHOWN} colours of most blocks; the rest is grey."
         notes.insert(0, full if few else full + rest)
+    if sms.usage is None and trace.replay is not None:
+        notes.append("The program is too large to say here what binds each SM.")
+    if sms.rooms is None and trace.capacities is not None:
+        notes.append("It has too many launches to say here what room each SM had for them.")
     notes.append(_waiting_words(trace, found))
     return map_html(topology, tiles, f"Blocks on each SM, {found.when}", notes)
 
