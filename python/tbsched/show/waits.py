@@ -6,20 +6,22 @@ import functools
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
+from tbsched.show.layout.names import cut
 from tbsched.show.words import configured_unit, seconds_words
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
+_NAME = 40  # letters
 
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
-    "stream": "for {who}, before it in its stream (in another stream it would not have waited)",
-    "event": "for an event recorded after {who} (without the WaitEvent it would not have waited)",
+    "stream": "for {who}, before it in its stream (in another stream it would not wait for that)",
+    "event": "for an event recorded after {who} (without the WaitEvent it would not wait for that)",
     "legacy_stream": (
         "for {who}, as work in the legacy stream and all other work wait for each other "
-        "(without launches in the legacy stream it would not have waited)"
+        "(without launches in the legacy stream it would not wait for that)"
     ),
     "hardware_queue": (
         "behind {who} in hardware queue {queue} (false dependency: another stream, same queue; "
@@ -47,7 +49,7 @@ CAUSE_WORDS = {
     ),
     "local_memory": (
         "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
-        "not have waited)"
+        "not wait for that)"
     ),
 }
 
@@ -98,16 +100,17 @@ class Waits:
         trace = self._trace
         begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
         ran = f"Its blocks ran from {begin} to {end}."
+        whose = self._name(launch).replace("l", "L", 1)
         if not len(waits):
-            return f"Launch {launch} did not wait. {ran}"
+            return f"{whose} did not wait. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = f"launch {behind}" if behind >= 0 else "other work"
+            who = self._name(behind) if behind >= 0 else "other work"
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
-                who = _names(beside, launch) or "blocks that were leaving"
+                who = self._names(beside, launch) or "blocks that were leaving"
             words = CAUSE_WORDS[cause].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
@@ -115,14 +118,19 @@ class Waits:
         if len(shares) > _PARTS_SHOWN:
             parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
         total = seconds_words(waited_ns(waits) / 1e9)
-        return f"Launch {launch} waited {total}: {'; '.join(parts)}. {ran}"
+        return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
 
     @functools.cached_property
     def _running(self) -> Running:
         return Running(self._trace.timeline)
 
+    def _names(self, launches: list[int], own: int) -> str:
+        some = launches[:_BESIDE_SHOWN]
+        names = ["its own blocks" if number == own else self._name(number) for number in some]
+        left = len(launches) - len(some)
+        more = [f"{left} launches more"] if left else []
+        return " and ".join(filter(None, (", ".join(names), *more)))
 
-def _names(launches: list[int], own: int) -> str:
-    names = ["its own blocks" if number == own else f"launch {number}" for number in launches]
-    more = [f"{len(names) - _BESIDE_SHOWN} launches more"] if len(names) > _BESIDE_SHOWN else []
-    return " and ".join(filter(None, (", ".join(names[:_BESIDE_SHOWN]), *more)))
+    def _name(self, launch: int) -> str:
+        name = self._trace.sequence.launches[launch].name
+        return f"launch {launch} ({cut(name, _NAME)})" if name else f"launch {launch}"
