@@ -12,7 +12,7 @@ _MOST_SHOWN = 200  # characters of a value in a message
 
 
 class TbschedError(Exception):
-    """Base of the errors that are nobody's bad input.
+    """Base of the errors that bad input does not cause.
 
     Example:
         >>> issubclass(tb.NoGpuError, tb.TbschedError)
@@ -56,7 +56,7 @@ class CudaError(TbschedError):
 
 
 class UnstableMeasurement(TbschedError):
-    """The hardware did not agree with itself when the same sequence ran again.
+    """The same sequence ran differently when it ran again, or what the GPU wrote is impossible.
 
     Such a measurement says nothing about a prediction, so it is never reported as a disagreement.
 
@@ -70,7 +70,7 @@ class UnstableMeasurement(TbschedError):
 
 
 class SharedGpu(UnstableMeasurement):
-    """Another process uses the GPU: in every run its turns interrupted the observed blocks.
+    """Another process uses the GPU: it interrupted the observed blocks in every run.
 
     The measurement says nothing about either program. A campaign counts it as unstable, never as a
     disagreement.
@@ -82,7 +82,7 @@ class SharedGpu(UnstableMeasurement):
 
 
 class DeadlineExceeded(TbschedError):
-    """A run on the GPU took longer than its deadline; every block has been told to leave.
+    """A run on the GPU took longer than its deadline. Every block has been told to leave.
 
     The message says whether all blocks have left. Memory that a block may still use is kept until
     it has.

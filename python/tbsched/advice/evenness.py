@@ -18,12 +18,12 @@ class Evenness(Shown):
     """What :func:`forced_even` found; true where an even spread is guaranteed.
 
     Attributes:
-        forced: whether each SM must get the same number of blocks, or one apart.
+        forced: whether the numbers of blocks on two SMs are certain to differ by one at most.
         reason: why, or why not, in words.
         blocks: blocks of the launch.
         sms: SMs of the device.
         blocks_per_sm: how many blocks of the launch an idle SM holds.
-        limiter: what binds that number (``slots``, ``warps``, ``registers``, ``shared_memory``).
+        limiter: what limits that number (``slots``, ``warps``, ``registers``, ``shared_memory``).
 
     Example:
         >>> found = tb.forced_even("h200", tb.Launch(blocks=100, threads=1024, registers=64))
@@ -50,20 +50,25 @@ class Evenness(Shown):
 def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:
     """Whether a launch on an idle GPU is certain to spread evenly over the SMs.
 
-    A spread is even if all SMs have the same number of blocks, or one apart. It is certain if every
-    policy spreads the launch so under which no block waits while an SM has room for it. All rows of
-    :func:`tbsched.policies` are such policies.
+    A spread is even if the numbers of blocks on any two SMs differ by one at most. It is certain if
+    it follows from the resources alone: every policy leads to it that lets no block wait while an
+    SM has room. All policies of :func:`tbsched.policies` are of this kind.
 
-    Let an SM hold at most k blocks of the launch, and let there be S SMs. An even spread is certain
-    for these numbers of blocks alone: one; up to S where k is 1; any number on a single SM; k*S;
-    and k*S - 1. Any other number is spread unevenly by ``first_fit``. k counts all resources as the
-    device's own policy knows them (``round_robin``, ``first_fit`` and ``most_room`` know no
-    processing blocks). The blocks of a cluster are on different SMs, but clusters cannot use every
-    SM. So clusters are certain only where there is one cluster, or where k is 1.
+    Let there be S SMs, and let an SM hold at most k blocks of the launch. In one wave, at most k*S
+    blocks, an even spread is certain in these cases only:
 
-    A published rule is a special case: two blocks per SM are forced apart if they take more than
-    half of the registers (T_2, ``tbsched.papers.published_rules``). It needs two corrections. Any
-    resource may be the one that runs out, and three blocks must not fit.
+    - k is 1, or S is 1;
+    - the launch has one block, or k*S - 1, or k*S;
+    - the launch is one cluster, because the blocks of a cluster go to different SMs.
+
+    Any other number of blocks is spread unevenly by ``first_fit``. Several clusters are certain
+    only where k is 1, because clusters cannot use every SM. k counts all resources that the
+    device's own policy knows (``round_robin``, ``first_fit`` and ``most_room`` know no processing
+    blocks).
+
+    A published rule is about launches of two blocks per SM: they spread evenly if two blocks take
+    more than half of the registers (T_2, ``tbsched.papers.published_rules``). It needs two
+    corrections. Any resource may be the one that runs out, and three blocks must not fit.
 
     Args:
         device: a name, the path of a ``.toml`` file, or a spec.

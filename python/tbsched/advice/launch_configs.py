@@ -148,13 +148,13 @@ def launch_configs(
 
     A block size is accepted on three conditions: the blocks are certain to spread evenly over the
     SMs (:func:`forced_even`), they fit in one wave, and each processing block of an SM gets the
-    same number of warps. A thesis on GF100 GPUs selects launch configurations by them.
+    same number of warps.
 
     Args:
         device: a name, the path of a ``.toml`` file, or a spec.
         kernel: the work, and what each thread and block need.
-        trust_policy: also accept a spread that is even only because of the device's policy, where
-            resources alone do not force it.
+        trust_policy: also accept a spread that is even under the device's own policy, although the
+            resources alone do not make it certain.
 
     Raises:
         TypeError, ValueError: not a :class:`Kernel`, or a field of it that no launch allows.

@@ -57,19 +57,19 @@ def best_order(
     max_predictions: int = 2000,
     seed: int = 0,
 ) -> BestOrder:
-    """The order in which launching the kernels ends soonest, as the model predicts.
+    """The order of launches with the shortest predicted makespan.
 
-    For up to seven kernels all orders are tried, equal ones once. For more kernels a search begins
-    with the larger local memory first, then the larger shared memory per block, then the longest
-    duration. (ICCD 2023, section V, advises the first two, because the first block on an SM sets
-    its configuration.) The search then exchanges pairs and moves single launches as long as that
-    helps. Launches of one numbered stream keep their order.
+    For up to seven kernels all different orders are tried. For more kernels there is a search. It
+    begins with the launches sorted by local memory, then by shared memory per block, then by
+    duration, the largest first. (ICCD 2023, section V, advises the first two, because the first
+    block on an SM sets its configuration.) It then exchanges pairs and moves single launches as
+    long as that helps. Launches of one numbered stream keep their order.
 
     Args:
         kernels: launches with durations.
         device, policy, launch_interval: as for :func:`tbsched.predict`.
-        max_predictions: the search for more than seven kernels stops after so many predictions.
-        seed: of the order in which that search tries changes.
+        max_predictions: the search stops after so many predictions.
+        seed: of the order in which the search tries changes.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; no kernels, one without a duration, or
@@ -246,21 +246,24 @@ def what_if(
     orders: bool = True,
     launch_interval: float = 0.0,
 ) -> WhatIf:
-    """Compares a program with changes of it: one launch's block size, all carveouts, the order.
+    """Predicts how a program would run with other block sizes, carveouts or orders of launches.
+
+    Each change is one of these: another block size for one launch, another carveout for all
+    launches, or the order that :func:`best_order` finds. Changes that the device refuses are left
+    out.
 
     A launch with another block size has the same number of threads in all, rounded up to whole
-    blocks, and the same shared memory per thread. A block of any size is taken to run as long as
-    before. So compute-bound kernels of larger blocks gain less than predicted. Launches with
-    clusters or with durations per block keep their size. Changes that the device refuses are left
-    out.
+    blocks, and the same shared memory per thread. Its blocks are assumed to run as long as before.
+    For a compute-bound kernel that is too short for larger blocks, so a real program gains less
+    than predicted. Launches with clusters or with durations per block keep their size.
 
     Args:
         seq: launches with durations, and CUDA events.
         device, policy, launch_interval: as for :func:`tbsched.predict`.
         carveouts: each is given to all launches at once.
         block_sizes: threads per block; each is given to one launch at a time.
-        orders: whether to look for a better order (:func:`best_order`), in a program of launches
-            alone that does not use the legacy stream.
+        orders: whether to look for a better order. Only a program of launches alone, none of them
+            in the legacy stream, can be reordered.
 
     Returns:
         A ``WhatIf``, which prints as a table.

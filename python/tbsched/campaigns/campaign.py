@@ -42,42 +42,44 @@ def fuzz(
     draw: str = "auto",
     progress: bool = True,
 ) -> Report:
-    """Searches sequences on which a prediction and an oracle disagree, and shrinks them.
+    """Searches for sequences on which a prediction and an oracle disagree, and shrinks them.
 
     Args:
         oracle: ``"gpu"``; a device, or (device, policy), whose model plays the GPU; or anything
             with ``observe(seq)``, such as a :class:`RecordedOracle` or an open ``Gpu``.
         predictor, policy: what is tested, as for :func:`tbsched.predict`.
         max_examples: sequences drawn at most.
-        max_seconds: no sequence is drawn after so long. A disagreement found by then is still
-            shrunk.
-        max_counterexamples: the campaign ends after so many; None goes on, and shrinks whatever it
-            finds.
+        max_seconds: no sequence is drawn after so long. A disagreement that was found before is
+            still shrunk.
+        max_counterexamples: the campaign ends after so many. None sets no limit.
         level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block, from the initial
             state that explains the observation best).
-        seed: repeats a campaign with the same other arguments; None draws one.
+        seed: the same seed and the same other arguments repeat a campaign; None draws a seed.
         corpus: a ``.jsonl`` trace file. Counterexamples are appended to it at once. The campaign
             begins with those that it holds already.
         record: a ``.jsonl`` trace file that every observation is appended to.
         options: what sequences are drawn from; None is all that the device has
             (:meth:`SequenceOptions.everything`), with clusters only where the models place them.
-        strategy: draws the sequences instead. ``options`` then only says what numbers shrink to.
-        limits: the device that drawn sequences must fit. By default it is the oracle's if that is a
-            model, else the predictor, or the device that the predictor is an ablation of.
-        initial_state: the only latent state that the predictor starts from.
-        steer: brings the oracle to that state (None: the first one) before every sequence, by the
-            predictor's model (:class:`tbsched.Steered`). Level ``exact`` then scores with one state
-            only. Each observed sequence costs three short ones more.
-        past_refusal: keeps the events after a launch that is predicted not to fit. On a GPU each
-            such launch costs milliseconds, and launches after a later release do not repeat. None
-            keeps the launches up to that release, in one sequence of 64.
-        target_fullness: lets Hypothesis climb towards fuller GPUs.
-        shrink_seconds: a counterexample that still shrinks after so long is taken as it is.
+        strategy: a Hypothesis strategy that draws the sequences instead. ``options`` then only says
+            what numbers shrink to.
+        limits: the device within whose limits sequences are drawn. By default it is the oracle's if
+            that is a model, else the predictor, or the device that the predictor is an ablation of.
+        initial_state: the only latent state that the predictor starts from. By default a sequence
+            agrees if the prediction from any latent state does.
+        steer: brings the oracle to that state (None: the first one) before every sequence, as
+            :class:`tbsched.Steered` does. Predictions then start from this state only. Three short
+            sequences more run for each one.
+        past_refusal: what happens to the events after the first launch that is predicted not to
+            fit. False drops them, True keeps them. None drops them too, but keeps the launches up
+            to the next release in one sequence of 64. On a GPU every launch that waits costs
+            milliseconds, and what follows the release differs from run to run.
+        target_fullness: lets Hypothesis prefer sequences that fill the GPU more.
+        shrink_seconds: how long a counterexample is shrunk at most.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
             and hands what disagrees to Hypothesis, which shrinks it. ``hypothesis`` draws one by
-            one, which is slower but tries variations of what it drew before. ``auto`` is native for
-            a GPU and a model. It is Hypothesis for a strategy, for recorded traces, for
-            ``target_fullness`` and for any other oracle.
+            one, which is slower but tries variations of what it drew before. ``auto`` is ``native``
+            for a GPU and a model. It is ``hypothesis`` for any other oracle, for a ``strategy`` and
+            for ``target_fullness``.
         progress: shows a bar, the seed and counterexamples on standard error.
 
     Returns:
@@ -139,7 +141,7 @@ def record(
     draw: str = "auto",
     progress: bool = True,
 ) -> Report:
-    """Records random sequences, and reports how far a prediction agrees. Nothing is shrunk.
+    """Records random sequences, and reports how many a predictor places right. Nothing is shrunk.
 
     Args:
         oracle: as for :func:`fuzz`.

@@ -35,16 +35,16 @@ def steer(
 ) -> InitialState:
     """Brings an idle GPU to a latent state of the scheduler, with a few short launches.
 
-    The last of them is a probe that has shown the state to be the wanted one.
+    The last launch is a probe. Where its blocks went shows that the state is the wanted one.
 
     Args:
         gpu: an open ``Gpu``, or anything with ``observe(seq)`` that keeps its state in between.
         device: whose model the GPU follows, as for :func:`tbsched.predict`.
-        to: one of ``DeviceSpec.initial_states()``; None is the first. A device that has only one
-            is in it: nothing runs.
+        to: one of ``DeviceSpec.initial_states()``; None is the first. For a device that has only
+            one, nothing runs.
 
     Returns:
-        The state that the GPU was in.
+        The state that the GPU was in before.
 
     Raises:
         TypeError, ValueError: no oracle, an unknown device or state, or a device whose states the

@@ -43,10 +43,10 @@ class Divergence(HoldsArrays):
         level: the coarsest level at which it differs, ``occupancy`` or ``exact``.
         blocks: int64, the indices of the blocks on different SMs.
         sms: int64, the SMs with different numbers of blocks; empty where only the order differs.
-        a_blocks: int64 (sms,), blocks per SM in the first trace.
-        b_blocks: int64 (sms,), blocks per SM in the second trace.
-        capacity: what each SM had room for, as the prediction says; None where neither trace is a
-            prediction of a held sequence.
+        a_blocks: int64, blocks on each SM of the device in the first trace.
+        b_blocks: int64, blocks on each SM of the device in the second trace.
+        capacity: what each SM had room for, as the prediction says. None where neither trace is a
+            prediction of a held sequence, or where it was read from a file.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Launch(66, 256, 32)])
@@ -115,10 +115,10 @@ class Diff(Shown):
     def warp_slots_agree(self, processing_blocks: int = 4) -> bool:
         """Whether warps have the same slots, up to a rotation of each SM's processing blocks.
 
-        The processing block at which an SM starts is latent (measured: traces h200/slots). So only
-        two things must be equal for the warps placed before the next event. Each warp has the same
-        index within its processing block. And all warps of an SM are equally many processing blocks
-        away from where the other trace has them.
+        The processing block at which an SM starts is latent (measured: traces h200/slots). So the
+        processing blocks of an SM may be rotated: if a warp is two processing blocks further than
+        in the other trace, all warps of that SM must be. The index of a warp within its processing
+        block must be equal. Only warps that were placed before the next event are compared.
 
         Args:
             processing_blocks: per SM of the device, 1 to 1024.
@@ -144,7 +144,7 @@ class Diff(Shown):
 
     @property
     def first_divergence(self) -> Divergence | None:
-        """The first launch whose occupancy differs, else the first whose order does, else None."""
+        """The first launch that differs in occupancy, else the first that differs at all."""
         for level in LEVELS:
             for number, launch in enumerate(self.launches):
                 if not getattr(launch, level):

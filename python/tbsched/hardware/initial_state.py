@@ -15,18 +15,18 @@ from tbsched.errors import shown
 class InitialState:
     """The latent state: what an idle GPU still remembers of the launches before.
 
-    A policy names the components of its state. A component is an argument and an attribute. One
-    that is not given is 0, so ``InitialState()`` is the default under every policy. Components
-    without a name are taken in the order of the first policy that has any.
+    A policy names the components of its state. Each component is an argument and an attribute. The
+    default of each is 0, so ``InitialState()`` is the default state under every policy.
 
     Policy ``hopper`` has two (measured on H200s, traces ``h200/ptr`` and ``h200/levels``):
 
-    - ``first_gpc``: the GPC that takes the first blocks.
-    - ``first_singleton``: a number of a TPC outside the GPCs. Such TPCs form pairs. The pair that
-      is asked first is the one that begins at this TPC, or at the next one in turn.
+    - ``first_gpc``: of the GPCs, the first to take a block.
+    - ``first_singleton``: the TPCs outside the GPCs are counted from 0, and form pairs: 0 and 1,
+      2 and 3. The pair that begins at this number is the first to take a block. For an odd number
+      it is the next pair, and after the last pair the first one.
 
     Args:
-        *values: components in the policy's order.
+        *values: components in the order of the policy, such as ``InitialState(3, 2)``.
         **components: components by name.
 
     Raises:

@@ -40,28 +40,29 @@ def split_sms(
     ignore_coscheduling: bool = False,
     max_cluster: bool = False,
 ) -> tuple[tuple[Partition, ...], Partition]:
-    """Which SMs each group of a green context split gets, as ``cuDevSmResourceSplitByCount`` does.
+    """Predicts how ``cuDevSmResourceSplitByCount`` splits the SMs of a GPU for green contexts.
 
-    All groups have as many SMs: ``min_sms``, rounded up to what is coscheduled (8 on Hopper). An
-    H200 and an H100 gave these SMs for every ``min_sms``, number of groups and flag (traces
+    All groups have the same number of SMs. It is ``min_sms``, rounded up to a multiple of the
+    number of SMs that the GPU schedules together, 8 on Hopper. The predictions agree with an H200
+    and an H100 for every ``min_sms``, number of groups and flag that was tried (traces
     ``partitions/h200.jsonl.xz``, ``partitions/h100.jsonl.xz``).
 
     Args:
         device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
-        min_sms: SMs that each group needs, 0 to all of them.
-        groups: how many groups at most; None: as many as there can be. The driver makes fewer
-            where there are not enough SMs for so many.
-        ignore_coscheduling: groups of any even number of SMs, from any GPC
+        min_sms: the fewest SMs that each group needs, from 0 to all of them.
+        groups: how many groups at most. There are fewer if the SMs do not suffice. None is as many
+            as possible.
+        ignore_coscheduling: rounds up to whole TPCs only, 2 SMs, and takes them from any GPC
             (``CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING``).
-        max_cluster: groups of whole GPCs as far as possible, for the largest clusters
+        max_cluster: gives whole GPCs to groups as far as possible, for the largest clusters
             (``CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE``).
 
     Returns:
         The groups, and a :class:`Partition` of the SMs that are left over.
 
     Raises:
-        TypeError, ValueError: a number outside its range, both flags, or a device of which the
-            GPCs or the SMs that are coscheduled are not known.
+        TypeError, ValueError: a number outside its range, both flags, or a device whose file does
+            not have ``gpcs`` and ``coscheduled_sms``.
 
     Example:
         >>> groups, rest = tb.split_sms("h200", min_sms=64)

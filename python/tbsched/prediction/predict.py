@@ -82,38 +82,37 @@ def predict(
 ) -> Trace:
     """Predicts the SM of every block of a sequence, and when it runs if the sequence is timed.
 
-    Every prediction ends. A launch that could never be placed is refused at the start, and
-    everything else that waits does so for work that was issued before it.
+    A launch that could never run on the device is refused. In a held sequence, blocks that still
+    wait after the last event have -1 in place of an SM.
 
     Args:
         seq: launches and releases, or launches with durations and CUDA events.
         device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
         initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
-        launch_interval: seconds from one launch call of the host to the next, for a timed sequence.
+        launch_interval: in a timed sequence, seconds from one launch call of the host to the next.
             Calls that record events or wait for them take no time.
-        issue_times: when the host issues each launch, in seconds and ascending, such as
-            ``Trace.issue_times`` of a recording; they take the place of ``launch_interval``.
-        warp_slots: also predicts ``%warpid`` of each warp. It is the processing block of the warp
-            plus the number of processing blocks times the lowest free slot there (measured: traces
-            h200/slots). At which processing block an SM starts is latent. A prediction starts at 0
-            on every SM, so hardware agrees up to a rotation (``Diff.warp_slots_agree``). Policies
-            that know of no processing blocks take the lowest free slot of the SM.
+        issue_times: in a timed sequence, when the host issues each launch: ascending seconds, such
+            as ``Trace.issue_times`` of a recording. Not together with ``launch_interval``.
+        warp_slots: in a held sequence, also predicts ``%warpid`` of each warp. A warp takes the
+            lowest free slot s of its processing block p. With n processing blocks its ``%warpid``
+            is p + n * s (measured: traces h200/slots). The processing block at which an SM starts
+            is latent. A prediction takes 0 on every SM, so compare it with
+            ``Diff.warp_slots_agree``, which allows for that. Policies without processing blocks
+            take the lowest free slot of the SM.
 
     Returns:
-        A :class:`Trace`. Each launch has ``smid`` and ``final_smid`` (int32, one per block) and
-        ``limiter``. In a timed sequence both arrays are the SM of each block, and there are
-        ``start_ns`` and ``end_ns`` (int64), ``timeline``, ``makespan``, ``waits`` and ``explain``.
-        ``warp_slots`` are int32 (blocks, warps), -1 for blocks that are not placed before the next
-        event.
+        A :class:`Trace` with a :class:`Placement` for each launch. That of a timed sequence also
+        has times: ``start_ns`` and ``end_ns`` of each placement, and ``timeline``, ``makespan``,
+        ``waits`` and ``explain`` of the trace.
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device; clusters under a policy
-            that places single blocks; an unknown device, policy or state; a launch_interval or
-            issue_times without durations, or both at once; issue_times that are not one per launch
-            and ascending; warp_slots with durations, or for a device whose warps do not go in
-            strict turn; more than 2**28 blocks, or in a timed sequence 2**26 blocks or 2**24 waits.
-            The message names the field, the value and the limit.
+            that places none; an unknown device, policy or state; launch_interval or issue_times for
+            a held sequence, or both at once; issue_times that are not one per launch and ascending;
+            warp_slots for a timed sequence, or for a device without ``strict_round_robin``; more
+            than 2**28 blocks, or in a timed sequence 2**26 blocks or 2**24 waits. The message names
+            the field, the value and the limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
@@ -248,11 +247,11 @@ def matching_state(
 def predict_as_recorded(
     observation: Trace, device: str | os.PathLike[str] | DeviceSpec, policy: str | None = None
 ) -> Trace:
-    """Predicts a recorded program from when its launches were issued and how long its blocks ran.
+    """Predicts a recorded program with the issue times and the durations of the recording.
 
-    Blocks of a GPU leave some 0.2 us later than asked (H200, traces h200-timed/programs), and the
-    block that leaves first decides which one comes next. So the durations are taken from the
-    recording.
+    On a GPU a block leaves some 0.2 us later than asked (H200, traces h200-timed/programs). The
+    block that leaves first decides where the next one goes. So this prediction takes the duration
+    of each block from the recording, not from the launch.
 
     Args:
         observation: a trace of a timed sequence with ``start_ns`` and ``end_ns``.

@@ -70,7 +70,7 @@ class Drawn:
             blocks: how many, 0 to 2**31 - 1.
 
         Raises:
-            TypeError, ValueError: no number of blocks.
+            TypeError, ValueError: not a number of blocks.
 
         Example:
             >>> tb.Drawn("uniform", mean=1e-5, spread=0.0).draw(3).tolist()

@@ -38,19 +38,19 @@ class Sequence(Shown):
 
     A sequence is *timed* if its launches have durations. It may then record CUDA events and wait
     for them. A sequence without durations is *held*: the blocks of a launch stay on their SMs until
-    its release.
+    a :class:`Release` of the launch.
 
     Limits that depend on a device are checked where the device is known:
     :meth:`tbsched.DeviceSpec.check`.
 
     Args:
         events: :class:`Launch`, :class:`Release`, :class:`RecordEvent` and :class:`WaitEvent`
-            objects. A release names an earlier launch, each at most once.
+            objects. A launch can be released once, after it was launched.
 
     Raises:
         TypeError: something else is among the events.
-        ValueError: a release of a launch that is not there or is released already; in a timed
-            sequence a launch without a duration, or a release; in a held one the legacy stream.
+        ValueError: a release of a launch that is not there or is released already; a launch without
+            a duration, or a release, in a timed sequence; the legacy stream in a held one.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -88,7 +88,7 @@ class Sequence(Shown):
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches alone; a release's number is an index into them."""
+        """The launches alone, in order; ``Release(k)`` releases ``launches[k]``."""
         return self._launches
 
     def __len__(self) -> int:

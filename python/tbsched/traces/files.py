@@ -37,8 +37,9 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
     Raises:
         FileNotFoundError: no such file.
         TypeError: not a path.
-        ValueError: not a trace file, or of a newer version; something that is no file at the path;
-            lines or sizes beyond what traces need. Names the file and the line.
+        ValueError: not a trace file, or one of a newer version; the path of something that is
+            neither a file nor a folder; lines or sizes beyond the limits of the format. The message
+            names the file and the line.
 
     Example:
         >>> tb.save_traces("one.jsonl", [tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200")])

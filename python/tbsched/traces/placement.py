@@ -44,20 +44,22 @@ class Placement(HoldsArrays):
     Attributes:
         smid: int32 (blocks,), the SM of each block that was placed before the next event; -1 for a
             block that was not.
-        final_smid: int32 (blocks,), the same after all events; None where nobody recorded it.
+        final_smid: int32 (blocks,), the SM of each block after all events; None where it was not
+            recorded.
         limiter: what refused the blocks that are -1: ``slots``, ``warps``, ``registers``,
-            ``shared_memory``, ``configuration``, ``local_memory``, ``queue`` or ``stream``; None
-            where nothing did or nobody knows. In a timed sequence it is what the launch waited for
-            first, also ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids`` or
-            ``turn``.
-        start_ns: int64 (blocks,), when each block started, in nanoseconds on the GPU's global timer
-            or from the host's first call on; None for a prediction of blocks that are held until
-            released.
+            ``shared_memory``, ``configuration``, ``local_memory``, ``queue`` or ``stream``. In a
+            timed sequence it is what the launch waited for first, and can also be ``priority``,
+            ``hardware_queue``, ``event``, ``legacy_stream``, ``grids`` or ``turn``. None where
+            nothing did, or where it is not known.
+        start_ns: int64 (blocks,), when each block started, in nanoseconds. It is None in a
+            prediction of a held sequence. An observation of one has the GPU's global timer. In a
+            timed sequence a prediction counts from the host's first call, and an observation from
+            the first start.
         end_ns: int64 (blocks,), when each block ended, likewise.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
             placed, None unless asked for.
-        hardware_queue: the number of the queue that the launch went through; None where nobody
-            knows.
+        hardware_queue: the number of the hardware queue that the launch went through; None where it
+            is not known.
 
     Example:
         >>> full = [tb.Launch(132, 1024, 64), tb.Launch(4, 1024, 32), tb.Release(0)]
@@ -88,7 +90,7 @@ class Placement(HoldsArrays):
             sms: number of SMs of the device.
 
         Raises:
-            TypeError, ValueError: no number of SMs.
+            TypeError, ValueError: not a number of SMs.
 
         Example:
             >>> trace = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier")

@@ -56,9 +56,9 @@ class Residents(Shown, HoldsArrays):
         at: the moment: how many events have happened, or in a timed sequence seconds.
         names: the name of each launch of the sequence, None for one without.
         limits: what one SM has.
-        rows: a structured array, a row per launch, SM and placing: ``launch``, ``sm``, ``blocks``,
-            ``warps`` (per processing block), ``warp_slots`` (bit s is the warp slot whose
-            ``%warpid`` is s). It is sorted by launch and SM.
+        rows: a structured array, a row for the blocks of one launch that one SM took at the same
+            time: ``launch``, ``sm``, ``blocks``, ``warps`` (per processing block), ``warp_slots``
+            (bit s is the warp slot whose ``%warpid`` is s). It is sorted by launch and SM.
         pieces: a structured array of where shared memory lies, by SM and address: ``launch``,
             ``sm``, ``begin``, ``end``, in bytes from the SM's origin. Empty where memory is pooled.
         configured: int32 (sms,), bytes of shared memory that each SM is configured to; 0 where the

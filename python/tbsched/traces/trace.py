@@ -32,8 +32,8 @@ class Trace(Shown, HoldsArrays):
         placements: one per launch.
         id: the trace's name in its file.
         extra: further keys of the file, kept when it is written again.
-        capacities: for a prediction of blocks that are held until released, a function that
-            computes each launch's :class:`Capacity`.
+        capacities: for a prediction of a held sequence, a function that computes the
+            :class:`Capacity` of each launch.
         waits: for a prediction of a timed sequence, what its launches waited for: a structured
             array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
@@ -107,8 +107,7 @@ class Trace(Shown, HoldsArrays):
         """One row per block, by launch and block, as (launch, block, sm, start_ns, end_ns).
 
         A structured array: launch, block and sm are int32, the times int64 nanoseconds. ``sm`` is
-        -1 for a block that never ran, and its times mean nothing. Warp slots are not in it: they
-        are predicted for launches that are held.
+        -1 for a block that never ran, and its times mean nothing.
 
         Raises:
             ValueError: nobody recorded when blocks ran.
@@ -200,13 +199,15 @@ class Trace(Shown, HoldsArrays):
         return self.replay(round(seconds("residents", "at", at) * 1e9))
 
     def explain(self, launch: int) -> str:
-        """Why a launch waited, for how long, and what would have let it run, in words.
+        """Why a launch of a timed prediction waited, and how long, in words.
+
+        For each wait it says what would have avoided it.
 
         Args:
             launch: the number of the launch, from 0; a negative one counts from the end.
 
         Raises:
-            TypeError, ValueError: no such launch, or nobody recorded what launches waited for.
+            TypeError, ValueError: no such launch, or no prediction of a timed sequence.
 
         Example:
             >>> launch = tb.Launch(2, 64, 32, stream=0, duration=1e-5)

@@ -35,7 +35,7 @@ class RecordEvent(_OfStream):
         stream: the stream that records it, a number or :data:`LEGACY_STREAM`.
 
     Raises:
-        TypeError, ValueError: no number; names the field, the value and the limit.
+        TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
 
     Example:
         >>> tb.RecordEvent(0, stream=1)
@@ -55,7 +55,7 @@ class WaitEvent(_OfStream):
         stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
 
     Raises:
-        TypeError, ValueError: no number; names the field, the value and the limit.
+        TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
 
     Example:
         >>> first = tb.Launch(132, 1024, 32, stream=0, duration=1e-4)

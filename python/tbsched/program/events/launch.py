@@ -44,8 +44,9 @@ class Launch:
         carveout: preferred shared memory, in percent of the largest configuration, 0 to 100; None
             leaves the choice to the driver.
         cluster: blocks per thread block cluster, 1 to 16; it divides ``blocks``.
-        stream: launches with equal numbers run one after the other; None is a stream of its own;
-            :data:`LEGACY_STREAM`, for launches with durations, is CUDA's default stream.
+        stream: a number from 0. Launches with the same number run one after the other, in order.
+            None is a stream of its own. CUDA's default stream is :data:`LEGACY_STREAM`, not 0; it
+            is for launches with durations.
         priority: as in CUDA, a lower number is more urgent.
         duration: seconds that each block runs, 0 to 1e9. A tuple has one number per block, and a
             :class:`Drawn` draws them. None holds the blocks until they are released.

@@ -17,7 +17,7 @@ class Release:
         launch: the number of the :class:`Launch` in its sequence, from 0.
 
     Raises:
-        TypeError, ValueError: no number of a launch; names the field, the value and the limit.
+        TypeError, ValueError: not the number of a launch; names the field, the value and the limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(132, 1024, 64), tb.Launch(1, 32, 16), tb.Release(0)])
@@ -33,7 +33,7 @@ class Release:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """None: it ends one."""
+        """Empty, because a release launches nothing."""
         return ()
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
     - ``host``: an instant for each launch. A flow leads from it to the launch's first block.
     - ``streams``: each launch, from the start of its first block to the end of its last.
     - ``streams: waits``: what each launch of a prediction waited for. The time in which its stream
-      was busy with earlier launches is left out. So is the 65th wait of a row at one time.
+      was busy with earlier launches is left out. A row shows at most 64 waits at one time.
     - ``SMs``: the blocks of each SM. Blocks of one launch that come together and leave together
       are one slice, ``gemm x8``. Its arguments say which blocks.
     - ``resident blocks``: a counter for the GPU, and one for each SM.

@@ -40,8 +40,8 @@ class Rows:
 def blocks(trace: Trace, *, ax: Axes | None = None) -> Axes:
     """Draws how many blocks of each launch are on each SM: a row per launch, a column per SM.
 
-    Of launches that are held until released it counts the blocks placed before the next event. Of
-    more than 400 launches several share a row; the picture says so.
+    In a held sequence it counts the blocks that were placed before the next event. If there are
+    more than 400 launches, several share a row, and the picture says so.
 
     Example:
         >>> import tbsched as tb

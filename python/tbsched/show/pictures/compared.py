@@ -25,10 +25,10 @@ def compared(
 ) -> Axes:
     """Draws where two traces of one sequence differ, usually a prediction and an observation.
 
-    Of launches that are held until released it draws ``b - a``, blocks per launch and SM, with a
-    frame around the first launch that differs. Where only the order of blocks differs it draws how
-    many blocks of each SM are elsewhere in ``b``. Of kernels that end by themselves it draws how
-    many blocks of each were resident over time: filled as predicted, with a line as observed.
+    For a held sequence it draws ``b - a``, the difference in blocks per launch and SM, with a frame
+    around the first launch that differs. If only the order of blocks differs, it draws how many
+    blocks of each SM are elsewhere in ``b``. For a timed sequence it draws how many blocks of each
+    kernel were resident over time: the prediction filled, the observation as a line.
 
     Example:
         >>> import tbsched as tb

@@ -19,7 +19,7 @@ _BAR = 0.38  # of the distance of two rows
 
 
 def ladder(scores: Iterable[Score], *, ax: Axes | None = None) -> Axes:
-    """Draws how many launches each predictor places as the GPU did, the weakest predictor first.
+    """Draws how many launches each predictor places right, the weakest predictor first.
 
     Example:
         >>> import tbsched as tb

@@ -67,8 +67,8 @@ class _Grid:
 def sm_map(what: Trace | DeviceSpec, *, at: float | None = None, ax: Axes | None = None) -> Axes:
     """Draws the SMs by TPC and GPC: what sits on each at a moment, or which ones are preferred.
 
-    Of a trace, a bar for each SM shows the blocks on it; it has full height on the SMs that hold
-    most at that moment. Of a device, the SM that comes first among equally suitable ones is dark.
+    For a trace, a bar for each SM shows the blocks on it. It has full height on the SMs that hold
+    most at that moment. For a device, the SMs that are preferred are darker.
 
     Example:
         >>> import tbsched as tb
@@ -77,8 +77,9 @@ def sm_map(what: Trace | DeviceSpec, *, at: float | None = None, ax: Axes | None
 
     Args:
         what: a prediction, an observation, or a device.
-        at: of a trace whose launches have durations, seconds on its clock; None is when most blocks
-            are resident. Of another, after how many events; None is after all.
+        at: the moment of a trace. In a held sequence it is after so many events, or after all of
+            them for None. In a timed one it is a time in seconds on the clock of the trace, or for
+            None when most blocks are resident.
         ax: the axes to draw into; None makes a figure.
 
     Returns:

@@ -73,7 +73,7 @@ class _Part:
 def resources(
     prediction: Trace, sm: int, *, at: float | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draws what an SM holds at a moment, and of which launch: a colour is a kernel.
+    """Draws what an SM holds at a moment, in a colour per kernel.
 
     There are four parts: thread block slots; warp slots of each processing block, by ``%warpid``;
     registers of each processing block; shared memory by address with its gaps, up to what the SM is
@@ -85,10 +85,11 @@ def resources(
         >>> ax = tb.show.resources(tb.predict(seq, "rtx3090"), sm=0)
 
     Args:
-        prediction: what :func:`tbsched.predict` returned; of an observation nobody knows it.
+        prediction: what :func:`tbsched.predict` returned. An observation does not say what an SM
+            holds.
         sm: the SM.
-        at: if launches have durations, seconds; None is when most blocks are resident. Else after
-            how many events; None is after all.
+        at: the moment. In a held sequence it is after so many events, or after all of them for
+            None. In a timed one it is a time in seconds, or for None when most blocks are resident.
         ax: the axes to draw into; None makes a figure.
 
     Returns:
