@@ -21,7 +21,8 @@ def options_of(verb: Callable[..., object]) -> str:
     for name, parameter in inspect.signature(verb).parameters.items():
         kind, info = get_args(hints[name])
         words = ", ".join(f"`{word}`" for word in _names(name, info))
-        default = "needed" if parameter.default is parameter.empty else _default(parameter.default)
+        given = parameter.default
+        default = "required" if given is parameter.empty else _default(given)
         meaning = re.sub(r"(?<![\w`])--[a-z-]+", r"`\g<0>`", info.help or "")
         rows.append(f"| {words} | {_value(kind)} | {default} | {meaning} |\n")
     return "".join(rows)

@@ -118,6 +118,16 @@ def test_the_host_says_when_it_issued_each_launch(gpu: Gpu) -> None:
     assert tb.Trace(trace.sequence, trace.device, trace.placements).makespan == trace.makespan
 
 
+def test_a_launch_of_its_own_comes_before_every_timed_sequence(gpu: Gpu, knobs: Fake) -> None:
+    """The first call after a while is slow: it must not be one whose time counts."""
+    held, timed = tb.Sequence([tb.Launch(1, 32, 16)]), tb.Sequence([run()])
+    made = [knobs["launches"]]
+    for seq in (held, held, timed, timed):
+        gpu.observe(seq)
+        made.append(knobs["launches"])
+    assert np.diff(made).tolist()[1:] == [1, 2, 2]
+
+
 def test_a_sequence_of_events_alone_runs(gpu: Gpu) -> None:
     assert len(gpu.observe(tb.Sequence([tb.RecordEvent(0, 1), tb.WaitEvent(0, "legacy")]))) == 0
 

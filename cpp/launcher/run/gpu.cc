@@ -57,12 +57,14 @@ bool Gpu::drained() {
 std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   std::unique_lock turn(shelf_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
-  if (!drained_in_order_ && !options.any_state) {
-    // Where blocks go depends on how the blocks before them left. Start from the usual state.
+  const bool timed = is_timed(sequence);
+  if (timed || (!drained_in_order_ && !options.any_state)) {
+    // Where blocks go depends on how the blocks before them left. Start from the usual state. And
+    // the worker's first call after a while is slow, which shows in the times of its launch.
     Launch everywhere;
     everywhere.blocks = context().properties().sms;
     RunOptions before = options;
-    before.by_worker = is_timed(sequence);
+    before.by_worker = timed;
     observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);

@@ -59,9 +59,9 @@ struct Mechanisms {
   bool shared_memory_configuration = false;
   // both SMs of a TPC share one configuration; else each SM has its own
   bool configuration_per_tpc = false;
-  // launches ask for more shared memory than the blocks that fit need
+  // launches ask for more shared memory than the blocks that fit an SM need
   bool configuration_headroom = false;
-  // an SM configured larger than an explicit carveout asks for refuses the block
+  // an SM whose configuration is larger than what an explicit carveout asks for refuses the block
   bool explicit_carveout_is_upper_bound = false;
   // a larger local memory waits for an idle GPU
   bool local_memory_configuration = false;
@@ -103,8 +103,8 @@ struct DeviceSpec {
   int32_t registers_per_thread = 0;
   // blocks of a cluster, the most that the runtime allows
   int32_t max_cluster = 1;
-  // SMs; those of a partition of a green context are a multiple of it, unless it ignores
-  // coscheduling; 0 if unknown
+  // the number of SMs of a green context's partition is a multiple of this, unless the split
+  // ignores coscheduling; 0 if unknown
   int32_t coscheduled_sms = 0;
   // registers; those of a warp are a multiple of it
   int32_t register_unit = 0;

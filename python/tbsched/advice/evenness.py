@@ -61,10 +61,10 @@ def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> 
     - the launch has one block, or k*S - 1, or k*S;
     - the launch is one cluster, because the blocks of a cluster go to different SMs.
 
-    Any other number of blocks is spread unevenly by ``first_fit``. Several clusters are certain
-    only where k is 1, because clusters cannot use every SM. k counts all resources that the
-    device's own policy knows (``round_robin``, ``first_fit`` and ``most_room`` know no processing
-    blocks).
+    Without clusters, ``first_fit`` spreads any other number of blocks up to k*S unevenly. Several
+    clusters are certain only where k is 1, because clusters cannot use every SM. k counts all
+    resources that the device's own policy knows (``round_robin``, ``first_fit`` and ``most_room``
+    know no processing blocks).
 
     A published rule is about launches of two blocks per SM: they spread evenly if two blocks take
     more than half of the registers (T_2, ``tbsched.papers.published_rules``). It needs two

@@ -53,7 +53,7 @@ def fuzz(
     draw: DrawOption = Draw.auto,
     as_json: AsJson = False,
 ) -> int:
-    """Search sequences on which prediction and oracle disagree, and shrink them.
+    """Search for sequences on which prediction and oracle disagree, and shrink them.
 
     On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
     again with patience, and if it still does, Hypothesis shrinks it.
@@ -91,7 +91,7 @@ def record(
     predictor: Annotated[
         str,
         typer.Option(
-            help="The device within whose limits sequences are drawn.",
+            help="The device that predicts; sequences are drawn within its limits.",
             autocompletion=complete_device,
         ),
     ] = "h200",

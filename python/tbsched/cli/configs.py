@@ -25,7 +25,7 @@ def configs(
         int | None, typer.Option(help="Shared memory, in per cent; the driver's choice by default.")
     ] = None,
     trust_policy: Annotated[
-        bool, typer.Option(help="Accept what is even by the device's policy only.")
+        bool, typer.Option(help="Also accept what is even under the device's own policy.")
     ] = False,
     device: DeviceName = "h200",
     as_json: AsJson = False,

@@ -94,7 +94,8 @@ DrawOption = Annotated[
     Draw,
     typer.Option(
         help="native: NumPy draws, while the GPU runs what was drawn before. hypothesis: one by "
-        "one, slower, with variations of earlier draws. auto: native on a GPU. Both draw from the "
-        "same sequences, and Hypothesis shrinks what either finds."
+        "one, slower, with variations of earlier draws. auto: native for a GPU and a model, else "
+        "hypothesis. Both draw from the same set of sequences, and Hypothesis shrinks what either "
+        "finds."
     ),
 ]

@@ -20,6 +20,7 @@ from tbsched.cli.options import (
     Output,
     PolicyName,
     SequenceFile,
+    complete_device,
 )
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
@@ -41,7 +42,7 @@ def predict(
     output: Output = None,
     launch_interval: Annotated[
         float,
-        typer.Option(help="Seconds from one launch of the host to the next, where they end."),
+        typer.Option(help="Seconds between the host's launch calls, if launches have durations."),
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
@@ -63,7 +64,15 @@ def observe(
         str | None,
         typer.Option(help="Run this set of cases, one per mechanism, instead: hopper."),
     ] = None,
-    device: DeviceName = "h200",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            "-d",
+            help="With --cases: the device that predicts.",
+            autocompletion=complete_device,
+        ),
+    ] = "h200",
     as_json: AsJson = False,
 ) -> int:
     """Run sequences on the GPU and record where their blocks go.

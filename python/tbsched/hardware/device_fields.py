@@ -23,9 +23,10 @@ class Mechanisms:
         shared_memory: 4, likewise.
         shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
         configuration_per_tpc: both SMs of a TPC share one configuration; else each SM has its own.
-        configuration_headroom: launches ask for more shared memory than the blocks that fit need.
-        explicit_carveout_is_upper_bound: an SM configured larger than an explicit carveout asks for
-            refuses the block.
+        configuration_headroom: launches ask for more shared memory than the blocks that fit an SM
+            need.
+        explicit_carveout_is_upper_bound: an SM whose configuration is larger than what an explicit
+            carveout asks for refuses the block.
         local_memory_configuration: a larger local memory waits for an idle GPU.
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
@@ -64,8 +65,8 @@ class DeviceFields:
         threads_per_block: threads of a block, the most that the runtime allows.
         registers_per_thread: registers of a thread, the most that the runtime allows.
         max_cluster: blocks of a cluster, the most that the runtime allows.
-        coscheduled_sms: SMs; those of a partition of a green context are a multiple of it, unless
-            it ignores coscheduling; 0 if unknown.
+        coscheduled_sms: the number of SMs of a green context's partition is a multiple of this,
+            unless the split ignores coscheduling; 0 if unknown.
         register_unit: registers; those of a warp are a multiple of it.
         shared_memory_unit: bytes; those of a block are a multiple of it.
         shared_memory_reserve: bytes that the runtime keeps in every block.

@@ -260,7 +260,8 @@ def observe(
             for a timed sequence it is 10 s more than its launches could take one after the other,
             at most an hour.
         settle: how many seconds nothing must change until the blocks that have not started count
-            as waiting for room. It has no meaning in a timed sequence.
+            as waiting for room. An eighth of it is enough if every launch has started. It has no
+            meaning in a timed sequence.
 
     Returns:
         A :class:`Trace`. ``start_ns`` and ``end_ns`` are 0 for blocks that still waited after the

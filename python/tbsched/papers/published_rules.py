@@ -3,7 +3,7 @@
 From two sources. "RTAS 2020" is *Dissecting the CUDA Scheduling Hierarchy: a Performance and
 Predictability Perspective*, whose Definitions III.1 to III.3 say when a block joins another on its
 SM. "GF100 thesis" is a thesis on optimising GPU programs at the level of their ELF code, which
-gives two observations on a GTX C2070, T_1 and T_2, on how a grid of two blocks per SM spreads.
+gives two observations on a Tesla C2070, T_1 and T_2, on how a grid of two blocks per SM spreads.
 
 They are here to be compared with :func:`tbsched.predict`, which they are not part of;
 ``docs/explanation/papers.md`` says how far each holds. Warps and registers are counted per SM.

@@ -1,8 +1,9 @@
 """T_1 and T_2 of the thesis on GF100 GPUs, for every policy of the table.
 
-The thesis launches 28 blocks of 1 to 24 warps, two for each of the 14 SMs of a GTX C2070. T_1: if
-two blocks take half of an SM's registers or less, they never spread evenly. T_2: if they take more,
-they always do. Which numbers of registers it tried is not said; here they are 2 to 63 per thread.
+The thesis launches 28 blocks of 1 to 24 warps, two for each of the 14 SMs of a Tesla C2070. T_1:
+if two blocks take half of an SM's registers or less, they never spread evenly. T_2: if they take
+more, they always do. Which numbers of registers it tried is not said; here they are 2 to 63 per
+thread.
 """
 
 from __future__ import annotations
