@@ -25,7 +25,7 @@ from tbsched.launcher.observe import Gpu
 from tbsched.show.text.tables import render, table_of
 
 HERE = Path(__file__).parent
-LADDER = ("round_robin", "first_fit", "most_room", "algorithm1", "hopper")
+LADDER = ("first_fit", "round_robin", "most_room", "algorithm1", "hopper")
 # Predictors that are wrong on purpose: device, policy, and what is wrong.
 WRONG = (
     ("h200-no-warp-skip", None, "no warp skip"),

@@ -100,7 +100,7 @@ def test_the_core_refuses_a_state_that_is_not_one_of_the_model() -> None:
 
 
 def test_unknown_policies_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="policy: 'turing' is unknown; there are round_robin, "):
+    with pytest.raises(ValueError, match="policy: 'turing' is unknown; there are first_fit, "):
         H200.initial_states("turing")
     with pytest.raises(TypeError, match="policy: a name is needed, got 3"):
         H200.initial_states(3)  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def record(
     predictor: Annotated[
         str,
         typer.Option(
-            help="The device that predicts; sequences are drawn within its limits.",
+            help="The device that predicts. On a GPU, sequences are drawn within its limits.",
             autocompletion=complete_device,
         ),
     ] = "h200",

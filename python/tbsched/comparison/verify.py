@@ -1,4 +1,4 @@
-"""How often a predictor agrees with recorded traces: the ladder from round robin upwards."""
+"""How often a predictor agrees with recorded traces: the ladder of policies."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Policy:
 
     Example:
         >>> tb.policies()[0].name
-        'round_robin'
+        'first_fit'
     """
 
     name: str
@@ -51,11 +51,11 @@ class Policy:
 
 
 def policies() -> tuple[Policy, ...]:
-    """The policy table: what :func:`predict` takes as ``policy``, the simplest first.
+    """The policy table: what :func:`predict` takes as ``policy``, the weakest first.
 
     Example:
         >>> [row.name for row in tb.policies()]
-        ['round_robin', 'first_fit', 'most_room', 'algorithm1', 'ampere', 'hopper']
+        ['first_fit', 'round_robin', 'most_room', 'algorithm1', 'ampere', 'hopper']
     """
     return tuple(Policy(*row) for row in _core.policies())
 
