@@ -37,7 +37,9 @@ def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Show:
 
 def test_without_an_output_the_text_is_printed_with_the_waits(show: Show) -> None:
     assert show("recorded.jsonl") == f"{tb.load_traces('recorded.jsonl')[0]}\n"
-    assert "Launch 1 (gemm) waited 1.002 ms: 1.002 ms for launch 0 (gemm), before" in show("timed.json")
+    assert "Launch 1 (gemm) waited 1.002 ms: 1.002 ms for launch 0 (gemm), before" in show(
+        "timed.json"
+    )
     assert "NVIDIA GeForce RTX 3090, 82 SMs" in show("recorded.jsonl", "-d", "rtx3090")
     assert "41 blocks" not in show("recorded.jsonl", "--number", "1", "--policy", "first_fit")
 
