@@ -127,15 +127,11 @@ def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
         times = [work.issue for work in works] + [scheduler.next_turn]
         times += [work.issue + toy.launch_latency for work in launches]
         exits = [end + toy.exit_latency for work in launches for end in work.ends]
-        times += exits + [time + completion(work, toy) for time in exits for work in launches]
+        times += exits + [time + toy.completion_latency for time in exits]
         times += [work.done_at + toy.event_latency for work in works]
         times += [work.freed_at + toy.legacy_latency for work in works]
+        times += [work.done_at + toy.legacy_latency for work in works]
         now = min(time for time in times if time > now)
-
-
-def completion(work: Work, toy: Toy) -> int:
-    """From a launch's last exit until what waits for it may start."""
-    return toy.completion_latency + toy.legacy_latency * (work.stream == LEGACY_STREAM)
 
 
 def met(work: Work, toy: Toy, now: int) -> bool:
@@ -147,9 +143,16 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         if not work.record.done or (late and work.record.done_at + toy.event_latency > now):
             return False
     if work.stream == LEGACY_STREAM and isinstance(work.item, Launch):
-        last = max((other.done_at for other in work.must_be_done), default=0)
+        # Within the legacy stream it takes no longer than in any other.
+        others = [other for other in work.must_be_done if other.stream != LEGACY_STREAM]
+        last = max((other.done_at for other in others), default=0)
         work.freed_at = last if last > work.issue else 0
         return work.freed_at == 0 or work.freed_at + toy.legacy_latency <= now
+    if work.stream != LEGACY_STREAM:
+        for other in work.must_be_done:
+            crosses = other.stream == LEGACY_STREAM and isinstance(other.item, Launch)
+            if crosses and other.done_at > work.issue and other.done_at + toy.legacy_latency > now:
+                return False
     return True
 
 
@@ -157,7 +160,7 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
     """Applies the first rule that does something; False if none does."""
     for work in works:
         event = work.issued and not isinstance(work.item, Launch) and met(work, toy, now)
-        if not work.done and (event or toy.gone(work, now - completion(work, toy))):
+        if not work.done and (event or toy.gone(work, now - toy.completion_latency)):
             work.done = True
             work.done_at = now
             return True

@@ -465,3 +465,13 @@ def test_launch_that_was_refused_waits_for_a_turn_once_the_scheduler_is_with_ano
         ("turn", 2, 2.5, 3),
         ("configuration", -1, 3, 10),
     ]
+
+
+def test_only_other_streams_know_later_of_the_legacy_stream() -> None:
+    spec = gpu(legacy_latency_ns=500_000)
+    legacy = timed(stream=LEGACY_STREAM)
+    assert starts(run(legacy, legacy, timed(stream=1), legacy, legacy, spec=spec)) == [
+        *(0, 1),  # within the stream at once
+        2.5,  # to another
+        *(4, 5),  # and back
+    ]

@@ -7,6 +7,7 @@ ran.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
 from tbsched.traces.files import load_traces
+from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
 
 TIMED = ROOT / "tests" / "traces" / "h200-timed"
@@ -125,6 +127,24 @@ def test_without_the_launch_latency_queues_are_chosen_less_well(queues: list[Tra
 def test_without_a_latency_starts_are_further_off(without: str) -> None:
     traces = load_traces(TIMED / "latencies.jsonl.xz")
     assert error_ns(traces, replace(H200, **{without: 0})) > 1.01 * error_ns(traces, H200)
+
+
+def test_within_the_legacy_stream_it_takes_no_longer_than_in_any_other() -> None:
+    in_a_row = [
+        trace
+        for trace in load_traces(TIMED / "legacy.jsonl.xz")
+        if {launch.stream for launch in trace.sequence.launches} == {"legacy"}
+    ]
+    assert len(in_a_row) == 5
+    gaps = [gaps_ns(trace) for trace in in_a_row]
+    predicted = [gaps_ns(predict_as_recorded(trace, H200)) for trace in in_a_row]
+    assert abs(np.median(gaps) - np.median(predicted)) < 300
+
+
+def gaps_ns(trace: Trace) -> list[int]:
+    """From the last end of a launch to the first start of the next one."""
+    spans = [span_of(number, placement) for number, placement in enumerate(trace)]
+    return [begin - end for (_, end), (begin, _) in itertools.pairwise(spans)]
 
 
 def error_ns(traces: list[Trace], spec: DeviceSpec) -> float:

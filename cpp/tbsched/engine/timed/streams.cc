@@ -157,9 +157,7 @@ int64_t Streams::next_change(const int64_t now) const {
 }
 
 void Streams::end(const int32_t launch, const int64_t now) {
-  const int32_t item = item_of_launch_[launch];
-  const int64_t extra = items_[item].legacy ? legacy_latency_ns_ : 0;
-  endings_.push({.time_ns = now + completion_latency_ns_ + extra, .item = item});
+  endings_.push({.time_ns = now + completion_latency_ns_, .item = item_of_launch_[launch]});
 }
 
 // Everything that has happened by now.
@@ -185,10 +183,12 @@ void Streams::settle(const int64_t now) {
 
 void Streams::finish(const int32_t index, const int64_t now) {
   items_[index].done_ns = now;
+  if (!items_[index].legacy) other_done_ns_ = now;
   for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
     const int32_t dependent = dependents_[edge].item;
-    if (items_[dependent].record == index && event_latency_ns_ > 0) {
-      endings_.push({.time_ns = now + event_latency_ns_, .item = dependent, .is_signal = true});
+    const int64_t known_ns = known_ns_of(index, dependent);
+    if (known_ns > now) {
+      endings_.push({.time_ns = known_ns, .item = dependent, .is_signal = true});
     } else {
       met(dependent);
     }
@@ -198,9 +198,21 @@ void Streams::finish(const int32_t index, const int64_t now) {
   while (first_undone_ < count && items_[first_undone_].done()) ++first_undone_;
   if (first_undone_ == count || !items_[first_undone_].legacy) return;
   Item& legacy = items_[first_undone_];
-  legacy.legacy_until_ns = now + (legacy.kind == Kind::launch ? legacy_latency_ns_ : 0);
+  const bool was_late = legacy.kind == Kind::launch && other_done_ns_ > legacy.issued_ns;
+  legacy.legacy_until_ns = std::max(now, was_late ? other_done_ns_ + legacy_latency_ns_ : 0);
   legacy.legacy_behind = items_[index].launch;
   if (legacy.kind != Kind::launch && legacy.unmet == 0) finished_.push_back(first_undone_);
+}
+
+// When one that waits for an item knows that it is done: of a launch of the legacy stream other
+// streams know later than that stream itself.
+int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const {
+  const Item& item = items_[done];
+  if (items_[dependent].record == done) return item.done_ns + event_latency_ns_;
+  if (!item.legacy || items_[dependent].legacy) return item.done_ns;
+  const int32_t launch = item.kind == Kind::launch ? done : item.last_launch;
+  const bool was_late = launch >= 0 && items_[launch].done_ns > items_[dependent].issued_ns;
+  return std::max(item.done_ns, was_late ? items_[launch].done_ns + legacy_latency_ns_ : 0);
 }
 
 void Streams::met(const int32_t index) {
@@ -236,8 +248,8 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   if (item.legacy) {
     until(item.legacy_until_ns, Refusal::legacy_stream, item.legacy_behind);
   } else if (item.last_legacy >= 0) {
-    const Item& legacy = items_[item.last_legacy];
-    until(legacy.done_ns, Refusal::legacy_stream, legacy.launch);
+    const int64_t known_ns = known_ns_of(item.last_legacy, item_of_launch_[launch]);
+    until(known_ns, Refusal::legacy_stream, items_[item.last_legacy].launch);
   }
   const int32_t ahead = item.ahead < 0 ? -1 : items_[item.ahead].launch;
   until(item.at_head_ns, Refusal::hardware_queue, ahead);

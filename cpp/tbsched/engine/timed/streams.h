@@ -112,6 +112,7 @@ class Streams {
   }
   void settle(int64_t now);
   void finish(int32_t item, int64_t now);
+  int64_t known_ns_of(int32_t done, int32_t dependent) const;
   void met(int32_t item);  // one of what it waits for
 
   int64_t launch_latency_ns_;
@@ -130,6 +131,7 @@ class Streams {
   std::vector<int32_t> finished_;  // whose dependents are to be told
   size_t reached_ = 0;             // launches that have reached the GPU
   int32_t last_legacy_ = -1;
+  int64_t other_done_ns_ = 0;  // when the last item outside the legacy stream was
   int32_t first_undone_ = 0;
 };
 
