@@ -8,12 +8,12 @@ import pickle
 
 import pytest
 
-from helpers import launch, smids
+from helpers import launch, recorded, smids
 from tbsched import _core
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import model
-from tbsched.prediction.predict import policies, predict
+from tbsched.prediction.predict import policies, predict, predict_many
 from tbsched.program.sequence import Launch, Release, Sequence
 
 H200 = device("h200")
@@ -70,6 +70,19 @@ def test_states_of_a_gpc_without_sms_are_those_of_the_next() -> None:
     for trace in traces:
         assert all((placement.smid >= 0).all() for placement in trace)
         assert sorted(smids(trace)[0]) == [*range(12)]
+
+
+@pytest.mark.parametrize("name", ["balanced", "cl", "rrel"])
+def test_a_state_decides_which_blocks_an_sm_gets_and_not_how_many(name: str) -> None:
+    sequences = [trace.sequence for trace in recorded(name)[:40]]
+    placed = [
+        [smids(trace) for trace in predict_many(sequences, H200, initial_state=state)]
+        for state in H200.initial_states()[::5]
+    ]
+    which = {str(traces) for traces in placed}
+    how_many = {str([[sorted(sms) for sms in trace] for trace in traces]) for traces in placed}
+    assert len(which) == len(placed)
+    assert len(how_many) == 1
 
 
 def test_more_states_than_a_predictor_can_try_are_refused() -> None:

@@ -58,7 +58,7 @@ class Judge:
         oracle: what is right.
         spec, policy: the predictor.
         initial_state: the latent state that it starts from; None: any of them counts as
-            agreement. At level ``occupancy`` the first stands for all where there are no clusters.
+            agreement. At level ``occupancy`` the first stands for all.
         level: ``occupancy`` or ``exact``.
         past_refusal: keep what comes after a launch that is predicted not to fit; None: where
             :meth:`predict` is told to.
@@ -148,15 +148,11 @@ class Judge:
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
         state = self.states[0]
-        clusters = any(launch.cluster > 1 for launch in prediction.sequence.launches)
-        # Only of clusters the state shows in the blocks per SM.
-        one_state = len(self.states) == 1 or not (clusters or self.level == "exact")
-        if diff.agrees(self.level) or one_state:
+        # A state decides which blocks an SM gets, never how many.
+        if diff.agrees(self.level) or not diff.occupancy or len(self.states) == 1:
             return Comparison(diff, diff.agrees(self.level), state)
         others = self.states
         found = matching_state(observation, self.spec, self.policy, others)
-        if found is None and not diff.occupancy and not clusters:
-            return Comparison(diff, False, state)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)
@@ -165,7 +161,7 @@ class Judge:
             other = compare(
                 predict(prediction.sequence, self.spec, self.policy, other_state), observation
             )
-            if _score(other) > _score(diff):
+            if _exact(other) > _exact(diff):
                 diff, state = other, other_state
         return Comparison(diff, diff.agrees(self.level), state)
 
@@ -208,5 +204,5 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     )
 
 
-def _score(diff: Diff) -> tuple[bool, int]:
-    return diff.occupancy, sum(launch.exact for launch in diff.launches)
+def _exact(diff: Diff) -> int:
+    return sum(launch.exact for launch in diff.launches)
