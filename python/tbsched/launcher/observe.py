@@ -270,7 +270,7 @@ def observe(
         call.
 
     Raises:
-        ValueError: something this GPU refuses or could never run; none of its launches has been made.
+        ValueError: something this GPU refuses or could never run; none of it was launched.
         UnstableMeasurement: repeated runs differ, or what the GPU wrote is impossible.
         SharedGpu: an ``UnstableMeasurement``: another process uses the GPU, still after several
             runs and pauses.
