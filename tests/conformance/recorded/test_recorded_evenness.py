@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import json
+import lzma
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from helpers import TRACES, recorded
+from helpers import TRACES
 from tbsched.advice.evenness import Evenness, forced_even
 from tbsched.program.sequence import Launch
+from tbsched.traces.records import read_header, read_record
 from tbsched.traces.trace import Trace
 
 
 @functools.cache
 def first_launches() -> tuple[Trace, ...]:
-    """The recordings, cut to their first launches: every sequence starts on an idle GPU."""
-    return tuple(
-        dataclasses.replace(trace, sequence=trace.sequence[:1], placements=trace.placements[:1])
-        for path in sorted(TRACES.glob("*.jsonl*"))
-        for trace in recorded(path.name.split(".")[0])
-    )
+    """The first launch of every recording, which starts on an idle GPU; the rest is not read."""
+    return tuple(trace for path in sorted(TRACES.glob("*.jsonl*")) for trace in _first(path))
+
+
+def _first(path: Path) -> Iterator[Trace]:
+    reader = lzma.open if path.suffix == ".xz" else open
+    with reader(path, "rt", encoding="utf-8") as file:
+        device = read_header(json.loads(next(file)))
+        for record in map(json.loads, file):
+            first = {"id": record["id"], "events": record["events"][:1], "smid": record["smid"][:1]}
+            yield read_record(first, device)
 
 
 @functools.cache
