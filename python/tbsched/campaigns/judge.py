@@ -58,7 +58,7 @@ class Judge:
         oracle: what is right.
         spec, policy: the predictor.
         initial_state: the latent state that it starts from; None: any of them counts as
-            agreement. At level ``occupancy`` the first stands for all.
+            agreement. At level ``occupancy`` the first stands for all where there are no clusters.
         level: ``occupancy`` or ``exact``.
         past_refusal: keep what comes after a launch that is predicted not to fit; None: where
             :meth:`predict` is told to.
@@ -148,11 +148,15 @@ class Judge:
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         diff = compare(prediction, observation)
         state = self.states[0]
-        # A state decides which blocks an SM gets, never how many.
-        if diff.agrees(self.level) or not diff.occupancy or len(self.states) == 1:
+        clusters = any(launch.cluster > 1 for launch in prediction.sequence.launches)
+        # Of clusters a policy's state may show in the blocks per SM; Hopper's does not.
+        one_state = len(self.states) == 1 or not (clusters or self.level == "exact")
+        if diff.agrees(self.level) or one_state:
             return Comparison(diff, diff.agrees(self.level), state)
         others = self.states
         found = matching_state(observation, self.spec, self.policy, others)
+        if found is None and not diff.occupancy and not clusters:
+            return Comparison(diff, False, state)
         if found is not None:
             self.states.remove(found)
             self.states.insert(0, found)
@@ -161,7 +165,7 @@ class Judge:
             other = compare(
                 predict(prediction.sequence, self.spec, self.policy, other_state), observation
             )
-            if _exact(other) > _exact(diff):
+            if _score(other) > _score(diff):
                 diff, state = other, other_state
         return Comparison(diff, diff.agrees(self.level), state)
 
@@ -204,5 +208,5 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     )
 
 
-def _exact(diff: Diff) -> int:
-    return sum(launch.exact for launch in diff.launches)
+def _score(diff: Diff) -> tuple[bool, int]:
+    return diff.occupancy, sum(launch.exact for launch in diff.launches)

@@ -59,6 +59,7 @@ class Tables:
         self._judge = judge
         self._coverage = coverage
         self._compared = 0
+        # Tables start from any state. No shipped policy's shows in the blocks per SM; another's may.
         self._states = [*judge.states]
         self._predicted: Iterator[_Predicted] = map(self._predict, drawn)
         self._taken: deque[_Predicted] = deque()
@@ -109,10 +110,8 @@ class Tables:
         occupancy, exact = self._alike(table, predicted.smids, observed)
         launches = table.launches
         agreeing = exact if self._judge.level == "exact" else occupancy
-        # A state decides which blocks an SM gets, never how many.
-        doubtful = (agreeing < launches) & (occupancy == launches)
-        explained = self._explained(table, observed, doubtful)
-        exact[explained] = launches[explained]
+        explained = self._explained(table, observed, agreeing < launches)
+        occupancy[explained] = exact[explained] = launches[explained]
         agrees = agreeing == launches
         agrees &= [error is None for error in errors]
         whole = np.zeros(len(table), np.bool_)
