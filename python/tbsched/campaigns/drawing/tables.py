@@ -59,7 +59,7 @@ class Tables:
         self._judge = judge
         self._coverage = coverage
         self._compared = 0
-        # Tables start from any state. No shipped policy's shows in the blocks per SM; another's may.
+        # Tables start from any state, which may even show in the blocks per SM.
         self._states = [*judge.states]
         self._predicted: Iterator[_Predicted] = map(self._predict, drawn)
         self._taken: deque[_Predicted] = deque()
