@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance.papers.figure3 import bar, observed
+from conformance.papers.figure3 import observed, wrong
 from conformance.papers.gf100 import spreads
 from docs.verbs import options_of
 from tbsched.advice.launch_configs import Kernel, launch_configs
@@ -123,8 +123,8 @@ def figure3_table() -> str:
     for name in ("xavier", "pegasus", "h200"):
         spec = device(name)
         for streams, traces in observed(lambda seq, spec=spec: predict(seq, spec)).items():
-            wrong = bar(streams, traces, spec).round_robin
-            shares.setdefault(streams, []).append(f"{100 * wrong / len(traces):.1f}")
+            share = 100 * wrong(traces, spec, "round_robin") / len(traces)
+            shares.setdefault(streams, []).append(f"{share:.1f}")
     return table(header, ((streams, *row) for streams, row in shares.items()))
 
 

@@ -66,14 +66,16 @@ def configurations(
 
 def bar(streams: int, traces: list[Trace], spec: DeviceSpec) -> Bar:
     """How what was seen of configurations compares with round robin and with the model."""
-
-    def wrong(policy: str | None) -> int:
-        return sum(
-            not compare(predict(trace.sequence, spec, policy), trace).occupancy for trace in traces
-        )
-
     waited = sum(any((placement.smid < 0).any() for placement in trace) for trace in traces)
-    return Bar(streams, len(traces), wrong("round_robin"), wrong(None), waited)
+    wrongs = (wrong(traces, spec, policy) for policy in ("round_robin", None))
+    return Bar(streams, len(traces), *wrongs, waited)
+
+
+def wrong(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> int:
+    """In how many configurations a policy has other numbers of blocks on some SM."""
+    return sum(
+        not compare(predict(trace.sequence, spec, policy), trace).occupancy for trace in traces
+    )
 
 
 def observed(
