@@ -22,7 +22,7 @@ from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
 from tbsched.errors import did_you_mean
 from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.trace_files import holds_traces
 from tbsched.prediction.predict import policies, predict, predict_as_recorded
@@ -275,15 +275,15 @@ class _Request:
 
 def _recorded_on(info: DeviceInfo) -> DeviceSpec:
     """The device of a recording, if it is one of those that are known."""
-    known = map(find_device, device_names())
-    alike = (spec for spec in known if (spec.title, spec.sms) == (info.name, info.sms))
-    return next(alike, find_device(_DEVICE))
+    return device_titled(info.name, info.sms) or find_device(_DEVICE)
 
 
 def _save(axes: Axes, output: Path, kind: str) -> None:
     figure = axes.get_figure(root=True)
     assert figure is not None
     image = io.BytesIO()
-    figure.savefig(image, format=kind[1:], dpi=200)
+    # An SVG file says when it was made and by whom, which is a change each time it is made.
+    metadata = dict.fromkeys(("Date", "Creator", "Format", "Type")) if kind == ".svg" else None
+    figure.savefig(image, format=kind[1:], dpi=200, metadata=metadata)
     with storage.replacing(output) as file:
         file.write(image.getvalue())
