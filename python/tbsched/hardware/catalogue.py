@@ -58,6 +58,12 @@ def devices() -> tuple[str, ...]:
     return tuple(sorted(_device_files()))
 
 
+def device_titled(title: str, sms: int) -> DeviceSpec | None:
+    """The shipped device of the vendor's name and of so many SMs, if there is one."""
+    known = map(_shipped, devices())
+    return next((spec for spec in known if (spec.title, spec.sms) == (title, sms)), None)
+
+
 def ablations() -> dict[str, str]:
     """The shipped ablations: each name, and what it takes out of a device.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +20,24 @@ def read_only(array: AnyArray) -> AnyArray:
     """The array, which nobody can write to any more."""
     array.flags.writeable = False
     return array
+
+
+def numbered_blocks(sizes: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The launch and the number of each block, int64 (blocks,) each, by launch and number.
+
+    Args:
+        sizes: int64 (launches,), the blocks of each launch.
+    """
+    launch = np.repeat(np.arange(len(sizes)), sizes)
+    return launch, np.arange(len(launch)) - np.repeat(sizes.cumsum() - sizes, sizes)
+
+
+def objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
+    """An array of any values, object (values,)."""
+    listed = list(values)
+    found = np.empty(len(listed), np.object_)
+    found[:] = listed
+    return found
 
 
 class HoldsArrays:

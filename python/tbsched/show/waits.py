@@ -100,13 +100,13 @@ class Waits:
         trace = self._trace
         begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
         ran = f"Its blocks ran from {begin} to {end}."
-        whose = self._name(launch).replace("l", "L", 1)
+        whose = f"Launch {self._named(launch)}"
         if not len(waits):
             return f"{whose} did not wait. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = self._name(behind) if behind >= 0 else "other work"
+            who = f"launch {self._named(behind)}" if behind >= 0 else "other work"
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
@@ -126,11 +126,14 @@ class Waits:
 
     def _names(self, launches: list[int], own: int) -> str:
         some = launches[:_BESIDE_SHOWN]
-        names = ["its own blocks" if number == own else self._name(number) for number in some]
+        names = [
+            "its own blocks" if number == own else f"launch {self._named(number)}"
+            for number in some
+        ]
         left = len(launches) - len(some)
         more = [f"{left} launches more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
 
-    def _name(self, launch: int) -> str:
+    def _named(self, launch: int) -> str:
         name = self._trace.sequence.launches[launch].name
-        return f"launch {launch} ({cut(name, _NAME)})" if name else f"launch {launch}"
+        return f"{launch} ({cut(name, _NAME)})" if name else str(launch)

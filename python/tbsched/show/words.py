@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
@@ -40,6 +42,12 @@ def limiter_words(limiter: str, device: DeviceInfo) -> str:
     return LIMITER_WORDS.get(limiter, limiter)
 
 
+def source_words(device: DeviceInfo) -> str:
+    """Which policy predicted, or that it was observed."""
+    policy = device.details.get("policy")
+    return f"policy {policy}" if policy else "observed"
+
+
 def configured_unit(device: DeviceInfo) -> str:
     """What has a shared-memory configuration of its own: ``TPC`` or ``SM``."""
     return str(device.details.get("configuration_per", "SM"))
@@ -48,6 +56,12 @@ def configured_unit(device: DeviceInfo) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A number and what is counted."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size_of(launches: Sequence[Launch]) -> str:
+    """How many there are, and how many blocks they have."""
+    blocks = sum([launch.blocks for launch in launches])
+    return f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
 
 
 def launch_words(launch: Launch) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tbsched.program.arrays import Int64Array, StructuredArray, read_only
+from tbsched.program.arrays import Int64Array, StructuredArray, numbered_blocks, read_only
 from tbsched.traces.placement import Placement
 
 BLOCK = np.dtype(
@@ -27,12 +27,16 @@ def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
     rows = np.empty(sizes.sum(), BLOCK)
     if len(rows):
         final = [p.smid if p.final_smid is None else p.final_smid for p in given]
-        rows["launch"] = np.repeat(np.arange(len(given)), sizes)
-        rows["block"] = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes)
+        rows["launch"], rows["block"] = numbered_blocks(sizes)
         rows["sm"] = np.concatenate(final)
         rows["start_ns"] = np.concatenate(starts)
         rows["end_ns"] = np.concatenate(ends)
     return read_only(rows)
+
+
+def has_times(placements: Iterable[Placement]) -> bool:
+    """Whether it was recorded of all of them when their blocks ran."""
+    return all(p.start_ns is not None and p.end_ns is not None for p in placements)
 
 
 def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]:

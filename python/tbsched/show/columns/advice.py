@@ -6,6 +6,7 @@ from typing import Any
 
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.orders import BestOrder, WhatIf
+from tbsched.show.text.advice import speedup
 
 _OF_LAUNCH = ("threads", "blocks", "registers", "shared_memory")
 
@@ -50,9 +51,8 @@ def best_order_columns(found: BestOrder) -> dict[str, Any]:
 def what_if_columns(found: WhatIf) -> dict[str, Any]:
     """A row per change, the program as it is before them."""
     rows = (found.given, *found.changes)
-    makespans = [row.makespan for row in rows]
     return {
         "change": [row.what for row in rows],
-        "makespan": makespans,
-        "times_as_fast": [found.given.makespan / x if x else 1.0 for x in makespans],
+        "makespan": [row.makespan for row in rows],
+        "times_as_fast": [speedup(found.given, row) for row in rows],
     }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from tbsched.program.arrays import objects
 from tbsched.traces.residents import Residents
 
 
@@ -13,12 +12,10 @@ def residents_columns(held: Residents) -> dict[str, Any]:
     """The blocks and warps that are there, and the registers and the memory that they take."""
     rows = held.rows
     launch, blocks = rows["launch"].copy(), rows["blocks"].copy()
-    names = np.empty(len(held.names), np.object_)
-    names[:] = held.names
     warps = rows["warps"].sum(axis=1)
     return {
         "launch": launch,
-        "name": names[launch],
+        "name": objects(held.names)[launch],
         "sm": rows["sm"].copy(),
         "blocks": blocks,
         "warps": warps,

@@ -7,6 +7,7 @@ from typing import Any
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Launch, events_to_data
 from tbsched.traces.placement import DeviceInfo, Placement
+from tbsched.traces.timeline import has_times
 from tbsched.traces.trace import Trace
 
 _ARRAYS = ("smid", "final_smid", "start_ns", "end_ns", "warp_slots")
@@ -14,14 +15,13 @@ _ARRAYS = ("smid", "final_smid", "start_ns", "end_ns", "warp_slots")
 
 def trace_data(trace: Trace) -> dict[str, Any]:
     """Where the blocks of each launch went, and when, and what launches waited for."""
-    is_known = all(p.start_ns is not None and p.end_ns is not None for p in trace)
     pairs = zip(trace.sequence.launches, trace, strict=True)
     return {
         "id": trace.id,
         "device": info_data(trace.device),
         "events": events_to_data(trace.sequence),
         "launches": [_launch(number, *pair) for number, pair in enumerate(pairs)],
-        "makespan": trace.makespan if is_known and len(trace) else None,
+        "makespan": trace.makespan if len(trace) and has_times(trace) else None,
         "waits": None if trace.waits is None else rows_data(trace.waits),
     }
 

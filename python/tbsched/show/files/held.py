@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.program.arrays import Int64Array
-from tbsched.program.sequence import Launch, RecordEvent, Release, WaitEvent
+from tbsched.program.arrays import Int64Array, numbered_blocks
+from tbsched.program.sequence import Release
 from tbsched.show.files.slices import Runs, Slices, Waits, together
+from tbsched.show.layout.events import launched_and_released
 from tbsched.traces.trace import Trace
 
 Flags = npt.NDArray[np.bool_]
@@ -25,7 +24,7 @@ NO_TIMES = (
 
 def held_slices(trace: Trace) -> Slices:
     """Which blocks were resident from which event to which."""
-    came, left = _events(trace)
+    came, left = launched_and_released(trace.sequence)
     stays = np.where(left >= 0, left, len(trace.sequence))
     blocks = _blocks(trace)
     at_once = blocks["smid"] >= 0
@@ -53,32 +52,15 @@ def held_slices(trace: Trace) -> Slices:
 def _blocks(trace: Trace) -> dict[str, Int64Array]:
     """Of every block its launch, number, and SM before the next event and in the end."""
     smid = [placement.smid for placement in trace]
+    launch, block = numbered_blocks(np.array([len(x) for x in smid], np.int64))
     final = [p.smid if p.final_smid is None else p.final_smid for p in trace]
     nothing = np.empty(0, np.int64)
     return {
-        "launch": np.repeat(np.arange(len(trace)), [len(x) for x in smid]),
-        "block": np.concatenate([nothing, *(np.arange(len(x)) for x in smid)]),
+        "launch": launch,
+        "block": block,
         "smid": np.concatenate([nothing, *smid]),
         "final_smid": np.concatenate([nothing, *final]),
     }
-
-
-def _events(trace: Trace) -> tuple[Int64Array, Int64Array]:
-    """The events that launched, and released, each launch; -1: none did."""
-    came, left = np.full(len(trace), -1), np.full(len(trace), -1)
-    launches = 0
-    for number, event in enumerate(trace.sequence):
-        match event:
-            case Launch():
-                came[launches] = number
-                launches += 1
-            case Release():
-                left[event.launch] = number
-            case RecordEvent() | WaitEvent():
-                raise AssertionError("only timed sequences have them")
-            case _:
-                assert_never(event)
-    return came, left
 
 
 def _find_later(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from markupsafe import Markup
 from rich.table import Table
 
 from tbsched.program.events.launch import Launch
 from tbsched.show.html.pages import rendered
 from tbsched.show.layout.colours import colours_of
-from tbsched.show.layout.names import cut, label
+from tbsched.show.layout.names import cut, kernels_of, label
 from tbsched.show.words import counted, launch_words
 
 _KERNELS_SHOWN = 12
@@ -96,12 +96,10 @@ def tiles_html(*tiles: tuple[str, str]) -> Markup:
 
 def legend_html(launches: Sequence[Launch]) -> Markup:
     """The colour of each kernel; of launches without a name of each launch."""
-    first: dict[str | int, int] = {}
-    for number, launch in enumerate(launches):
-        first.setdefault(launch.name or number, number)
+    first = np.unique(kernels_of(launches)).tolist()
     colours = colours_of(launches)
     keys = []
-    for number in itertools.islice(first.values(), _KERNELS_SHOWN):
+    for number in first[:_KERNELS_SHOWN]:
         launch = launches[number]
         if launch.name:
             keys.append((colours[number], label(launch), cut(launch.name, _WHOLE)))

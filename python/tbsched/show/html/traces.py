@@ -8,8 +8,6 @@ import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import StructuredArray
-from tbsched.program.events.launch import Launch
-from tbsched.program.events.release import Release
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import (
     folded_html,
@@ -24,6 +22,7 @@ from tbsched.show.html.standing import standing_html
 from tbsched.show.html.svg.levels import Level, levels_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.events import launched_and_released
 from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
@@ -88,11 +87,10 @@ def _levels(trace: Trace, colours: list[str]) -> Markup:
 
 def _worth_seeing(trace: Trace) -> int:
     """After how many events: all; if all is released then, those up to the last launch."""
-    events = trace.sequence.events
-    released = sum(isinstance(event, Release) for event in events)
-    if not len(trace) or released < len(trace):
-        return len(events)
-    return 1 + max(number for number, event in enumerate(events) if isinstance(event, Launch))
+    launched, released = launched_and_released(trace.sequence)
+    if not len(trace) or (released < 0).any():
+        return len(trace.sequence)
+    return 1 + int(launched.max())
 
 
 def _timed_html(trace: Trace) -> str:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
 from tbsched.show.words import launch_words
 
@@ -24,6 +29,18 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
     # What comes first says most, so the rest is left out.
     first = words[: longest - 2].rpartition(", ")[0]
     return f"{first}, {_GAP}" if first else cut(words, longest)
+
+
+def kernels_of(launches: Sequence[Launch]) -> Int64Array:
+    """For each launch the first one of its name, int64 (launches,); itself if it has no name."""
+    first: dict[str, int] = {}
+    return np.array(
+        [
+            first.setdefault(launch.name, number) if launch.name else number
+            for number, launch in enumerate(launches)
+        ],
+        np.int64,
+    )
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

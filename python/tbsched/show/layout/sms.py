@@ -10,8 +10,7 @@ import numpy as np
 from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import integer
-from tbsched.program.events.launch import Launch
-from tbsched.program.events.release import Release
+from tbsched.show.layout.events import launched_and_released
 from tbsched.show.layout.lanes import blocks_that_ran
 from tbsched.show.words import counted, seconds_words
 from tbsched.traces.residents import Residents
@@ -158,16 +157,11 @@ def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
     """The launches that are issued and not released after so many events, and which event issued
     each; and the last event that released one, or -1.
     """
-    alive: dict[int, int] = {}
-    launches, freed = 0, -1
-    for number, each in enumerate(trace.sequence.events[:events]):
-        if isinstance(each, Launch):
-            alive[launches] = number
-            launches += 1
-        elif isinstance(each, Release):
-            alive.pop(each.launch, None)
-            freed = number
-    return alive, freed
+    launched, released = launched_and_released(trace.sequence)
+    gone = (released >= 0) & (released < events)
+    alive = np.flatnonzero((launched < events) & ~gone)
+    freed = int(released[gone].max(initial=-1))
+    return dict(zip(alive.tolist(), launched[alive].tolist(), strict=True)), freed
 
 
 def _grouped(

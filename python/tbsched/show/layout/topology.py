@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tbsched.hardware.catalogue import device, devices
+from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.traces.placement import DeviceInfo
 
@@ -78,12 +78,11 @@ def topology_of(what: DeviceSpec | DeviceInfo) -> Topology:
 
 @functools.lru_cache(maxsize=64)
 def _looked_up(title: str, sms: int) -> Topology:
-    for name in devices():
-        spec = device(name)
-        if (spec.title, spec.sms) == (title, sms):
-            found = topology_of(spec)
-            source = f"The map is that of {name}; other boards may have another."
-            return replace(found, source=f"{source} {found.source}".strip())
+    spec = device_titled(title, sms)
+    if spec is not None:
+        found = topology_of(spec)
+        source = f"The map is that of {spec.name}; other boards may have another."
+        return replace(found, source=f"{source} {found.source}".strip())
     singles = [(sm,) for sm in range(sms)]
     return Topology(_in_rows(singles), source="The map of TPCs and GPCs is not known.")
 

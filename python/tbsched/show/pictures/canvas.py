@@ -21,6 +21,7 @@ from matplotlib.typing import ColorType
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import integer
+from tbsched.show.words import source_words
 from tbsched.traces.trace import Trace
 
 EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
@@ -175,15 +176,9 @@ def time_axis(last_ns: float) -> tuple[float, str]:
     return 1.0, "ns"
 
 
-def by_whom(trace: Trace) -> str:
-    """Which policy predicted a trace, or that it was observed."""
-    policy = trace.device.details.get("policy")
-    return f"policy {policy}" if policy else "observed"
-
-
 def who(trace: Trace) -> str:
     """The device, and who says what happened on it."""
-    return f"{trace.device.name}, {by_whom(trace)}"
+    return f"{trace.device.name}, {source_words(trace.device)}"
 
 
 def bare(ax: Axes, *sides: str) -> None:

@@ -99,27 +99,33 @@ def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, tra
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
     across, down = inches_of(ax, laid_out=True)
+    sides = (left, right, top, top + height)
     add_boxes(
         ax,
-        (left, right, top, top + height),
+        sides,
         facecolors=colours[spans.launch],
         edgecolors=rcParams["axes.facecolor"],
         linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
     )
-    _names(ax, spans, colours, trace, across, down)
+    _names(ax, spans, sides, colours, trace, (across, down))
 
 
 def _names(
-    ax: Axes, spans: Spans, colours: Float64Array, trace: Trace, across: float, down: float
+    ax: Axes,
+    spans: Spans,
+    sides: tuple[Float64Array, ...],
+    colours: Float64Array,
+    trace: Trace,
+    inches: tuple[float, float],
 ) -> None:
     """The names of launches in the longest rectangles, where they fit; the axes are in inches."""
+    across, down = inches
     tall = down / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
     wide = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
     size = np.minimum(8, 0.75 * tall)
     letters = (wide / (_LETTER * size) - 1).astype(int)
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
     launches = trace.sequence.launches
-    scale, _ = time_axis(spans.length_ns)
     for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
         launch = launches[spans.launch[k]]
         name = label(launch)
@@ -127,11 +133,8 @@ def _names(
             if launch.name is None or letters[k] < 6:
                 continue
             name = cut(name, int(letters[k]))
-        left, right = ((ns - spans.zero_ns) / scale for ns in (spans.begin_ns[k], spans.end_ns[k]))
-        height = 0.92 / spans.lanes[spans.row[k]]
-        top = spans.row[k] - 0.46 + spans.lane[k] * height
         colour = tuple(colours[spans.launch[k]])
-        write_in(ax, (left, right, top, top + height), name, float(size[k]), colour)
+        write_in(ax, [side[k] for side in sides], name, float(size[k]), colour)
 
 
 def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:

@@ -13,24 +13,12 @@ from matplotlib.typing import ColorType
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.program.events.launch import Launch
 from tbsched.show.layout.colours import colours_of
-from tbsched.show.layout.names import label
+from tbsched.show.layout.names import kernels_of, label
 from tbsched.show.pictures.canvas import key
 from tbsched.traces.trace import Trace
 
 _LETTERS = 30  # of a name
 _MOST = 100  # rows, of which even the tallest legend shows the first ones only
-
-
-def kernels_of(launches: tuple[Launch, ...]) -> Int64Array:
-    """For each launch the first one of its name, int64 (launches,); itself if it has no name."""
-    first: dict[str, int] = {}
-    return np.array(
-        [
-            first.setdefault(launch.name, number) if launch.name else number
-            for number, launch in enumerate(launches)
-        ],
-        np.int64,
-    )
 
 
 def colour_table(launches: tuple[Launch, ...]) -> Float64Array:

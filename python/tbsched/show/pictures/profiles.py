@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.lanes import blocks_that_ran
-from tbsched.show.layout.names import label
-from tbsched.show.pictures.canvas import axes_for, bare, by_whom, entitle, ink, time_axis
-from tbsched.show.pictures.kernels import kernels_of, names_of, time_of
-from tbsched.show.words import seconds_words
+from tbsched.show.layout.names import kernels_of, label
+from tbsched.show.pictures.canvas import axes_for, bare, entitle, ink, time_axis
+from tbsched.show.pictures.kernels import names_of, time_of
+from tbsched.show.words import seconds_words, source_words
 from tbsched.traces.trace import Trace
 
 _BINS = 800  # of the time axis
@@ -72,7 +72,8 @@ def profiles(a: Trace, b: Trace, ax: Axes | None) -> Axes:
     words = [f"{seconds_words(end / 1e9)} {how}" for end, how in zip(ends, _HOW, strict=True)]
     error = round(100 * (ends[0] / ends[1] - 1), 2) + 0.0  # no negative zero
     names = " and ".join(dict.fromkeys(trace.device.name for trace in (a, b)))
-    title = f"{names}: resident blocks, {by_whom(a)} ({_HOW[0]}) and {by_whom(b)} ({_HOW[1]})"
+    whose = [f"{source_words(x.device)} ({how})" for x, how in zip((a, b), _HOW, strict=True)]
+    title = f"{names}: resident blocks, {' and '.join(whose)}"
     entitle(ax, title, f"makespan {' and '.join(words)}: {error:+.2f} %")
     return ax
 

@@ -71,7 +71,7 @@ def best_order_text(found: BestOrder) -> str:
 def what_if_short(found: WhatIf) -> str:
     """How many changes were tried, and what the best one gives."""
     best = min(found.changes, key=lambda row: row.makespan, default=found.given)
-    return f"{len(found.changes)} changes, the best {_speedup(found.given, best):.3g} times as fast"
+    return f"{len(found.changes)} changes, the best {speedup(found.given, best):.3g} times as fast"
 
 
 def what_if_text(found: WhatIf) -> str:
@@ -82,11 +82,12 @@ def what_if_text(found: WhatIf) -> str:
 def changes_table(found: WhatIf) -> Table:
     """A row per change, the program as it is before them."""
     rows = [
-        (row.what, seconds_words(row.makespan), f"{_speedup(found.given, row):.3g}")
+        (row.what, seconds_words(row.makespan), f"{speedup(found.given, row):.3g}")
         for row in (found.given, *found.changes)
     ]
     return table_of(("change", "makespan", "times as fast"), rows)
 
 
-def _speedup(given: Change, row: Change) -> float:
+def speedup(given: Change, row: Change) -> float:
+    """How many times as fast a change makes the program."""
     return given.makespan / row.makespan if row.makespan else 1.0

@@ -8,18 +8,15 @@ from rich.table import Table
 
 from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import counted, launch_words
+from tbsched.show.words import counted, launch_words, size_of
 
 EVENTS_SHOWN = 50
 
 
 def sequence_short(sequence: Sequence) -> str:
     """How much is in it."""
-    launches = sequence.launches
-    blocks = sum(launch.blocks for launch in launches)
-    words = f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
-    others = len(sequence) - len(launches)
-    return words + (f", {counted(others, 'other event')}" if others else "")
+    others = len(sequence) - len(sequence.launches)
+    return size_of(sequence.launches) + (f", {counted(others, 'other event')}" if others else "")
 
 
 def sequence_text(sequence: Sequence) -> str:

@@ -9,7 +9,7 @@ from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import Waits
-from tbsched.show.words import counted, launch_words, limiter_words, seconds_words
+from tbsched.show.words import launch_words, limiter_words, seconds_words, size_of, source_words
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -21,10 +21,7 @@ LAUNCHES_SHOWN = 50
 
 def trace_short(trace: Trace) -> str:
     """How much of it there is, on what, and who says so."""
-    launches = trace.sequence.launches
-    blocks = sum(launch.blocks for launch in launches)
-    size = f"{counted(len(launches), 'launch', 'launches')}, {counted(blocks, 'block')}"
-    return f"{size} on {trace_head(trace)}"
+    return f"{size_of(trace.sequence.launches)} on {trace_head(trace)}"
 
 
 def trace_text(trace: Trace) -> str:
@@ -82,9 +79,7 @@ def _launch_table(
 
 def trace_head(trace: Trace) -> str:
     """What a trace is of."""
-    policy = trace.device.details.get("policy")
-    source = f"policy {policy}" if policy else "observed"
-    return f"{trace.device.name}, {trace.device.sms} SMs, {source}"
+    return f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}"
 
 
 def _timed_text(trace: Trace) -> str:
