@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "tbsched/program/partition.h"
 
 namespace tbsched {
 
@@ -33,6 +36,19 @@ struct Launch {
   int32_t priority = 0;                // lower is more urgent, as in CUDA
   // How long each block runs: one value per block, or one for all; none: until released.
   std::vector<int64_t> duration_ns = {};
+  std::shared_ptr<const Partition> partition = {};  // where its blocks may go; none: everywhere
+  bool cooperative = false;                         // all blocks at once, or refused
+  // Its stream neither waits for the legacy stream nor holds it up. All launches of a stream agree.
+  bool non_blocking = false;
+  // Programmatic dependent launch: it need not wait for the end of the launch before it in its
+  // stream, but only until each block of that one has triggered or has left.
+  bool programmatic = false;
+  std::optional<int64_t> trigger_ns = {};  // after a block's start; none: when it leaves
+  // So long after its start a block waits for the end of what comes before in the stream, and only
+  // then runs the rest of its duration; none: it does not wait.
+  std::optional<int64_t> memory_wait_ns = {};
+  // The CUDA event that happens when all blocks have started.
+  std::optional<int32_t> completion_event = {};
 };
 
 struct Release {

@@ -7,19 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/partition.h"
 
 namespace tbsched {
-
-struct SplitRequest {
-  int32_t min_sms = 0;            // of each group
-  std::optional<int32_t> groups;  // at most; as many as there can be without it
-  bool ignore_coscheduling = false;
-  bool max_cluster = false;
-};
 
 // SMs, ascending.
 struct Split {
