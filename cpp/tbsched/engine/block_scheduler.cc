@@ -1,6 +1,7 @@
 #include "tbsched/engine/block_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "tbsched/engine/launch_check.h"
@@ -62,9 +63,12 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   news_.push_back(launch);
 }
 
+// Cooperative launches go before all others, in the order in which they came.
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
   const LaunchState& state = launches_[launch];
-  return {order_.by_priority ? state.priority : 0, state.place, launch};
+  constexpr int32_t kBeforeAll = std::numeric_limits<int32_t>::min();
+  const int32_t urgency = state.cooperative ? kBeforeAll : state.priority;
+  return {order_.by_priority ? urgency : 0, state.place, launch};
 }
 
 void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
