@@ -73,11 +73,12 @@ class Streams {
   struct Item {
     Kind kind;
     bool legacy = false;
-    bool non_blocking = false;  // it and the legacy stream do not wait for each other
-    bool programmatic = false;  // and nothing keeps it from being so
-    bool left = false;          // all of its blocks have
-    int32_t stream = -1;        // into streams_
-    int32_t launch = -1;        // itself; of the end of a graph: the node that was done last
+    bool non_blocking = false;   // it and the legacy stream do not wait for each other
+    bool programmatic = false;   // and nothing keeps it from being so
+    bool follows_nodes = false;  // of its graph, and so takes no queue
+    bool left = false;           // all of its blocks have
+    int32_t stream = -1;         // into streams_
+    int32_t launch = -1;         // itself; of the end of a graph: the node that was done last
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -132,7 +133,7 @@ class Streams {
     bool empty() const { return head == items.size(); }
   };
   // What happens to an item by itself, a while after its cause.
-  enum class Change : uint8_t { done, triggered, one_met, reached };
+  enum class Change : uint8_t { done, triggered, one_met, issued, reached };
   struct Later {
     int64_t time_ns;
     int32_t item;
@@ -158,6 +159,7 @@ class Streams {
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
+  void enqueue_root(int32_t item);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
   int32_t rank(int32_t item) const;
