@@ -123,7 +123,8 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
 
   const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
   // What waits for an idle GPU waits for all of it.
-  const bool for_all = state.group == kWholeGpu || refusal == Refusal::local_memory;
+  const bool for_all =
+      state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
   if (order_.head_of_line && !for_all) hold_for(launch);
   pass.observer.on_refuse(launch, refusal, behind);
   return order_.head_of_line && for_all;
