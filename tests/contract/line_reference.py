@@ -86,7 +86,7 @@ class Line:
             kernel.cause = None
             if kernel.before is not None and not kernel.before.over:
                 kernel.cause = "stream"
-            elif len(held) == self.gpu.spec.sms:
+            elif kernel.sms <= held:
                 kernel.cause = "queue"
             else:
                 needs_idle_gpu = kernel.block.config_l > self.gpu.config_l
