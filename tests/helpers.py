@@ -147,7 +147,7 @@ FAKE_KINDS = (
     "events",
     "host memory",
     "links",
-    "modules",
+    "libraries",
     "streams",
 )
 

@@ -46,7 +46,7 @@ TAKES_BACK = {
     "cuEventDestroy_v2": "events",
     "cuMemFree_v2": "device memory",
     "cuMemFreeHost": "host memory",
-    "cuModuleUnload": "modules",
+    "cuLibraryUnload": "libraries",
     "cuStreamDestroy_v2": "streams",
 }
 # Called once in a process, or to say what went wrong, or to compile for other GPUs.

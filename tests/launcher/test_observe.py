@@ -259,7 +259,7 @@ def test_many_blocks(gpu: Gpu) -> None:
 def test_nothing_is_loaded_or_allocated_again(gpu: Gpu, knobs: Fake) -> None:
     seq = tb.Sequence([FULL, tb.Launch(4, 96, 40, carveout=50), tb.Release(0)])
     gpu.observe(seq)
-    kept = ("modules", "streams", "host_allocations")
+    kept = ("libraries", "streams", "host_allocations")
     before = [knobs[key] for key in kept]
     gpu.observe(seq)
     assert [knobs[key] for key in kept] == before

@@ -1,6 +1,8 @@
 #include "launcher/plan/limits.h"
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -35,7 +37,7 @@ class LaunchCheck {
     within("local_memory", launch_.local_memory, 0, 512 * 1024);
     within("cluster", launch_.cluster, 1, device.clusters ? kMostCluster : 1);
     within("priority", launch_.priority, context_.most_urgent(), context_.least_urgent());
-    if (launch_.stream == kLegacyStream) within("priority", launch_.priority, 0, 0);
+    if (launch_.stream == kLegacyStream) check_legacy();
     for (const int64_t duration : launch_.duration_ns) {
       within("duration", duration, 0, kLongestNs, " ns");
     }
@@ -49,6 +51,16 @@ class LaunchCheck {
   }
 
  private:
+  void check_legacy() const {
+    within("priority", launch_.priority, 0, 0);
+    if (launch_.partition) {
+      throw std::invalid_argument(name_ + "partition: the legacy stream is of the whole GPU");
+    }
+    if (launch_.non_blocking) {
+      throw std::invalid_argument(name_ + "non_blocking: the legacy stream cannot be it");
+    }
+  }
+
   void within(const std::string_view field, const int64_t value, const int64_t low,
               const int64_t high, const std::string_view unit = "") const {
     if (value >= low && value <= high) return;
@@ -83,10 +95,11 @@ class SequenceCheck {
     LaunchCheck(launches_, launch, context_).check();
     blocks_ += launch.blocks;
     if (launch.stream) {
-      check_priority(launch);
+      check_stream(launch);
     } else {
       ++own_streams_;
     }
+    if (launch.partition && !launch.non_blocking && !in_partition_) in_partition_ = launches_;
     ++launches_;
   }
   void operator()(const Release& release) {
@@ -101,8 +114,16 @@ class SequenceCheck {
   void operator()(const WaitEvent& wait) { streams_of_events_.insert(wait.stream); }
 
   void check_totals(const bool timed) {
-    for (const auto& [stream, priority] : priority_of_stream_) streams_of_events_.erase(stream);
-    const size_t streams = own_streams_ + priority_of_stream_.size() + streams_of_events_.size();
+    for (const auto& [stream, launch] : first_of_stream_) streams_of_events_.erase(stream);
+    const bool legacy =
+        first_of_stream_.contains(kLegacyStream) || streams_of_events_.contains(kLegacyStream);
+    if (timed && legacy && in_partition_) {
+      throw std::invalid_argument(
+          "launch " + std::to_string(*in_partition_) +
+          ": Launch.non_blocking: False, but the legacy stream is used, and the driver makes only "
+          "non-blocking streams in a partition (Launch.partition)");
+    }
+    const size_t streams = own_streams_ + first_of_stream_.size() + streams_of_events_.size();
     if (timed && streams > kMostTimedStreams) {
       throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
                                   " streams in the whole sequence, at most " +
@@ -115,23 +136,51 @@ class SequenceCheck {
   }
 
  private:
-  void check_priority(const Launch& launch) {
-    const auto [known, is_new] = priority_of_stream_.try_emplace(*launch.stream, launch.priority);
-    if (known->second == launch.priority) return;
-    throw std::invalid_argument("launch " + std::to_string(launches_) +
-                                ": Launch.priority: " + std::to_string(launch.priority) +
-                                " differs from that of an earlier launch in stream " +
-                                std::to_string(*launch.stream));
+  void check_stream(const Launch& launch) {
+    const auto [known, is_new] = first_of_stream_.try_emplace(*launch.stream, &launch);
+    if (is_new) return;
+    const Launch& first = *known->second;
+    const auto differs = [&](const std::string& what) {
+      throw std::invalid_argument("launch " + std::to_string(launches_) + ": Launch." + what +
+                                  " differs from that of an earlier launch in stream " +
+                                  std::to_string(*launch.stream));
+    };
+    if (launch.priority != first.priority) differs("priority: " + std::to_string(launch.priority));
+    if (launch.non_blocking != first.non_blocking) {
+      differs(launch.non_blocking ? "non_blocking: True" : "non_blocking: False");
+    }
+    if (!same(launch.partition, first.partition)) differs("partition: it");
+  }
+
+  static bool same(const std::shared_ptr<const Partition>& a,
+                   const std::shared_ptr<const Partition>& b) {
+    return a == b || (a && b && *a == *b);
   }
 
   const Context& context_;
   size_t launches_ = 0;
   int64_t blocks_ = 0;
   std::set<int32_t> released_;
-  std::map<int32_t, int32_t> priority_of_stream_;
+  std::map<int32_t, const Launch*> first_of_stream_;
+  std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
   std::set<int32_t> streams_of_events_;
   size_t own_streams_ = 0;
 };
+
+std::string place_of(const Launch& launch) {
+  if (!launch.partition) return "this GPU";
+  return "the partition of " + std::to_string(launch.partition->sms.size()) + " SMs";
+}
+
+void check_cooperative(const size_t number, const Launch& launch, const int32_t resident,
+                       const int32_t sms) {
+  const int64_t most = int64_t{resident} * (launch.cluster > 1 ? launch.cluster : sms);
+  if (launch.blocks <= most) return;
+  throw std::invalid_argument("launch " + std::to_string(number) +
+                              ": Launch.cooperative: " + std::to_string(launch.blocks) +
+                              " blocks (Launch.blocks) never run at once: " + place_of(launch) +
+                              " holds at most " + std::to_string(most) + " of them");
+}
 
 }  // namespace
 
@@ -141,13 +190,17 @@ void check_limits(const Sequence& sequence, const Context& context) {
   check.check_totals(is_timed(sequence));
 }
 
-void check_resident(const size_t number, const Launch& launch, const int32_t resident) {
-  if (resident > 0) return;
+void check_resident(const size_t number, const Launch& launch, const int32_t resident,
+                    const int32_t sms) {
+  if (resident > 0) {
+    if (launch.cooperative) check_cooperative(number, launch, resident, sms);
+    return;
+  }
   const std::string unit = launch.cluster > 1 ? "cluster of " + std::to_string(launch.cluster) +
                                                     " such blocks (Launch.cluster)"
                                               : "such block";
   throw std::invalid_argument("launch " + std::to_string(number) + ": not one " + unit +
-                              " ever fits this GPU: Launch.threads " +
+                              " ever fits " + place_of(launch) + ": Launch.threads " +
                               std::to_string(launch.threads) + ", Launch.registers " +
                               std::to_string(launch.registers) + ", Launch.shared_memory " +
                               std::to_string(launch.shared_memory) + ", Launch.local_memory " +

@@ -11,8 +11,9 @@ namespace tbsched::cuda {
 namespace {
 
 constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
-constexpr size_t kMostStreams = 128;         // of one priority; as many grids can be resident
+constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
 constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
+constexpr size_t kMostPartitions = 64;       // kept; each takes memory of the GPU
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -26,8 +27,8 @@ size_t warps_of(const Launch& launch) {
 // Gives each launch without a stream number a stream of its own, the same one in every run.
 class StreamChoice {
  public:
-  size_t index_for(const size_t number, const Launch& launch) {
-    auto& used = used_[launch.priority];
+  size_t index_for(const size_t number, const Launch& launch, const Lane& lane) {
+    auto& used = used_[lane];
     if (launch.stream) {
       const auto known = numbered_.find(*launch.stream);
       if (known != numbered_.end()) return known->second;
@@ -39,7 +40,7 @@ class StreamChoice {
   }
 
   void release(const size_t number) {
-    for (auto& [priority, used] : used_) {
+    for (auto& [lane, used] : used_) {
       std::replace(used.begin(), used.end(), static_cast<int64_t>(number), kFree);
     }
   }
@@ -58,24 +59,24 @@ class StreamChoice {
     return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMostStreams - 1;
   }
 
-  std::map<int32_t, std::vector<int64_t>> used_;  // by priority: the launch in each stream
+  std::map<Lane, std::vector<int64_t>> used_;  // the launch in each stream
   std::map<int32_t, size_t> numbered_;
 };
 
-// The streams and events of a timed sequence, made when first used.
+// The streams and events of a timed sequence, made when first used. Those of partitions are kept.
 class TimedStreams {
  public:
-  TimedStreams(const Sequence& sequence, const Driver& driver, Plan& plan)
-      : driver_(driver), plan_(plan) {
+  TimedStreams(const Sequence& sequence, const Driver& driver, Supplies& supplies, Plan& plan)
+      : driver_(driver), supplies_(supplies), plan_(plan) {
     for (const Event& event : sequence) {
       for_each_launch(event, [&](const Launch& launch) {
-        if (launch.stream) priorities_[*launch.stream] = launch.priority;
+        if (launch.stream) first_[*launch.stream] = &launch;
       });
     }
   }
 
   CUstream of(const Launch& launch) {
-    return launch.stream ? numbered(*launch.stream) : make(launch.priority);
+    return launch.stream ? numbered(*launch.stream) : make(launch);
   }
 
   // Of RecordEvent and WaitEvent.
@@ -91,18 +92,26 @@ class TimedStreams {
     if (number == kLegacyStream) return nullptr;
     const auto known = numbered_.find(number);
     if (known != numbered_.end()) return known->second;
-    return numbered_[number] = make(priorities_[number]);
+    const auto launch = first_.find(number);
+    return numbered_[number] = make(launch != first_.end() ? *launch->second : Launch());
   }
 
-  CUstream make(const int32_t priority) {
+  CUstream make(const Launch& launch) {
+    if (launch.partition) {
+      const Lane lane = supplies_.lane(launch);
+      return supplies_.streams.at(driver_, lane, in_lane_[lane]++);
+    }
+    const CUstream_flags flags = launch.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
     return plan_.streams
-        .emplace_back(std::make_unique<CudaStream>(driver_, CU_STREAM_DEFAULT, priority))
+        .emplace_back(std::make_unique<CudaStream>(driver_, flags, launch.priority))
         ->handle();
   }
 
   const Driver& driver_;
+  Supplies& supplies_;
   Plan& plan_;
-  std::map<int32_t, int32_t> priorities_;
+  std::map<int32_t, const Launch*> first_;  // of each stream
+  std::map<Lane, size_t> in_lane_;          // streams taken so far
   std::map<int32_t, CUstream> numbered_;
 };
 
@@ -143,24 +152,34 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
 
 }  // namespace
 
-Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams, const std::function<void()>& interrupted) {
+void Supplies::trim() {
+  probe.trim();
+  if (partitions.size() <= kMostPartitions) return;
+  streams.leave_partitions();
+  partitions.clear();
+}
+
+Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
+                   const std::function<void()>& interrupted) {
   check_limits(sequence, context);
   Plan plan{.timed = is_timed(sequence)};
   StreamChoice choice;
-  TimedStreams timed(sequence, context.driver(), plan);
+  TimedStreams timed(sequence, context.driver(), supplies, plan);
   const auto add = [&](const Launch& launch) {
     interrupted();
     const size_t number = plan.launches.size();
-    ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
-    check_resident(number, launch, resident(context, function, launch));
+    ProbeFunction& function = supplies.probe.variant(launch.registers, launch.local_memory);
+    const Lane lane = supplies.lane(launch);
+    const CUstream stream =
+        plan.timed
+            ? timed.of(launch)
+            : supplies.streams.at(context.driver(), lane, choice.index_for(number, launch, lane));
+    const int32_t sms = lane.partition ? lane.partition->sms() : context.properties().sms;
+    check_resident(number, launch, resident(context, function, launch, stream), sms);
     PlannedLaunch& next = plan.launches.emplace_back();
     next.launch = launch;
     next.function = &function;
-    next.stream =
-        plan.timed ? timed.of(launch)
-                   : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
-                         .handle();
+    next.stream = stream;
   };
   for (const Event& event : sequence) {
     std::visit(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/driver/context.h"
+#include "launcher/driver/partitions.h"
 #include "launcher/driver/resources.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
@@ -45,6 +46,22 @@ struct Plan {
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
+// What plans take their kernels and streams from: made when first needed and kept.
+struct Supplies {
+  Supplies(const Context& context, bool from_ptx) : probe(context, from_ptx), partitions(context) {}
+
+  // Throws std::invalid_argument for a partition that the driver does not make.
+  Lane lane(const Launch& launch) {
+    return {launch.partition ? &partitions.of(*launch.partition) : nullptr, launch.priority};
+  }
+  // Forgets what has become much. Nothing may run.
+  void trim();
+
+  Probe probe;
+  Partitions partitions;
+  StreamPool streams;
+};
+
 // Kept from run to run; nothing in it shrinks.
 class RunMemory {
  public:
@@ -68,7 +85,7 @@ class RunMemory {
 
 // Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
 // asked before each launch: kernels may have to be loaded. The context is current.
-Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams, const std::function<void()>& interrupted);
+Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
+                   const std::function<void()>& interrupted);
 
 }  // namespace tbsched::cuda

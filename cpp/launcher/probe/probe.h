@@ -1,6 +1,7 @@
 // The probe kernel in every size that launches ask for.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,23 +18,36 @@ namespace tbsched::cuda {
 
 // One loaded variant. Its attributes are those of the next launch, not of the kernel: the driver
 // reads them in the launch call.
+//
+// A partition is a context of its own, and a function is of one context. In the primary one
+// launches have theirs, which takes the driver least time; in partitions they have the kernel.
 class ProbeFunction {
  public:
   ProbeFunction(const Context& context, std::span<const std::byte> image);
 
-  CUfunction handle() const { return handle_; }
+  CUfunction handle(const Launch& launch) const {
+    return launch.partition ? reinterpret_cast<CUfunction>(kernel_) : function_;
+  }
   int32_t attribute(CUfunction_attribute which) const;
   // Shared memory and carveout for the occupancy query or the launch that follows.
   void prepare(const Launch& launch);
 
  private:
-  void set(CUfunction_attribute which, int32_t value, int32_t& current);
+  // What was set last.
+  struct Attributes {
+    int32_t shared_memory = -1;
+    int32_t carveout = -1;  // the driver's choice
+    int32_t large_clusters = 0;
+  };
 
-  const Driver& driver_;
-  Module module_;
-  CUfunction handle_;
-  int32_t shared_memory_ = -1;
-  int32_t carveout_ = -1;  // the driver's choice
+  void set(const Launch& launch, CUfunction_attribute which, int32_t value, int32_t& current);
+
+  const Context& context_;
+  Library library_;
+  CUkernel kernel_;
+  CUfunction function_ = nullptr;
+  Attributes everywhere_;
+  Attributes in_partitions_;
 };
 
 class Probe {
@@ -54,17 +68,23 @@ class Probe {
 };
 
 // Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
-// clusters, on the whole GPU.
-int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch);
+// clusters, on all SMs of the stream.
+int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch,
+                 CUstream stream);
 
-// What cuLaunchKernelEx is told. The attribute lives beside the configuration that points to it.
-struct LaunchConfiguration {
+// What cuLaunchKernelEx is told. The attributes live beside the configuration that points to them.
+class LaunchConfiguration {
+ public:
   LaunchConfiguration(const Launch& launch, CUstream stream);
   LaunchConfiguration(const LaunchConfiguration&) = delete;
   LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;
 
-  CUlaunchAttribute cluster{};
   CUlaunchConfig config{};
+
+ private:
+  CUlaunchAttributeValue& add(CUlaunchAttributeID which);
+
+  std::array<CUlaunchAttribute, 2> attributes_;  // the first numAttrs are set
 };
 
 }  // namespace tbsched::cuda

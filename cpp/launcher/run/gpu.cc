@@ -77,9 +77,9 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   Holdings::Resources& resources = *holdings_->resources;
   {
     const Stopwatch stopwatch(spent_.plan);
-    resources.probe.trim();
-    resources.plan = plan_sequence(sequence, context(), resources.probe, resources.streams,
-                                   now_and_then(options.interrupted));
+    resources.supplies.trim();
+    resources.plan =
+        plan_sequence(sequence, context(), resources.supplies, now_and_then(options.interrupted));
   }
   int doubtful = 0;
   size_t shared = 0;
@@ -146,15 +146,15 @@ TimeSpent Gpu::time_spent() {
 
 int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
-  return cuda::resident(context(),
-                        holdings_->resources->probe.variant(launch.registers, launch.local_memory),
-                        launch);
+  Supplies& supplies = holdings_->resources->supplies;
+  return cuda::resident(context(), supplies.probe.variant(launch.registers, launch.local_memory),
+                        launch, supplies.streams.at(context().driver(), supplies.lane(launch), 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
   const ProbeFunction& function =
-      holdings_->resources->probe.variant(launch.registers, launch.local_memory);
+      holdings_->resources->supplies.probe.variant(launch.registers, launch.local_memory);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

@@ -45,7 +45,7 @@ void launch_probe(const Context& context, PlannedLaunch& planned) {
   const LaunchConfiguration configuration(planned.launch, planned.stream);
   std::array<void*, 1> arguments{&planned.arguments};
   planned.issued = std::chrono::steady_clock::now();
-  context.driver().launch_kernel(&configuration.config, planned.function->handle(),
+  context.driver().launch_kernel(&configuration.config, planned.function->handle(planned.launch),
                                  arguments.data(), nullptr);
 }
 

@@ -85,6 +85,9 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   grid.stream = &stream;
   grid.number = ++grids_launched_;
   grid.after = std::move(after);
+  const CUlaunchAttribute* const cooperative =
+      attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
   return CUDA_SUCCESS;
 }
 
@@ -184,26 +187,46 @@ void FakeGpu::place() {
   std::vector<Grid*> order;
   for (Grid& grid : grids_) order.push_back(&grid);
   std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->stream->priority; });
+  SmSet free = kAllSms;
   for (Grid* const grid : order) {
     if (!ready(*grid)) continue;
-    while (grid->next < grid->blocks) {
-      if (!place_next(*grid)) return;
+    const SmSet among = grid->stream->sms & free;
+    if (!grid->cooperative || all_fit(*grid, among)) {
+      for (int sm = 0; grid->next < grid->blocks; place_next(*grid, sm)) {
+        sm = best_sm(grid->block, among);
+        if (sm < 0) break;
+      }
     }
+    if (grid->next < grid->blocks) free &= ~grid->stream->sms;
   }
 }
 
-bool FakeGpu::place_next(Grid& grid) {
+int FakeGpu::best_sm(const Size& block, const SmSet among) const {
   int best = -1;
-  for (int sm = 0; sm < static_cast<int>(sms_.size()); ++sm) {
+  for (int sm = 0; sm < kSms; ++sm) {
     const Size& size = sms_[static_cast<size_t>(sm)];
-    if (!size.with_fits(grid.block)) continue;
+    if ((among >> sm & 1) == 0 || !size.with_fits(block)) continue;
     if (best < 0 || size.blocks < sms_[static_cast<size_t>(best)].blocks) best = sm;
   }
-  if (best < 0) return false;
-  sms_[static_cast<size_t>(best)].add(grid.block, 1);
+  return best;
+}
+
+bool FakeGpu::all_fit(const Grid& grid, const SmSet among) const {
+  size_t fit = grid.next;
+  for (int sm = 0; sm < kSms; ++sm) {
+    if ((among >> sm & 1) == 0) continue;
+    for (Size size = sms_[static_cast<size_t>(sm)]; size.with_fits(grid.block); ++fit) {
+      size.add(grid.block, 1);
+    }
+  }
+  return fit >= grid.blocks;
+}
+
+void FakeGpu::place_next(Grid& grid, const int sm) {
+  sms_[static_cast<size_t>(sm)].add(grid.block, 1);
   const size_t index = grid.next++;
   Block& block = blocks_.emplace_back();
-  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = best, .start = now_};
+  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = sm, .start = now_};
   if (settings_["doubtful"] != 0 && last_end_ != 0)
     block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
   const ProbeArguments& arguments = grid.arguments;
@@ -212,14 +235,13 @@ bool FakeGpu::place_next(Grid& grid) {
                    (arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks);
   block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
-  block.record->smid = static_cast<uint32_t>(best);
+  block.record->smid = static_cast<uint32_t>(sm);
   if (grid.arguments.warp_slots != nullptr) {
     for (int warp = 0; warp < grid.warps; ++warp) {
       grid.arguments
           .warp_slots[index * static_cast<size_t>(grid.warps) + static_cast<size_t>(warp)] = warp;
     }
   }
-  return true;
 }
 
 }  // namespace fake

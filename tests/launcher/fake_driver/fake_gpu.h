@@ -1,11 +1,13 @@
 // A GPU of a few SMs that holds the probe kernel's blocks under a trivial capacity rule: in order
 // of priority and launch, each block on the SM with the fewest blocks where it fits, nothing
-// overtakes. It says nothing about real hardware. set(key, value) makes it misbehave.
+// overtakes on the SMs that it waits for. It says nothing about real hardware. set(key, value)
+// makes it misbehave.
 #pragma once
 
 #include <cuda.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -70,9 +72,15 @@ inline Size size_of_block(const Function& function, const int threads, const int
 // Numbers of grids.
 using Grids = std::set<uint64_t>;
 
+// One bit each.
+using SmSet = uint64_t;
+constexpr int kSms = 4;
+constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
+
 struct FakeStream {
   int priority = 0;
   bool blocking = false;
+  SmSet sms = kAllSms;
   Grids waits_for;  // whatever is launched next in it
 };
 
@@ -90,7 +98,17 @@ struct Grid {
   const FakeStream* stream = nullptr;
   uint64_t number = 0;
   Grids after;
+  bool cooperative = false;
 };
+
+// Null: the launch has none.
+inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
+                                             const CUlaunchAttributeID which) {
+  for (unsigned k = 0; k < config.numAttrs; ++k) {
+    if (config.attrs[k].id == which) return &config.attrs[k];
+  }
+  return nullptr;
+}
 
 struct Block {
   Grid* grid = nullptr;
@@ -118,6 +136,7 @@ class FakeGpu {
                   const ProbeArguments& arguments);
   bool busy(const CUstream stream);
   bool any_runs();
+  int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
   void record(FakeEvent& event, const CUstream stream);
   void wait(const CUstream stream, const FakeEvent& event);
 
@@ -130,7 +149,7 @@ class FakeGpu {
   Grids before(const FakeStream& stream) const;
   bool ready(const Grid& grid) const;
 
-  FakeGpu() : sms_(4) {
+  FakeGpu() : sms_(kSms) {
     engine_ = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         step();
@@ -145,7 +164,10 @@ class FakeGpu {
   // False: the block is gone.
   bool advance(Block& block);
   void place();
-  bool place_next(Grid& grid);
+  // The one with the fewest blocks; -1: it fits none of these.
+  int best_sm(const Size& block, SmSet among) const;
+  bool all_fit(const Grid& grid, SmSet among) const;
+  void place_next(Grid& grid, int sm);
 
   static void publish(uint32_t& mark) { std::atomic_ref(mark).store(1, std::memory_order_release); }
 
@@ -153,7 +175,7 @@ class FakeGpu {
   std::condition_variable idle_;
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
-  FakeStream legacy_{.priority = 0, .blocking = true, .waits_for = {}};
+  FakeStream legacy_{.priority = 0, .blocking = true, .sms = kAllSms, .waits_for = {}};
   uint64_t grids_launched_ = 0;
   std::list<Grid> grids_;
   std::list<Block> blocks_;
