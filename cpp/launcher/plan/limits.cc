@@ -21,6 +21,7 @@ constexpr int32_t kRegisterUnit = 8;  // per thread
 constexpr int32_t kMostCluster = 16;
 constexpr int64_t kLongestNs = 60'000'000'000;
 constexpr size_t kMostTimedStreams = 1024;
+constexpr int32_t kDependentLaunches = 90;  // the first architecture that has them
 
 class LaunchCheck {
  public:
@@ -41,6 +42,11 @@ class LaunchCheck {
     for (const int64_t duration : launch_.duration_ns) {
       within("duration", duration, 0, kLongestNs, " ns");
     }
+    if (launch_.trigger_ns) within("trigger", *launch_.trigger_ns, 0, kLongestNs, " ns");
+    if (launch_.memory_wait_ns) {
+      within("memory_wait", *launch_.memory_wait_ns, 0, kLongestNs, " ns");
+    }
+    check_dependence(device.architecture);
     if (launch_.carveout) within("carveout", *launch_.carveout, 0, 100);
     if (launch_.blocks % launch_.cluster != 0) {
       throw std::invalid_argument(
@@ -51,6 +57,18 @@ class LaunchCheck {
   }
 
  private:
+  void check_dependence(const int32_t architecture) const {
+    const bool dependent = launch_.programmatic || launch_.trigger_ns || launch_.memory_wait_ns;
+    if (!dependent || architecture >= kDependentLaunches) return;
+    throw std::invalid_argument(
+        name_ +
+        (launch_.programmatic ? "programmatic"
+         : launch_.trigger_ns ? "trigger"
+                              : "memory_wait") +
+        ": programmatic dependent launches need compute capability 9.0 or later; this GPU has " +
+        std::to_string(architecture / 10) + "." + std::to_string(architecture % 10));
+  }
+
   void check_legacy() const {
     within("priority", launch_.priority, 0, 0);
     if (launch_.partition) {

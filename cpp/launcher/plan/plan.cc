@@ -82,9 +82,13 @@ class TimedStreams {
   // Of RecordEvent and WaitEvent.
   template <typename Mark>
   PlannedMark mark(const Mark& mark) {
-    auto& event = plan_.events[mark.event];
+    return {.event = event(mark.event), .stream = numbered(mark.stream)};
+  }
+
+  CUevent event(const int32_t number) {
+    auto& event = plan_.events[number];
     if (!event) event = std::make_unique<StreamEvent>(driver_);
-    return {.event = event->handle(), .stream = numbered(mark.stream)};
+    return event->handle();
   }
 
  private:
@@ -130,6 +134,18 @@ std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
   return found;
 }
 
+// A block that does both at the same time triggers first: then nobody waits for it.
+void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments& arguments) {
+  Step* next = std::begin(arguments.steps);
+  const auto add = [&](const Step::Kind kind, const std::optional<int64_t> after) {
+    if (after) *next++ = {.kind = kind, .ticks = ticks(std::chrono::nanoseconds(*after), waiting)};
+  };
+  const bool triggers_first = launch.trigger_ns.value_or(0) <= launch.memory_wait_ns.value_or(0);
+  if (triggers_first) add(Step::kTrigger, launch.trigger_ns);
+  add(Step::kWait, launch.memory_wait_ns);
+  if (!triggers_first) add(Step::kTrigger, launch.trigger_ns);
+}
+
 // How blocks ask whether to leave.
 struct Asking {
   uint32_t ask_bits;
@@ -168,7 +184,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
   const auto add = [&](const Launch& launch) {
     interrupted();
     const size_t number = plan.launches.size();
-    ProbeFunction& function = supplies.probe.variant(launch.registers, launch.local_memory);
+    ProbeFunction& function = supplies.probe.variant(launch);
     const Lane lane = supplies.lane(launch);
     const CUstream stream =
         plan.timed
@@ -180,6 +196,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
     next.launch = launch;
     next.function = &function;
     next.stream = stream;
+    if (launch.completion_event) next.completion = timed.event(*launch.completion_event);
   };
   for (const Event& event : sequence) {
     std::visit(
@@ -213,7 +230,9 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
         .ask_sleep_ns = asking.ask_sleep_ns,
         .look_sleep_ns = asking.look_sleep_ns,
         .waiting = waiting,
+        .steps = {},
     };
+    if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);

@@ -23,6 +23,7 @@ struct PlannedLaunch {
   Launch launch;
   ProbeFunction* function = nullptr;
   CUstream stream = nullptr;
+  CUevent completion = nullptr;  // happens when all blocks have started; null: none does
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block

@@ -13,10 +13,11 @@ constexpr size_t kMostVariants = 1024;
 constexpr int32_t kDriversChoice = -1;
 
 // A cubin runs on its own compute capability and on later minor versions of the same major one.
-const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx) {
+const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx,
+                               const bool dependent) {
   const ProbeImage* best = nullptr;
   for (const ProbeImage& image : probe_images()) {
-    if (image.architecture > architecture) continue;
+    if (image.dependent != dependent || image.architecture > architecture) continue;
     const bool same_major = image.architecture / 10 == architecture / 10;
     const bool runs = image.is_ptx ? from_ptx || best == nullptr : same_major && !from_ptx;
     if (runs) best = &image;
@@ -55,8 +56,9 @@ class Linker {
   CUlinkState state_ = nullptr;
 };
 
-std::vector<std::byte> load_image(const Context& context, const bool from_ptx) {
-  const ProbeImage& image = choose_image(context.properties().architecture, from_ptx);
+std::vector<std::byte> load_image(const Context& context, const bool from_ptx,
+                                  const bool dependent) {
+  const ProbeImage& image = choose_image(context.properties().architecture, from_ptx, dependent);
   if (!image.is_ptx) return {image.bytes.begin(), image.bytes.end()};
   const CurrentContext current(context);
   return Linker(context.driver()).compile(image.bytes);
@@ -99,12 +101,19 @@ void ProbeFunction::set(const Launch& launch, const CUfunction_attribute which, 
 }
 
 Probe::Probe(const Context& context, const bool from_ptx)
-    : context_(context), image_(load_image(context, from_ptx)) {}
+    : context_(context),
+      from_ptx_(from_ptx),
+      plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
 
-ProbeFunction& Probe::variant(const int32_t registers, const int32_t local_memory) {
-  auto& function = variants_[{registers, local_memory}];
+ProbeFunction& Probe::variant(const Launch& launch) {
+  const bool dependent = takes_steps(launch);
+  auto& function = variants_[{launch.registers, launch.local_memory, dependent}];
   if (!function) {
-    function = std::make_unique<ProbeFunction>(context_, patch(image_, registers, local_memory));
+    if (dependent && dependent_.empty()) {
+      dependent_ = load_image(context_, from_ptx_, /*dependent=*/true);
+    }
+    function = std::make_unique<ProbeFunction>(
+        context_, patch(dependent ? dependent_ : plain_, launch.registers, launch.local_memory));
   }
   return *function;
 }
@@ -118,7 +127,7 @@ int32_t resident(const Context& context, ProbeFunction& function, const Launch& 
   function.prepare(launch);
   int count = 0;
   if (launch.cluster > 1) {
-    const LaunchConfiguration configuration(launch, stream);
+    const LaunchConfiguration configuration(launch, stream, nullptr);
     const auto& query = context.driver().occupancy_clusters;
     const CUresult result = query.code(&count, function.handle(launch), &configuration.config);
     // Sizes that can never run are an error to this query, not a zero.
@@ -131,7 +140,8 @@ int32_t resident(const Context& context, ProbeFunction& function, const Launch& 
   return count;
 }
 
-LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream stream) {
+LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream stream,
+                                         const CUevent completion) {
   config.gridDimX = static_cast<unsigned>(launch.blocks);
   config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = static_cast<unsigned>(launch.threads);
@@ -145,6 +155,13 @@ LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream st
     size.y = size.z = 1;
   }
   if (launch.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+  if (launch.programmatic) {
+    add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        .programmaticStreamSerializationAllowed = 1;
+  }
+  if (completion != nullptr) {
+    add(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT).launchCompletionEvent.event = completion;
+  }
 }
 
 CUlaunchAttributeValue& LaunchConfiguration::add(const CUlaunchAttributeID which) {

@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "launcher/driver/context.h"
@@ -56,16 +56,24 @@ class Probe {
   // older than every image.
   Probe(const Context& context, bool from_ptx);
 
-  // Loads the variant if it is not. The reference holds until trim().
-  ProbeFunction& variant(int32_t registers, int32_t local_memory);
+  // What the launch runs; loads it if it is not. The reference holds until trim().
+  ProbeFunction& variant(const Launch& launch);
   // Forgets all variants if they have become many. None may be running.
   void trim();
 
  private:
+  // Registers, local memory, and whether it is of dependent launches.
+  using Size = std::tuple<int32_t, int32_t, bool>;
+
   const Context& context_;
-  std::vector<std::byte> image_;
-  std::map<std::pair<int32_t, int32_t>, std::unique_ptr<ProbeFunction>> variants_;
+  const bool from_ptx_;
+  std::vector<std::byte> plain_;
+  std::vector<std::byte> dependent_;  // empty until a launch needs it
+  std::map<Size, std::unique_ptr<ProbeFunction>> variants_;
 };
+
+// Whether its blocks trigger, or wait for what comes before in the stream.
+inline bool takes_steps(const Launch& launch) { return launch.trigger_ns || launch.memory_wait_ns; }
 
 // Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
 // clusters, on all SMs of the stream.
@@ -75,7 +83,8 @@ int32_t resident(const Context& context, ProbeFunction& function, const Launch& 
 // What cuLaunchKernelEx is told. The attributes live beside the configuration that points to them.
 class LaunchConfiguration {
  public:
-  LaunchConfiguration(const Launch& launch, CUstream stream);
+  // `completion`: the event of all blocks having started; null: none.
+  LaunchConfiguration(const Launch& launch, CUstream stream, CUevent completion);
   LaunchConfiguration(const LaunchConfiguration&) = delete;
   LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;
 
@@ -84,7 +93,7 @@ class LaunchConfiguration {
  private:
   CUlaunchAttributeValue& add(CUlaunchAttributeID which);
 
-  std::array<CUlaunchAttribute, 2> attributes_;  // the first numAttrs are set
+  std::array<CUlaunchAttribute, 4> attributes_;  // the first numAttrs are set
 };
 
 }  // namespace tbsched::cuda

@@ -147,14 +147,13 @@ TimeSpent Gpu::time_spent() {
 int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
-  return cuda::resident(context(), supplies.probe.variant(launch.registers, launch.local_memory),
-                        launch, supplies.streams.at(context().driver(), supplies.lane(launch), 0));
+  return cuda::resident(context(), supplies.probe.variant(launch), launch,
+                        supplies.streams.at(context().driver(), supplies.lane(launch), 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
-  const ProbeFunction& function =
-      holdings_->resources->supplies.probe.variant(launch.registers, launch.local_memory);
+  const ProbeFunction& function = holdings_->resources->supplies.probe.variant(launch);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

@@ -42,7 +42,7 @@ size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::
 void launch_probe(const Context& context, PlannedLaunch& planned) {
   const CurrentContext current(context);
   planned.function->prepare(planned.launch);
-  const LaunchConfiguration configuration(planned.launch, planned.stream);
+  const LaunchConfiguration configuration(planned.launch, planned.stream, planned.completion);
   std::array<void*, 1> arguments{&planned.arguments};
   planned.issued = std::chrono::steady_clock::now();
   context.driver().launch_kernel(&configuration.config, planned.function->handle(planned.launch),

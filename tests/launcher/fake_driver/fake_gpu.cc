@@ -5,6 +5,9 @@
 #include <utility>
 
 namespace fake {
+
+using tbsched::cuda::Step;
+
 namespace {
 
 constexpr uint64_t kLongestStepNs = 50'000;
@@ -75,7 +78,7 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
              depth;
     });
   }
-  Grids after = before(stream);
+  Waits after = before(stream);
   Grid& grid = grids_.emplace_back();
   grid.arguments = arguments;
   grid.blocks = config.gridDimX;
@@ -88,6 +91,18 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   const CUlaunchAttribute* const cooperative =
       attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
+  for (const Grid& other : grids_) {
+    if (&other != &grid && other.stream == &stream) grid.before.insert(other.number);
+  }
+  if (attribute_of(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) != nullptr) {
+    make_programmatic(grid);
+  }
+  const CUlaunchAttribute* const completion =
+      attribute_of(config, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+  if (completion != nullptr) {
+    auto* const event = reinterpret_cast<FakeEvent*>(completion->value.launchCompletionEvent.event);
+    event->recorded = {.ended = {}, .started = {grid.number}};
+  }
   return CUDA_SUCCESS;
 }
 
@@ -108,22 +123,30 @@ void FakeGpu::record(FakeEvent& event, const CUstream stream) {
 
 void FakeGpu::wait(const CUstream stream, const FakeEvent& event) {
   const std::scoped_lock lock(mutex_);
-  at(stream).waits_for.insert(event.recorded.begin(), event.recorded.end());
+  at(stream).waits_for.add(event.recorded);
 }
 
-Grids FakeGpu::before(const FakeStream& stream) const {
-  Grids found = stream.waits_for;
+Waits FakeGpu::before(const FakeStream& stream) const {
+  Waits found = stream.waits_for;
   for (const Grid& grid : grids_) {
     const bool through_legacy = (&stream == &legacy_ && grid.stream->blocking) ||
                                 (grid.stream == &legacy_ && stream.blocking);
-    if (grid.stream == &stream || through_legacy) found.insert(grid.number);
+    if (grid.stream == &stream || through_legacy) found.ended.insert(grid.number);
   }
   return found;
 }
 
+void FakeGpu::make_programmatic(Grid& grid) const {
+  for (const uint64_t number : grid.before) grid.after.ended.erase(number);
+  if (!grid.before.empty()) grid.primary = *grid.before.rbegin();
+}
+
 bool FakeGpu::ready(const Grid& grid) const {
-  return std::ranges::none_of(grids_,
-                              [&](const Grid& other) { return grid.after.contains(other.number); });
+  return std::ranges::none_of(grids_, [&](const Grid& other) {
+    return grid.after.ended.contains(other.number) ||
+           (grid.after.started.contains(other.number) && other.next < other.blocks) ||
+           (grid.primary == other.number && other.triggered < other.blocks);
+  });
 }
 
 void FakeGpu::step() {
@@ -158,28 +181,69 @@ bool FakeGpu::our_turn() {
 bool FakeGpu::advance(Block& block) {
   BlockRecord& record = *block.record;
   const ProbeArguments& arguments = block.grid->arguments;
-  const Sm sm{now_, static_cast<unsigned>(&record - arguments.records)};
   if (block.publish != 0 && now_ >= block.publish) {
     publish(record.started);
     block.publish = 0;
-    block.last_tick = sm.ticks(arguments.waiting);
+    block.last_tick = static_cast<uint32_t>(now_ >> arguments.waiting.tick_bits);
   }
-  if (block.end == 0 && block.publish == 0 && now_ >= block.next_look) {
-    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, block.end_tick);
-    block.next_look = now_ + sleep_ns;
-    if (sleep_ns == tbsched::cuda::kLeave) {
-      if (static_cast<int32_t>(block.end_tick - block.last_tick) > 0) ++settings_["told"];
-      block.end = last_end_ = now_;
-      record.end_ns = now_;
-      record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-      spoil(record, settings_["garbage"]);
-      publish(record.ended);
-    }
-  }
+  if (block.end == 0 && block.publish == 0 && now_ >= block.next_look) look(block);
   if (block.end == 0 || now_ - block.end < arguments.waiting.linger_ns) return true;
   sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
+  trigger(block);
   ++block.grid->gone;
   return false;
+}
+
+const Step* FakeGpu::next_step(const Block& block) const {
+  const auto& steps = block.grid->arguments.steps;
+  if (block.step == std::size(steps)) return nullptr;
+  const Step& step = steps[block.step];
+  return step.kind == Step::kNone || step.ticks > block.duration ? nullptr : &step;
+}
+
+void FakeGpu::look(Block& block) {
+  const ProbeArguments& arguments = block.grid->arguments;
+  const Sm sm{now_, static_cast<unsigned>(block.record - arguments.records)};
+  if (block.waits) {
+    const Grids& before = block.grid->before;
+    if (std::ranges::any_of(grids_, [&](const Grid& g) { return before.contains(g.number); })) {
+      return;
+    }
+    block.waits = false;
+    block.start_tick += sm.ticks(arguments.waiting) - block.last_tick;
+    block.last_tick = sm.ticks(arguments.waiting);
+  }
+  const Step* const step = next_step(block);
+  const uint32_t until = block.start_tick + (step != nullptr ? step->ticks : block.duration);
+  const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, until);
+  block.next_look = now_ + sleep_ns;
+  if (sleep_ns != tbsched::cuda::kLeave) return;
+  block.next_look = now_;
+  if (static_cast<int32_t>(until - block.last_tick) > 0) ++settings_["told"];
+  if (step != nullptr) {
+    take(block, *step);
+  } else {
+    leave(block);
+  }
+}
+
+void FakeGpu::take(Block& block, const Step& step) {
+  ++block.step;
+  if (step.kind == Step::kTrigger) trigger(block);
+  if (step.kind == Step::kWait) block.waits = true;
+}
+
+void FakeGpu::trigger(Block& block) {
+  if (!std::exchange(block.triggered, true)) ++block.grid->triggered;
+}
+
+void FakeGpu::leave(Block& block) {
+  BlockRecord& record = *block.record;
+  block.end = last_end_ = now_;
+  record.end_ns = now_;
+  record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
+  spoil(record, settings_["garbage"]);
+  publish(record.ended);
 }
 
 void FakeGpu::place() {
@@ -231,8 +295,8 @@ void FakeGpu::place_next(Grid& grid, const int sm) {
     block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
   const ProbeArguments& arguments = grid.arguments;
   block.last_tick = static_cast<uint32_t>(block.start >> arguments.waiting.tick_bits);
-  block.end_tick = block.last_tick +
-                   (arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks);
+  block.start_tick = block.last_tick;
+  block.duration = arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
   block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
   block.record->smid = static_cast<uint32_t>(sm);

@@ -72,6 +72,17 @@ inline Size size_of_block(const Function& function, const int threads, const int
 // Numbers of grids.
 using Grids = std::set<uint64_t>;
 
+// What work waits for.
+struct Waits {
+  Grids ended;
+  Grids started;  // all their blocks
+
+  void add(const Waits& other) {
+    ended.insert(other.ended.begin(), other.ended.end());
+    started.insert(other.started.begin(), other.started.end());
+  }
+};
+
 // One bit each.
 using SmSet = uint64_t;
 constexpr int kSms = 4;
@@ -81,11 +92,11 @@ struct FakeStream {
   int priority = 0;
   bool blocking = false;
   SmSet sms = kAllSms;
-  Grids waits_for;  // whatever is launched next in it
+  Waits waits_for;  // whatever is launched next in it
 };
 
 struct FakeEvent {
-  Grids recorded;
+  Waits recorded;
 };
 
 struct Grid {
@@ -97,8 +108,11 @@ struct Grid {
   int warps = 0;
   const FakeStream* stream = nullptr;
   uint64_t number = 0;
-  Grids after;
+  Waits after;
   bool cooperative = false;
+  uint64_t primary = 0;  // whose triggers are enough for it to start; 0: none
+  Grids before;          // in its stream: what its blocks wait for
+  size_t triggered = 0;  // blocks that have triggered or are gone
 };
 
 // Null: the launch has none.
@@ -118,7 +132,11 @@ struct Block {
   uint64_t publish = 0;
   uint64_t end = 0;  // 0: not told to leave
   uint32_t last_tick = 0;
-  uint32_t end_tick = 0;
+  uint32_t start_tick = 0;  // without the time for which it waited
+  uint32_t duration = 0;    // in ticks
+  size_t step = 0;          // of the launch's: the next one
+  bool triggered = false;
+  bool waits = false;
   uint64_t next_look = 0;
 };
 
@@ -145,9 +163,11 @@ class FakeGpu {
     return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
   }
 
-  // What must end before whatever comes next in the stream.
-  Grids before(const FakeStream& stream) const;
+  // What must happen before whatever comes next in the stream.
+  Waits before(const FakeStream& stream) const;
   bool ready(const Grid& grid) const;
+  // It need not wait for the ends of what comes before in its stream.
+  void make_programmatic(Grid& grid) const;
 
   FakeGpu() : sms_(kSms) {
     engine_ = std::jthread([this](const std::stop_token& stop) {
@@ -163,6 +183,12 @@ class FakeGpu {
   bool our_turn();
   // False: the block is gone.
   bool advance(Block& block);
+  // Null: it has only to leave.
+  const tbsched::cuda::Step* next_step(const Block& block) const;
+  void look(Block& block);
+  void take(Block& block, const tbsched::cuda::Step& step);
+  static void trigger(Block& block);
+  void leave(Block& block);
   void place();
   // The one with the fewest blocks; -1: it fits none of these.
   int best_sm(const Size& block, SmSet among) const;
