@@ -205,6 +205,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
             [&](const Release& release) { choice.release(static_cast<size_t>(release.launch)); },
             [&](const RecordEvent& record) { plan.marks.push_back(timed.mark(record)); },
             [&](const WaitEvent& wait) { plan.marks.push_back(timed.mark(wait)); },
+            [](const GraphLaunch&) {},  // refused by check_limits
         },
         event);
   }
