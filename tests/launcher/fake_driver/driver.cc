@@ -75,6 +75,8 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
           : error == CUDA_ERROR_NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
           : error == CUDA_ERROR_NOT_READY     ? "CUDA_ERROR_NOT_READY"
           : error == CUDA_ERROR_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE"
+          : error == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
+              ? "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"
                                               : "CUDA_ERROR_UNKNOWN";
   return CUDA_SUCCESS;
 }
