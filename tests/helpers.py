@@ -145,6 +145,8 @@ FAKE_KINDS = (
     "current contexts",
     "device memory",
     "events",
+    "executable graphs",
+    "graphs",
     "green contexts",
     "host memory",
     "links",

@@ -38,8 +38,11 @@ TIMED = tb.Sequence(
     ]
 )
 PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)
+NODE = tb.Launch(2, 32, 16, duration=1e-5, priority=-1, cooperative=True)
+GRAPH = tb.Graph([NODE, NODE, replace(NODE, partition=PARTITION)], [(0, 2), (1, 2)])
 WAYS = tb.Sequence(
     [
+        GRAPH.launch(3),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, trigger=0.0, completion_event=1),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, programmatic=True, memory_wait=0.0),
         tb.WaitEvent(1, 2),
@@ -53,6 +56,8 @@ TAKES_BACK = {
     "cuCtxPopCurrent_v2": "current contexts",
     "cuDevicePrimaryCtxRelease_v2": "contexts",
     "cuEventDestroy_v2": "events",
+    "cuGraphDestroy": "graphs",
+    "cuGraphExecDestroy": "executable graphs",
     "cuGreenCtxDestroy": "green contexts",
     "cuMemFree_v2": "device memory",
     "cuMemFreeHost": "host memory",
@@ -175,6 +180,7 @@ LONG = tb.Sequence(
         tb.Launch(2, 32, 24, duration=(50.0, 40.0), stream=1, local_memory=4096),
         tb.Launch(1, 32, 16, duration=50.0, stream=2, partition=PARTITION, trigger=0.0),
         tb.Launch(1, 32, 16, duration=50.0, stream=2, partition=PARTITION, programmatic=True),
+        tb.Graph([replace(NODE, duration=50.0)] * 2, [(0, 1)]).launch(3),
     ]
 )
 STUCK = tb.Sequence([*FULL, tb.Launch(2, 32, 24, local_memory=4096), tb.Launch(1, 32, 16)])

@@ -307,10 +307,87 @@ def test_dependent_launches_that_wait_are_ended(gpu: Gpu) -> None:
 def test_dependent_launches_need_the_hardware(fake: Path) -> None:
     code = (
         "import tbsched as tb\n"
-        "tb.observe(tb.Sequence([tb.Launch(1, 32, 16, duration=1e-6, {})]))\n"
+        "for field in ({'programmatic': True}, {'trigger': 0.0}, {'memory_wait': 0.0}):\n"
+        "    try: tb.observe(tb.Sequence([tb.Launch(1, 32, 16, duration=1e-6, **field)]))\n"
+        "    except ValueError as error: print(error)\n"
     )
-    for field in ("programmatic=True", "trigger=0.0", "memory_wait=0.0"):
-        done = run_on_fake(code.format(field), fake, FAKE_ARCHITECTURE="89")
-        name = field.split("=")[0]
-        assert f"Launch.{name}: programmatic dependent launches need" in done.stderr
-        assert "9.0 or later; this GPU has 8.9" in done.stderr
+    said = run_on_fake(code, fake, FAKE_ARCHITECTURE="89").stdout.splitlines()
+    for field, line in zip(("programmatic", "trigger", "memory_wait"), said, strict=True):
+        assert f"Launch.{field}: programmatic dependent launches need" in line
+        assert line.endswith("9.0 or later; this GPU has 8.9")
+
+
+def test_nodes_wait_for_those_before_them(gpu: Gpu) -> None:
+    graph = tb.Graph([run(seconds=0.01)] * 3, [(2, 0)])
+    trace = observed(gpu, run(stream=0), graph.launch(0), run(stream=0))
+    assert start(trace, 3) >= end(trace, 0) - 1000
+    assert trace.concurrent(2, 3)
+    assert start(trace, 1) >= end(trace, 3) - 1000
+    assert start(trace, 4) >= end(trace, 1) - 1000
+
+
+def test_a_graph_launched_twice_has_records_of_its_own_each_time(gpu: Gpu, knobs: Fake) -> None:
+    graph = tb.Graph([run(2), run(3)])
+    before = knobs["graphs"]
+    trace = observed(gpu, graph.launch(0), graph.launch(1), graph.launch(0))
+    assert knobs["graphs"] == before + 3
+    assert [placement.placed for placement in trace] == [2, 3] * 3
+    assert min(start(trace, k) for k in (4, 5)) >= max(end(trace, k) for k in (0, 1)) - 1000
+    issued = trace.issue_times
+    assert issued is not None
+    assert issued[0] == issued[1] < issued[2] == issued[3] < issued[4] == issued[5]
+
+
+def test_nodes_have_priorities_partitions_and_cooperation(gpu: Gpu) -> None:
+    nodes = [
+        replace_priority(0),
+        replace_priority(-3),
+        tb.Launch(2, 32, 16, 2048, carveout=50, duration=SOON, partition=SECOND),
+        tb.Launch(2 * SMS, 1024, 32, duration=SOON, cooperative=True, priority=-5),
+    ]
+    trace = observed(gpu, FULL_RUN, tb.Graph(nodes).launch(1))
+    assert sms_of(trace, 3) == {2, 3}
+    assert start(trace, 4) < start(trace, 2) < start(trace, 1)
+
+
+def test_nodes_of_other_shared_memory_share_no_kernel(gpu: Gpu, knobs: Fake) -> None:
+    nodes = [tb.Launch(1, 32, 79, k, carveout=k, duration=0.0) for k in (0, 50, 100)]
+    before = knobs["libraries"]
+    for graph in (tb.Graph(nodes), tb.Graph(nodes[:1])):
+        observed(gpu, graph.launch())
+    assert knobs["libraries"] == before + 3
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (
+            tb.Graph([run(), tb.Launch(9, 1024, 32, duration=SOON, cooperative=True)]).launch(),
+            r"launch 2: Launch\.cooperative: 9 blocks",
+        ),
+        (
+            tb.Graph([run(priority=-6)]).launch(),
+            r"launch 1: Launch\.priority: -6 is outside -5\.\.0",
+        ),
+        (
+            tb.Graph([run(partition=tb.Partition((0, 1)))]).launch(),
+            r"Partition\.split: None",
+        ),
+    ],
+)
+def test_nodes_are_refused_like_launches(gpu: Gpu, event: tb.GraphLaunch, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        observed(gpu, run(), event)
+
+
+def test_a_graph_is_launched_in_a_stream_of_the_whole_gpu(gpu: Gpu) -> None:
+    with pytest.raises(ValueError, match=r"GraphLaunch\.stream: 1 is of a partition"):
+        observed(gpu, run(partition=FIRST, stream=1), tb.Graph([run()]).launch(1))
+
+
+def test_a_graph_under_way_is_ended(gpu: Gpu) -> None:
+    node = run(SMS, 50.0)
+    graph = tb.Graph([node] * 4, [(0, 1), (1, 2), (1, 3)])
+    with pytest.raises(tb.DeadlineExceeded, match="launch 7: 0 of 4 .* has left"):
+        gpu.observe(tb.Sequence([graph.launch(0), graph.launch(0)]), deadline=0.1)
+    assert observed(gpu, FULL)[0].placed == FULL.blocks

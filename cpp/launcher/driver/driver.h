@@ -110,6 +110,18 @@ struct Driver {
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,
                                                                     "cuMemHostGetDevicePointer_v2"};
+  Entry<decltype(&::cuGraphCreate)> graph_create{library, "cuGraphCreate"};
+  Entry<decltype(&::cuGraphDestroy)> graph_destroy{library, "cuGraphDestroy"};
+  Entry<decltype(&::cuGraphAddKernelNode)> graph_add_kernel{library, "cuGraphAddKernelNode_v2"};
+  Entry<decltype(&::cuGraphKernelNodeSetAttribute)> graph_set_attribute{
+      library, "cuGraphKernelNodeSetAttribute"};
+  // cuda.h of CUDA 13 has another function by this name.
+  Entry<CUresult (*)(CUgraph, const CUgraphNode*, const CUgraphNode*, size_t)>
+      graph_add_dependencies{library, "cuGraphAddDependencies"};
+  Entry<decltype(&::cuGraphInstantiate)> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
+  Entry<decltype(&::cuGraphUpload)> graph_upload{library, "cuGraphUpload"};
+  Entry<decltype(&::cuGraphLaunch)> graph_launch{library, "cuGraphLaunch"};
+  Entry<decltype(&::cuGraphExecDestroy)> graph_exec_destroy{library, "cuGraphExecDestroy"};
   // Green contexts, of CUDA 12.4; and their streams, of 12.5.
   Entry<decltype(&::cuDeviceGetDevResource)> device_get_resource{library, "cuDeviceGetDevResource",
                                                                  MayBeMissing()};
@@ -121,6 +133,8 @@ struct Driver {
                                                             MayBeMissing()};
   Entry<decltype(&::cuGreenCtxDestroy)> green_context_destroy{library, "cuGreenCtxDestroy",
                                                               MayBeMissing()};
+  Entry<decltype(&::cuCtxFromGreenCtx)> context_from_green{library, "cuCtxFromGreenCtx",
+                                                           MayBeMissing()};
   Entry<decltype(&::cuGreenCtxStreamCreate)> green_stream_create{library, "cuGreenCtxStreamCreate",
                                                                  MayBeMissing()};
 

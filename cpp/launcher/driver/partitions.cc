@@ -61,7 +61,8 @@ void Partitions::check_driver() const {
     }
   };
   check(driver.device_get_resource, driver.split_sms, driver.describe_resource,
-        driver.green_context_create, driver.green_context_destroy, driver.green_stream_create);
+        driver.green_context_create, driver.green_context_destroy, driver.context_from_green,
+        driver.green_stream_create);
 }
 
 CUdevResource Partitions::part(const SplitRequest& request, const Partition& partition) const {

@@ -126,6 +126,12 @@ class GreenContext {
   GreenContext& operator=(const GreenContext&) = delete;
 
   CUgreenCtx handle() const { return handle_; }
+  // The same, as graphs name it.
+  CUcontext context() const {
+    CUcontext context = nullptr;
+    driver_.context_from_green(&context, handle_);
+    return context;
+  }
   int32_t sms() const { return sms_; }
 
  private:

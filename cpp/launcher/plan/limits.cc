@@ -74,9 +74,6 @@ class LaunchCheck {
     if (launch_.partition) {
       throw std::invalid_argument(name_ + "partition: the legacy stream is of the whole GPU");
     }
-    if (launch_.non_blocking) {
-      throw std::invalid_argument(name_ + "non_blocking: the legacy stream cannot be it");
-    }
   }
 
   void within(const std::string_view field, const int64_t value, const int64_t low,
@@ -110,15 +107,13 @@ class SequenceCheck {
   explicit SequenceCheck(const Context& context) : context_(context) {}
 
   void operator()(const Launch& launch) {
-    LaunchCheck(launches_, launch, context_).check();
-    blocks_ += launch.blocks;
+    check(launch);
     if (launch.stream) {
       check_stream(launch);
     } else {
       ++own_streams_;
     }
-    if (launch.partition && !launch.non_blocking && !in_partition_) in_partition_ = launches_;
-    ++launches_;
+    if (launch.partition && !launch.non_blocking && !in_partition_) in_partition_ = launches_ - 1;
   }
   void operator()(const Release& release) {
     if (release.launch >= 0 && std::cmp_less(release.launch, launches_) &&
@@ -128,21 +123,32 @@ class SequenceCheck {
     throw std::invalid_argument("Release.launch: " + std::to_string(release.launch) +
                                 " is no earlier launch that is still held");
   }
-  void operator()(const RecordEvent& record) { streams_of_events_.insert(record.stream); }
-  void operator()(const WaitEvent& wait) { streams_of_events_.insert(wait.stream); }
-  void operator()(const GraphLaunch&) { throw std::invalid_argument("graph: it cannot run yet"); }
+  void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
+  void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
+  void operator()(const GraphLaunch& launched) {
+    for (const Launch& node : launched.graph->nodes) check(node);
+    graph_streams_.insert(launched.stream);
+    other_streams_.insert(launched.stream);
+  }
 
   void check_totals(const bool timed) {
-    for (const auto& [stream, launch] : first_of_stream_) streams_of_events_.erase(stream);
     const bool legacy =
-        first_of_stream_.contains(kLegacyStream) || streams_of_events_.contains(kLegacyStream);
+        first_of_stream_.contains(kLegacyStream) || other_streams_.contains(kLegacyStream);
+    for (const auto& [stream, launch] : first_of_stream_) {
+      other_streams_.erase(stream);
+      if (launch->partition && graph_streams_.contains(stream)) {
+        throw std::invalid_argument("GraphLaunch.stream: " + std::to_string(stream) +
+                                    " is of a partition (Launch.partition); a graph is launched " +
+                                    "in a stream of the whole GPU");
+      }
+    }
     if (timed && legacy && in_partition_) {
       throw std::invalid_argument(
           "launch " + std::to_string(*in_partition_) +
           ": Launch.non_blocking: False, but the legacy stream is used, and the driver makes only "
           "non-blocking streams in a partition (Launch.partition)");
     }
-    const size_t streams = own_streams_ + first_of_stream_.size() + streams_of_events_.size();
+    const size_t streams = own_streams_ + first_of_stream_.size() + other_streams_.size();
     if (timed && streams > kMostTimedStreams) {
       throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
                                   " streams in the whole sequence, at most " +
@@ -155,19 +161,21 @@ class SequenceCheck {
   }
 
  private:
+  void check(const Launch& launch) {
+    LaunchCheck(launches_++, launch, context_).check();
+    blocks_ += launch.blocks;
+  }
+
   void check_stream(const Launch& launch) {
     const auto [known, is_new] = first_of_stream_.try_emplace(*launch.stream, &launch);
     if (is_new) return;
     const Launch& first = *known->second;
     const auto differs = [&](const std::string& what) {
-      throw std::invalid_argument("launch " + std::to_string(launches_) + ": Launch." + what +
+      throw std::invalid_argument("launch " + std::to_string(launches_ - 1) + ": Launch." + what +
                                   " differs from that of an earlier launch in stream " +
                                   std::to_string(*launch.stream));
     };
     if (launch.priority != first.priority) differs("priority: " + std::to_string(launch.priority));
-    if (launch.non_blocking != first.non_blocking) {
-      differs(launch.non_blocking ? "non_blocking: True" : "non_blocking: False");
-    }
     if (!same(launch.partition, first.partition)) differs("partition: it");
   }
 
@@ -182,7 +190,8 @@ class SequenceCheck {
   std::set<int32_t> released_;
   std::map<int32_t, const Launch*> first_of_stream_;
   std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
-  std::set<int32_t> streams_of_events_;
+  std::set<int32_t> graph_streams_;
+  std::set<int32_t> other_streams_;  // of events and graphs
   size_t own_streams_ = 0;
 };
 

@@ -69,15 +69,24 @@ class TimedStreams {
   TimedStreams(const Sequence& sequence, const Driver& driver, Supplies& supplies, Plan& plan)
       : driver_(driver), supplies_(supplies), plan_(plan) {
     for (const Event& event : sequence) {
-      for_each_launch(event, [&](const Launch& launch) {
-        if (launch.stream) first_[*launch.stream] = &launch;
-      });
+      std::visit(Overloaded{
+                     [&](const Launch& launch) { note(launch); },
+                     [](const Release&) {},
+                     [](const RecordEvent&) {},
+                     [](const WaitEvent&) {},
+                     [&](const GraphLaunch& launched) {
+                       kinds_[launched.stream].non_blocking = launched.non_blocking;
+                     },
+                 },
+                 event);
     }
   }
 
   CUstream of(const Launch& launch) {
-    return launch.stream ? numbered(*launch.stream) : make(launch);
+    return launch.stream ? numbered(*launch.stream)
+                         : make({supplies_.lane(launch), launch.non_blocking});
   }
+  CUstream of(const GraphLaunch& launched) { return numbered(launched.stream); }
 
   // Of RecordEvent and WaitEvent.
   template <typename Mark>
@@ -92,31 +101,41 @@ class TimedStreams {
   }
 
  private:
+  // All launches of a stream agree about it.
+  struct Kind {
+    Lane lane;
+    bool non_blocking = false;
+  };
+
   CUstream numbered(const int32_t number) {
     if (number == kLegacyStream) return nullptr;
     const auto known = numbered_.find(number);
     if (known != numbered_.end()) return known->second;
-    const auto launch = first_.find(number);
-    return numbered_[number] = make(launch != first_.end() ? *launch->second : Launch());
+    return numbered_[number] = make(kinds_[number]);
   }
 
-  CUstream make(const Launch& launch) {
-    if (launch.partition) {
-      const Lane lane = supplies_.lane(launch);
-      return supplies_.streams.at(driver_, lane, in_lane_[lane]++);
+  void note(const Launch& launch) {
+    if (!launch.stream) return;
+    const auto [kind, is_new] = kinds_.try_emplace(*launch.stream);
+    if (is_new) kind->second = {supplies_.lane(launch), launch.non_blocking};
+  }
+
+  CUstream make(const Kind& kind) {
+    if (kind.lane.partition != nullptr) {
+      return supplies_.streams.at(driver_, kind.lane, in_lane_[kind.lane]++);
     }
-    const CUstream_flags flags = launch.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+    const CUstream_flags flags = kind.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
     return plan_.streams
-        .emplace_back(std::make_unique<CudaStream>(driver_, flags, launch.priority))
+        .emplace_back(std::make_unique<CudaStream>(driver_, flags, kind.lane.priority))
         ->handle();
   }
 
   const Driver& driver_;
   Supplies& supplies_;
   Plan& plan_;
-  std::map<int32_t, const Launch*> first_;  // of each stream
-  std::map<Lane, size_t> in_lane_;          // streams taken so far
+  std::map<int32_t, Kind> kinds_;
   std::map<int32_t, CUstream> numbered_;
+  std::map<Lane, size_t> in_lane_;  // streams taken so far
 };
 
 uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
@@ -166,6 +185,68 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
   return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
+// Plans one event after the other: visits them in order.
+class Planner {
+ public:
+  Planner(const Sequence& sequence, const Context& context, Supplies& supplies,
+          const std::function<void()>& interrupted, Plan& plan)
+      : context_(context),
+        supplies_(supplies),
+        interrupted_(interrupted),
+        plan_(plan),
+        timed_(sequence, context.driver(), supplies, plan) {}
+
+  void operator()(const Launch& launch) {
+    interrupted_();
+    const size_t number = plan_.launches.size();
+    const Lane lane = supplies_.lane(launch);
+    const CUstream stream = plan_.timed ? timed_.of(launch) : held(launch, lane, number);
+    PlannedLaunch& next = add(launch, lane, supplies_.probe.variant(launch), stream);
+    next.stream = stream;
+    if (launch.completion_event) next.completion = timed_.event(*launch.completion_event);
+  }
+  void operator()(const Release& release) { choice_.release(static_cast<size_t>(release.launch)); }
+  void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
+  void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
+  void operator()(const GraphLaunch& launched) {
+    const CUstream stream = timed_.of(launched);
+    plan_.graphs.push_back(
+        {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
+    for (const Launch& node : launched.graph->nodes) {
+      interrupted_();
+      const Lane lane = supplies_.lane(node);
+      const CUstream of_partition =
+          lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
+      add(node, lane, supplies_.probe.node_variant(node), of_partition).stream = stream;
+    }
+  }
+
+ private:
+  CUstream held(const Launch& launch, const Lane& lane, const size_t number) {
+    return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
+  }
+
+  // `stream`: one of the SMs that it runs on.
+  PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
+                     const CUstream stream) {
+    const int32_t sms = lane.partition ? lane.partition->sms() : context_.properties().sms;
+    check_resident(plan_.launches.size(), launch, resident(context_, function, launch, stream),
+                   sms);
+    PlannedLaunch& next = plan_.launches.emplace_back();
+    next.launch = launch;
+    next.function = &function;
+    next.partition = lane.partition;
+    return next;
+  }
+
+  const Context& context_;
+  Supplies& supplies_;
+  const std::function<void()>& interrupted_;
+  Plan& plan_;
+  StreamChoice choice_;
+  TimedStreams timed_;
+};
+
 }  // namespace
 
 void Supplies::trim() {
@@ -179,36 +260,8 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
                    const std::function<void()>& interrupted) {
   check_limits(sequence, context);
   Plan plan{.timed = is_timed(sequence)};
-  StreamChoice choice;
-  TimedStreams timed(sequence, context.driver(), supplies, plan);
-  const auto add = [&](const Launch& launch) {
-    interrupted();
-    const size_t number = plan.launches.size();
-    ProbeFunction& function = supplies.probe.variant(launch);
-    const Lane lane = supplies.lane(launch);
-    const CUstream stream =
-        plan.timed
-            ? timed.of(launch)
-            : supplies.streams.at(context.driver(), lane, choice.index_for(number, launch, lane));
-    const int32_t sms = lane.partition ? lane.partition->sms() : context.properties().sms;
-    check_resident(number, launch, resident(context, function, launch, stream), sms);
-    PlannedLaunch& next = plan.launches.emplace_back();
-    next.launch = launch;
-    next.function = &function;
-    next.stream = stream;
-    if (launch.completion_event) next.completion = timed.event(*launch.completion_event);
-  };
-  for (const Event& event : sequence) {
-    std::visit(
-        Overloaded{
-            [&](const Launch& launch) { add(launch); },
-            [&](const Release& release) { choice.release(static_cast<size_t>(release.launch)); },
-            [&](const RecordEvent& record) { plan.marks.push_back(timed.mark(record)); },
-            [&](const WaitEvent& wait) { plan.marks.push_back(timed.mark(wait)); },
-            [](const GraphLaunch&) {},  // refused by check_limits
-        },
-        event);
-  }
+  Planner planner(sequence, context, supplies, interrupted, plan);
+  for (const Event& event : sequence) std::visit(planner, event);
   return plan;
 }
 

@@ -13,6 +13,7 @@
 #include "launcher/driver/context.h"
 #include "launcher/driver/partitions.h"
 #include "launcher/driver/resources.h"
+#include "launcher/plan/graphs.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
@@ -22,8 +23,9 @@ namespace tbsched::cuda {
 struct PlannedLaunch {
   Launch launch;
   ProbeFunction* function = nullptr;
-  CUstream stream = nullptr;
-  CUevent completion = nullptr;  // happens when all blocks have started; null: none does
+  const GreenContext* partition = nullptr;  // null: the whole GPU
+  CUstream stream = nullptr;                // of a node: that of its graph
+  CUevent completion = nullptr;             // happens when all blocks have started; null: none does
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block
@@ -42,6 +44,7 @@ struct Plan {
   bool timed = false;  // launches end by themselves
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
+  std::vector<PlannedGraph> graphs;
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;

@@ -106,14 +106,26 @@ Probe::Probe(const Context& context, const bool from_ptx)
       plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
 
 ProbeFunction& Probe::variant(const Launch& launch) {
-  const bool dependent = takes_steps(launch);
-  auto& function = variants_[{launch.registers, launch.local_memory, dependent}];
+  return load({launch.registers, launch.local_memory, takes_steps(launch)});
+}
+
+ProbeFunction& Probe::node_variant(const Launch& launch) {
+  return load({.registers = launch.registers,
+               .local_memory = launch.local_memory,
+               .dependent = takes_steps(launch),
+               .shared_memory = launch.shared_memory,
+               .carveout = launch.carveout.value_or(kDriversChoice)});
+}
+
+ProbeFunction& Probe::load(const Variant& variant) {
+  auto& function = variants_[variant];
   if (!function) {
-    if (dependent && dependent_.empty()) {
+    if (variant.dependent && dependent_.empty()) {
       dependent_ = load_image(context_, from_ptx_, /*dependent=*/true);
     }
+    const std::vector<std::byte>& image = variant.dependent ? dependent_ : plain_;
     function = std::make_unique<ProbeFunction>(
-        context_, patch(dependent ? dependent_ : plain_, launch.registers, launch.local_memory));
+        context_, patch(image, variant.registers, variant.local_memory));
   }
   return *function;
 }

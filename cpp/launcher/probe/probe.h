@@ -2,12 +2,13 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "launcher/driver/context.h"
@@ -28,6 +29,7 @@ class ProbeFunction {
   CUfunction handle(const Launch& launch) const {
     return launch.partition ? reinterpret_cast<CUfunction>(kernel_) : function_;
   }
+  CUkernel kernel() const { return kernel_; }
   int32_t attribute(CUfunction_attribute which) const;
   // Shared memory and carveout for the occupancy query or the launch that follows.
   void prepare(const Launch& launch);
@@ -58,18 +60,30 @@ class Probe {
 
   // What the launch runs; loads it if it is not. The reference holds until trim().
   ProbeFunction& variant(const Launch& launch);
+  // The same of a node of a graph. Nobody knows when the driver reads its attributes, so no launch
+  // with others shares it.
+  ProbeFunction& node_variant(const Launch& launch);
   // Forgets all variants if they have become many. None may be running.
   void trim();
 
  private:
-  // Registers, local memory, and whether it is of dependent launches.
-  using Size = std::tuple<int32_t, int32_t, bool>;
+  struct Variant {
+    int32_t registers;
+    int32_t local_memory;
+    bool dependent;
+    // Of a node of a graph.
+    std::optional<int32_t> shared_memory = {};
+    std::optional<int32_t> carveout = {};
+    auto operator<=>(const Variant&) const = default;
+  };
+
+  ProbeFunction& load(const Variant& variant);
 
   const Context& context_;
   const bool from_ptx_;
   std::vector<std::byte> plain_;
   std::vector<std::byte> dependent_;  // empty until a launch needs it
-  std::map<Size, std::unique_ptr<ProbeFunction>> variants_;
+  std::map<Variant, std::unique_ptr<ProbeFunction>> variants_;
 };
 
 // Whether its blocks trigger, or wait for what comes before in the stream.
@@ -87,6 +101,10 @@ class LaunchConfiguration {
   LaunchConfiguration(const Launch& launch, CUstream stream, CUevent completion);
   LaunchConfiguration(const LaunchConfiguration&) = delete;
   LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;
+
+  std::span<const CUlaunchAttribute> attributes() const {
+    return std::span(attributes_).first(config.numAttrs);
+  }
 
   CUlaunchConfig config{};
 

@@ -77,7 +77,7 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
           : error == CUDA_ERROR_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE"
           : error == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
               ? "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"
-                                              : "CUDA_ERROR_UNKNOWN";
+              : "CUDA_ERROR_UNKNOWN";
   return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult, const char** text) {

@@ -61,24 +61,25 @@ void FakeGpu::count(const std::string& key) {
   ++settings_[key];
 }
 
-CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
-                         const ProbeArguments& arguments) {
-  std::unique_lock lock(mutex_);
+void FakeGpu::enter_launch(std::unique_lock<std::mutex>& lock, const int needed,
+                           const FakeStream& stream) {
   ++settings_["launches"];
   int64_t& local_memory = settings_["local_memory"];
-  local_memory = std::max<int64_t>(local_memory, function.local);
+  local_memory = std::max<int64_t>(local_memory, needed);
   const int64_t most_local = settings_["blocking_local"];
-  if (most_local != 0 && function.local >= most_local) {
+  if (most_local != 0 && needed >= most_local) {
     idle_.wait(lock, [this] { return grids_.empty(); });
   }
-  const FakeStream& stream = at(config.hStream);
   if (const int64_t depth = settings_["queue_depth"]; depth != 0) {
     idle_.wait(lock, [&] {
       return std::ranges::count(grids_, &stream, [](const Grid& grid) { return grid.stream; }) <
              depth;
     });
   }
-  Waits after = before(stream);
+}
+
+Grid& FakeGpu::add(const Function& function, const CUlaunchConfig& config,
+                   const ProbeArguments& arguments, const FakeStream& stream) {
   Grid& grid = grids_.emplace_back();
   grid.arguments = arguments;
   grid.blocks = config.gridDimX;
@@ -86,14 +87,28 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   grid.block = size_of_block(function, static_cast<int>(config.blockDimX),
                              static_cast<int>(config.sharedMemBytes));
   grid.stream = &stream;
+  grid.priority = stream.priority;
+  grid.sms = stream.sms;
   grid.number = ++grids_launched_;
-  grid.after = std::move(after);
   const CUlaunchAttribute* const cooperative =
       attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
+  return grid;
+}
+
+CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
+                         const ProbeArguments& arguments) {
+  std::unique_lock lock(mutex_);
+  const FakeStream& stream = at(config.hStream);
+  enter_launch(lock, function.local, stream);
+  Waits after = before(stream);
+  Grids earlier;
   for (const Grid& other : grids_) {
-    if (&other != &grid && other.stream == &stream) grid.before.insert(other.number);
+    if (other.stream == &stream) earlier.insert(other.number);
   }
+  Grid& grid = add(function, config, arguments, stream);
+  grid.after = std::move(after);
+  grid.before = std::move(earlier);
   if (attribute_of(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) != nullptr) {
     make_programmatic(grid);
   }
@@ -102,6 +117,33 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   if (completion != nullptr) {
     auto* const event = reinterpret_cast<FakeEvent*>(completion->value.launchCompletionEvent.event);
     event->recorded = {.ended = {}, .started = {grid.number}};
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeGpu::launch(const FakeGraph& graph, const CUstream handle) {
+  std::unique_lock lock(mutex_);
+  const FakeStream& stream = at(handle);
+  int local_memory = 0;
+  for (const auto& node : graph.nodes) local_memory = std::max(local_memory, node->function->local);
+  enter_launch(lock, local_memory, stream);
+  const Waits after = before(stream);
+  std::map<const FakeNode*, Grid*> grids;
+  for (const auto& node : graph.nodes) {
+    CUlaunchConfig config = node->config;
+    config.attrs = const_cast<CUlaunchAttribute*>(node->attributes.data());
+    config.numAttrs = static_cast<unsigned>(node->attributes.size());
+    Grid& grid = add(*node->function, config, node->arguments, stream);
+    grid.after = after;
+    grid.sms = node->sms;
+    const CUlaunchAttribute* const priority = attribute_of(config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    if (priority != nullptr) grid.priority = priority->value.priority;
+    grids[node.get()] = &grid;
+  }
+  for (const auto& [node, grid] : grids) {
+    for (const FakeNode* const other : node->after) {
+      grid->after.ended.insert(grids.at(other)->number);
+    }
   }
   return CUDA_SUCCESS;
 }
@@ -250,18 +292,18 @@ void FakeGpu::place() {
   if (settings_["mute"] != 0) return;
   std::vector<Grid*> order;
   for (Grid& grid : grids_) order.push_back(&grid);
-  std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->stream->priority; });
+  std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->priority; });
   SmSet free = kAllSms;
   for (Grid* const grid : order) {
     if (!ready(*grid)) continue;
-    const SmSet among = grid->stream->sms & free;
+    const SmSet among = grid->sms & free;
     if (!grid->cooperative || all_fit(*grid, among)) {
       for (int sm = 0; grid->next < grid->blocks; place_next(*grid, sm)) {
         sm = best_sm(grid->block, among);
         if (sm < 0) break;
       }
     }
-    if (grid->next < grid->blocks) free &= ~grid->stream->sms;
+    if (grid->next < grid->blocks) free &= ~grid->sms;
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -88,6 +89,12 @@ using SmSet = uint64_t;
 constexpr int kSms = 4;
 constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
 
+struct GreenContext {
+  SmSet sms = 0;
+};
+
+inline SmSet sms_of(const CUcontext green) { return reinterpret_cast<GreenContext*>(green)->sms; }
+
 struct FakeStream {
   int priority = 0;
   bool blocking = false;
@@ -107,6 +114,8 @@ struct Grid {
   size_t gone = 0;
   int warps = 0;
   const FakeStream* stream = nullptr;
+  int priority = 0;
+  SmSet sms = kAllSms;
   uint64_t number = 0;
   Waits after;
   bool cooperative = false;
@@ -123,6 +132,19 @@ inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
   }
   return nullptr;
 }
+
+struct FakeNode {
+  const Function* function = nullptr;
+  CUlaunchConfig config{};
+  ProbeArguments arguments{};
+  std::vector<CUlaunchAttribute> attributes;
+  SmSet sms = kAllSms;
+  std::vector<const FakeNode*> after;
+};
+
+struct FakeGraph {
+  std::vector<std::unique_ptr<FakeNode>> nodes;
+};
 
 struct Block {
   Grid* grid = nullptr;
@@ -152,6 +174,7 @@ class FakeGpu {
   void count(const std::string& key);
   CUresult launch(const Function& function, const CUlaunchConfig& config,
                   const ProbeArguments& arguments);
+  CUresult launch(const FakeGraph& graph, CUstream stream);
   bool busy(const CUstream stream);
   bool any_runs();
   int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
@@ -163,6 +186,10 @@ class FakeGpu {
     return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
   }
 
+  Grid& add(const Function& function, const CUlaunchConfig& config, const ProbeArguments& arguments,
+            const FakeStream& stream);
+  // Holds up the caller where the driver would.
+  void enter_launch(std::unique_lock<std::mutex>& lock, int local_memory, const FakeStream& stream);
   // What must happen before whatever comes next in the stream.
   Waits before(const FakeStream& stream) const;
   bool ready(const Grid& grid) const;

@@ -17,6 +17,7 @@ using fake::Accounts;
 using fake::entered;
 using fake::FakeGpu;
 using fake::FakeStream;
+using fake::GreenContext;
 using fake::SmSet;
 using fake::take_back;
 
@@ -33,10 +34,6 @@ CUdevResource resource_of(const SmSet sms) {
   std::memcpy(resource._internal_padding, &sms, sizeof(sms));
   return resource;
 }
-
-struct GreenContext {
-  SmSet sms = 0;
-};
 
 }  // namespace
 
@@ -88,6 +85,11 @@ CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::unique_ptr<GreenContext> owned(reinterpret_cast<GreenContext*>(context));
   return take_back("green contexts", context, true);
+}
+CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  *context = reinterpret_cast<CUcontext>(green);
+  return CUDA_SUCCESS;
 }
 CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned flags,
                                 int priority) {
