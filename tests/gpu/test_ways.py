@@ -310,7 +310,7 @@ def test_nodes_have_their_own_attributes(gpu: Gpu) -> None:
     graph = tb.Graph(nodes, [(0, 1), (1, 2)])
     for before, now in zip(alone, observed(gpu, graph.launch()), strict=True):
         first = [
-            int((placement.start_ns - placement.start_ns.min() < LONG * 5e8).sum())  # type: ignore[operator, union-attr]
+            int((placement.start_ns - placement.start_ns.min() < LONG * 5e8).sum())  # type: ignore[union-attr]
             for placement in (before, now)
         ]
         print(f"{first} blocks in the first wave, alone and in the graph")

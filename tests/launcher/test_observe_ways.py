@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,7 +176,7 @@ def test_what_cannot_be_launched_is_refused_before_any_launch(
     ],
 )
 def test_launches_of_a_stream_agree(
-    gpu: Gpu, first: dict[str, object], second: dict[str, object], message: str
+    gpu: Gpu, first: dict[str, Any], second: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         observed(gpu, run(stream=1, **first), run(stream=1, **second))
