@@ -10,9 +10,10 @@ from typing import Any
 
 def told(value: Any, always: Container[str] = ()) -> dict[str, Any]:
     """The fields that must be given to make it, and those in ``always``."""
+    kind: Any = type(value)
     return {
         name: getattr(value, name)
-        for name, default in _defaults(type(value)).items()
+        for name, default in _defaults(kind).items()
         if name in always or getattr(value, name) != default
     }
 
