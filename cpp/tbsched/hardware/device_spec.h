@@ -36,6 +36,10 @@ inline constexpr Range completion_latency_ns{0, 1000000000};
 inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
 inline constexpr Range legacy_latency_ns{0, 1000000000};
+inline constexpr Range trigger_latency_ns{0, 1000000000};
+inline constexpr Range launch_completion_latency_ns{0, 1000000000};
+inline constexpr Range node_latency_ns{0, 1000000000};
+inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
 
@@ -139,6 +143,15 @@ struct DeviceSpec {
   int64_t event_latency_ns = 0;
   // on top of completion_latency_ns, to and from the legacy stream
   int64_t legacy_latency_ns = 0;
+  // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
+  // start
+  int64_t trigger_latency_ns = 0;
+  // from when a launch leaves its hardware queue until its completion event happens
+  int64_t launch_completion_latency_ns = 0;
+  // from the exit of the last block of a graph's node until a node that waits for it may start
+  int64_t node_latency_ns = 0;
+  // between two nodes of a graph that wait for no other: the driver launches one after the other
+  int64_t node_interval_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
 };
@@ -189,6 +202,10 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "exit_latency_ns", .range = ranges::exit_latency_ns, .required = false}, spec.exit_latency_ns);
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
   visit(Field{.section = "scheduler", .name = "legacy_latency_ns", .range = ranges::legacy_latency_ns, .required = false}, spec.legacy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
+  visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_latency_ns", .range = ranges::node_latency_ns, .required = false}, spec.node_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }
 

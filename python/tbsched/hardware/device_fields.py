@@ -84,6 +84,14 @@ class DeviceFields:
         exit_latency_ns: from the end of a block until its room is there for another.
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
         legacy_latency_ns: on top of completion_latency_ns, to and from the legacy stream.
+        trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
+            that waits for it may start.
+        launch_completion_latency_ns: from when a launch leaves its hardware queue until its
+            completion event happens.
+        node_latency_ns: from the exit of the last block of a graph's node until a node that waits
+            for it may start.
+        node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
+            one after the other.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         mechanisms: which mechanisms act.
     """
@@ -121,6 +129,10 @@ class DeviceFields:
     exit_latency_ns: int = 0
     event_latency_ns: int = 0
     legacy_latency_ns: int = 0
+    trigger_latency_ns: int = 0
+    launch_completion_latency_ns: int = 0
+    node_latency_ns: int = 0
+    node_interval_ns: int = 0
     launch_switch_ns: int = 0
 
 
@@ -169,5 +181,9 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "exit_latency_ns", "ns", "not measured"),
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
     Field("scheduler", "legacy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
+    Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_interval_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )
