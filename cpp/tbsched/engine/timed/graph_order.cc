@@ -13,8 +13,8 @@ namespace {
 using Nodes = std::vector<int32_t>;
 
 struct Dependents {
-  Nodes direct;  // in the order of their places
-  Nodes joins;   // in the order in which they are started
+  Nodes direct;
+  Nodes relayed;  // in the order in which the relay starts them
 };
 
 // Of each node, in ascending order.
@@ -62,39 +62,40 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots)
 
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
-  Dependents found{.direct = successors, .joins = {}};
+  Dependents found{.direct = successors, .relayed = {}};
   for (size_t k = successors.size(); k-- > 0;) {
     if (!joins[successors[k]]) continue;
-    found.joins.push_back(successors[k]);
+    found.relayed.push_back(successors[k]);
     found.direct[k] = found.direct.back();
     found.direct.pop_back();
   }
-  if (found.direct.size() + (found.joins.empty() ? 0 : 1) <= places) return found;
-  return {.direct = {}, .joins = {successors.rbegin(), successors.rend()}};
+  if (found.direct.size() + (found.relayed.empty() ? 0 : 1) <= places) return found;
+  return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
 
 }  // namespace
 
 GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   const std::vector<Nodes> successors = successors_of(graph);
+  const auto nodes = static_cast<int32_t>(successors.size());
   GraphOrder order;
-  const std::vector<bool> joins = find_joins(successors, order.roots);
-  for (size_t node = 0; node < successors.size(); ++node) {
-    const Dependents dependents = dependents_of(successors[node], joins, spec.node_places);
-    const size_t count = dependents.direct.size();
-    const size_t place_of_joins = count == 0 ? 0 : count - 1;
-    const auto add = [&](const int32_t to, const size_t place, const int64_t latency_ns) {
-      order.edges.push_back({.from = static_cast<int32_t>(node),
-                             .to = to,
-                             .latency_ns = latency_ns + place * spec.node_place_ns});
-    };
-    for (size_t k = 0; k < count; ++k) {
-      const bool after_joins = k == place_of_joins && !dependents.joins.empty();
-      add(dependents.direct[k], k + (after_joins ? 1 : 0), spec.node_latency_ns);
+  std::vector<bool> joins = find_joins(successors, order.roots);
+  if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
+  for (int32_t node = 0; node < nodes; ++node) {
+    const auto [direct, relayed] = dependents_of(successors[node], joins, spec.node_places);
+    Nodes places = direct;
+    if (!relayed.empty()) {
+      const int32_t relay = nodes + static_cast<int32_t>(order.relays.size());
+      order.relays.push_back(node);
+      places.insert(places.end() - (places.empty() ? 0 : 1), relay);
+      for (const int32_t to : relayed) order.edges.push_back({relay, to, static_cast<int32_t>(spec.node_latency_ns)});
     }
-    // A nanosecond keeps them in order.
-    for (size_t k = 0; k < dependents.joins.size(); ++k) {
-      add(dependents.joins[k], place_of_joins, spec.completion_latency_ns + k);
+    for (size_t k = 0; k < places.size(); ++k) {
+      const size_t served = std::min(k, places.size() - std::min<size_t>(places.size(), 2));
+      order.edges.push_back({.from = node,
+                             .to = places[k],
+                             .latency_ns = static_cast<int32_t>(
+                                 spec.node_latency_ns + served * spec.node_place_ns)});
     }
   }
   return order;
