@@ -71,15 +71,16 @@ void Streams::issue(const WaitEvent& wait, const int64_t now) {
 
 const GraphOrder& Streams::order_of(const Graph& graph) {
   const auto [known, is_new] = graphs_.try_emplace(&graph);
-  if (is_new) known->second = graph_order(graph, spec_);
-  return known->second;
+  if (is_new) known->second.order = graph_order(graph, spec_);
+  return known->second.order;
 }
 
 void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   const Graph& graph = *launched.graph;
   const GraphOrder& order = order_of(graph);
+  int32_t& last_end = graphs_.at(&graph).last_end;
   const int32_t number = stream_named(launched.stream);
-  const int32_t begin = add({.kind = Kind::graph_begin}, number, now);
+  const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
   for (const Launch& node : graph.nodes) {
     item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
@@ -102,12 +103,12 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
-  const int32_t end = add({.kind = Kind::graph_end}, number, now);
+  last_end = add({.kind = Kind::graph_end}, number, now);
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    depend(end, first + static_cast<int32_t>(node));
+    depend(last_end, first + static_cast<int32_t>(node));
   }
   StreamState& stream = streams_[number];
-  stream.last_launch = end;
+  stream.last_launch = last_end;
   stream.last_wait = -1;
   stream.waits_for_event = false;
 }
@@ -164,6 +165,7 @@ void Streams::add_node(const int32_t launch, const int32_t priority, const int32
   item.priority = priority;
   item.unmet = 0;
   item.first_dependent = -1;
+  item.record = -1;
   item.graph = begin;
   push(item);
 }
@@ -440,8 +442,11 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   if (last_event >= 0 && !item.programmatic) {
     until(items_[item.last_wait].done_ns, Refusal::event, last_event);
   }
-  // A node waits for the legacy stream with its graph.
+  // A node waits for the legacy stream, and for the launch before of the same graph, with its graph.
   const Item& ordered = item.graph < 0 ? item : items_[item.graph];
+  if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
+    until(items_[ordered.record].done_ns, Refusal::node, ordered.record);
+  }
   if (ordered.legacy) {
     until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
   } else if (item.last_legacy >= 0) {

@@ -89,7 +89,8 @@ class Streams {
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
     int32_t first_dependent = -1;  // into dependents_
     int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
-    int32_t record = -1;           // what a wait waits for; a launch's completion event
+    // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
+    int32_t record = -1;
     int32_t last_launch = -1;      // the last launch, or end of a graph, before it in its stream
     int32_t last_wait = -1;        // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;      // the last item of the legacy stream before it
@@ -210,7 +211,11 @@ class Streams {
   std::set<ReadyNode> nodes_;
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
-  std::unordered_map<const Graph*, GraphOrder> graphs_;
+  struct GraphState {
+    GraphOrder order;
+    int32_t last_end = -1;  // of the launch before
+  };
+  std::unordered_map<const Graph*, GraphState> graphs_;
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
