@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -68,15 +69,28 @@ void Streams::issue(const WaitEvent& wait, const int64_t now) {
   stream.last_wait = add({.kind = Kind::wait, .record = record}, number, now);
 }
 
+const GraphOrder& Streams::order_of(const Graph& graph) {
+  const auto [known, is_new] = graphs_.try_emplace(&graph);
+  if (is_new) known->second.order = graph_order(graph, spec_);
+  return known->second.order;
+}
+
 void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   const Graph& graph = *launched.graph;
-  const auto known = graphs_.try_emplace(&graph);
-  if (known.second) known.first->second = graph_order(graph, spec_);
-  const GraphOrder& order = known.first->second;
+  const GraphOrder& order = order_of(graph);
+  int32_t& last_end = graphs_.at(&graph).last_end;
   const int32_t number = stream_named(launched.stream);
-  const int32_t begin = add({.kind = Kind::graph_begin}, number, now);
+  const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
-  for (const Launch& node : graph.nodes) add_node(node, begin);
+  for (const Launch& node : graph.nodes) {
+    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
+    add_node(next_launch() - 1, node.priority, begin);
+  }
+  for (const int32_t node : order.relays) {
+    item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
+    const auto relay = static_cast<int32_t>(item_of_relay_.size()) - 1;
+    add_node(launches_ + relay, graph.nodes[node].priority, begin);
+  }
   for (size_t k = 0; k < order.roots.size(); ++k) {
     const int32_t root = first + order.roots[k];
     items_[root].follows_nodes = false;
@@ -88,15 +102,16 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
       later_.push({now + items_[root].delay_ns, root, Change::issued});
     }
   }
-  for (const GraphOrder::Edge& edge : order.edges) {
+  // Dependents of an item are told in the reverse order of these calls.
+  for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
-  const int32_t end = add({.kind = Kind::graph_end}, number, now);
+  last_end = add({.kind = Kind::graph_end}, number, now);
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    depend(end, first + static_cast<int32_t>(node));
+    depend(last_end, first + static_cast<int32_t>(node));
   }
   StreamState& stream = streams_[number];
-  stream.last_launch = end;
+  stream.last_launch = last_end;
   stream.last_wait = -1;
   stream.waits_for_event = false;
 }
@@ -144,18 +159,19 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
 }
 
 // It waits for what comes before the graph, or for other nodes, and later work for all of them.
-void Streams::add_node(const Launch& node, const int32_t begin) {
+void Streams::add_node(const int32_t launch, const int32_t priority, const int32_t begin) {
   Item item = items_[begin];
   item.kind = Kind::launch;
   item.legacy = false;
   item.non_blocking = true;
-  item.launch = next_launch();
-  item.priority = node.priority;
+  item.launch = launch;
+  item.priority = priority;
   item.unmet = 0;
   item.first_dependent = -1;
+  item.record = -1;
   item.graph = begin;
   item.follows_nodes = true;
-  item_of_launch_.push_back(push(item));
+  push(item);
 }
 
 int32_t Streams::push(const Item& item) {
@@ -202,7 +218,7 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
 void Streams::enqueue_root(const int32_t index) {
   const int32_t stream = stream_named(std::nullopt);
   enqueue(index, streams_[stream], stream);
-  if (items_[index].delay_ns > 0) later_.push({reaches_gpu_ns(index), index, Change::reached});
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -223,8 +239,8 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
     }
   }
   int32_t taken = first == nullptr ? -1 : first->items[first->head];
-  if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->second, taken))) {
-    taken = nodes_.extract(nodes_.begin()).value().second;
+  if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->item, taken))) {
+    taken = nodes_.extract(nodes_.begin()).value().item;
   } else if (first == nullptr) {
     return std::nullopt;
   } else if (++first->head < first->items.size()) {
@@ -262,11 +278,11 @@ int64_t Streams::next_change(const int64_t now) const {
 }
 
 void Streams::trigger(const int32_t launch, const int64_t at_ns) {
-  later_.push({at_ns + spec_.trigger_latency_ns, item_of_launch_[launch], Change::triggered});
+  later_.push({at_ns + spec_.trigger_latency_ns, item_of(launch), Change::triggered});
 }
 
 std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
-  const int32_t index = item_of_launch_[launch];
+  const int32_t index = item_of(launch);
   first_in_stream_.clear();
   items_[index].left = true;
   if (first_in_stream(launch)) get_over(index, now);
@@ -274,7 +290,7 @@ std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
 }
 
 bool Streams::first_in_stream(const int32_t launch) const {
-  const Item& item = items_[item_of_launch_[launch]];
+  const Item& item = items_[item_of(launch)];
   return !item.programmatic || items_[item.last_launch].has_been(Until::over);
 }
 
@@ -293,7 +309,7 @@ void Streams::get_over(int32_t index, const int64_t now) {
         continue;
       }
       const int64_t known_ns = now + dependent.latency_ns;
-      later_.push({known_ns, dependent.item, Change::one_met});
+      later_.push({known_ns, dependent.item, Change::one_met, ++nodes_served_});
       if (known_ns < item.at_head_ns) continue;
       item.at_head_ns = known_ns;
       item.ahead = index;
@@ -398,7 +414,7 @@ void Streams::met(const int32_t index) {
   if (item.is_event()) {
     if (!item.legacy || first_undone_ == index) finished_.push_back(index);
   } else if (item.follows_nodes) {
-    nodes_.emplace(rank(index), index);
+    nodes_.insert({rank(index), ++nodes_ready_, index});
   }
 }
 
@@ -416,7 +432,7 @@ int32_t Streams::launch_of(int32_t index) const {
 // first.
 void Streams::append_waits(const int32_t launch, const int64_t now,
                            std::vector<Wait>& waits) const {
-  const int32_t index = item_of_launch_[launch];
+  const int32_t index = item_of(launch);
   const Item& item = items_[index];
   int64_t from = reaches_gpu_ns(index);
   const auto until = [&](const int64_t time, const Refusal cause, const int32_t behind) {
@@ -440,8 +456,11 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   if (last_event >= 0 && !item.programmatic) {
     until(items_[item.last_wait].done_ns, Refusal::event, last_event);
   }
-  // A node waits for the legacy stream with its graph.
+  // A node waits for the legacy stream, and for the launch before of the same graph, with its graph.
   const Item& ordered = item.graph < 0 ? item : items_[item.graph];
+  if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
+    until(items_[ordered.record].done_ns, Refusal::node, ordered.record);
+  }
   if (ordered.legacy) {
     until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
   } else if (item.last_legacy >= 0) {

@@ -19,13 +19,14 @@
 // Source: traces h200-timed/queues; docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <queue>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "tbsched/engine/timed/graph_order.h"
@@ -42,6 +43,11 @@ class Streams {
 
   // Before anything is issued: which streams are non-blocking.
   void make_non_blocking(int32_t stream);
+  // Before a graph is issued.
+  const GraphOrder& order_of(const Graph& graph);
+  // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
+  // them, as they come.
+  void expect(int32_t launches) { launches_ = launches; }
   // The host issues it. Launches are numbered as they come.
   void issue(const Event& event, int64_t now);
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
@@ -58,7 +64,7 @@ class Streams {
   int64_t next_change(int64_t now) const;
 
   // -1: a node of a graph that took none.
-  int32_t hardware_queue(int32_t launch) const { return items_[item_of_launch_[launch]].queue; }
+  int32_t hardware_queue(int32_t launch) const { return items_[item_of(launch)].queue; }
   // What a launch that is taken now has waited for since it reached the GPU.
   void append_waits(int32_t launch, int64_t now, std::vector<Wait>& waits) const;
 
@@ -84,7 +90,8 @@ class Streams {
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
     int32_t first_dependent = -1;  // into dependents_
     int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
-    int32_t record = -1;           // what a wait waits for; a launch's completion event
+    // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
+    int32_t record = -1;
     int32_t last_launch = -1;      // the last launch, or end of a graph, before it in its stream
     int32_t last_wait = -1;        // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;      // the last item of the legacy stream before it
@@ -138,11 +145,20 @@ class Streams {
     int64_t time_ns;
     int32_t item;
     Change change;
+    int64_t place = 0;  // of a node that is served: of several at once, in this order
 
     // The first is at the top of a heap.
     bool operator<(const Later& other) const {
-      return time_ns != other.time_ns ? time_ns > other.time_ns : item > other.item;
+      return std::tie(time_ns, place, item) > std::tie(other.time_ns, other.place, other.item);
     }
+  };
+  // Of a graph, one that need not wait any more, and waits for room for a grid.
+  struct ReadyNode {
+    int32_t rank;
+    int64_t place;  // in the order in which they became so
+    int32_t item;
+
+    auto operator<=>(const ReadyNode&) const = default;
   };
 
   void issue(const Launch& launch, int64_t now);
@@ -153,8 +169,11 @@ class Streams {
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
-  void add_node(const Launch& node, int32_t begin);
+  void add_node(int32_t launch, int32_t priority, int32_t begin);
   int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
+  int32_t item_of(const int32_t launch) const {
+    return launch < launches_ ? item_of_launch_[launch] : item_of_relay_[launch - launches_];
+  }
   bool is_programmatic(const Launch& launch, const StreamState& stream) const;
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
@@ -165,7 +184,9 @@ class Streams {
   int32_t rank(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
-    return items_[item].issued_ns + items_[item].delay_ns + spec_.launch_latency_ns;
+    const Item& found = items_[item];
+    const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
+    return found.issued_ns + found.delay_ns + latency_ns;
   }
   int64_t call_reaches_gpu_ns(const size_t launch) const {
     return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
@@ -183,14 +204,22 @@ class Streams {
   LaunchOrder order_;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
+  int32_t launches_ = 0;
   std::vector<int32_t> item_of_launch_;
+  std::vector<int32_t> item_of_relay_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
   std::vector<StreamState> streams_;
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
-  std::set<std::pair<int32_t, int32_t>> nodes_;  // that may start: rank and item
-  std::unordered_map<const Graph*, GraphOrder> graphs_;
+  std::set<ReadyNode> nodes_;
+  int64_t nodes_served_ = 0;
+  int64_t nodes_ready_ = 0;
+  struct GraphState {
+    GraphOrder order;
+    int32_t last_end = -1;  // of the launch before
+  };
+  std::unordered_map<const Graph*, GraphState> graphs_;
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so

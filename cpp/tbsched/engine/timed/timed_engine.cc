@@ -31,12 +31,14 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
       launch_switch_ns_(model.device().spec.launch_switch_ns),
       most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
-      options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true} {}
+      options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
+      relay_ns_(model.device().spec.relay_ns) {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
   while (step(sequence)) {
   }
+  remove_relays();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
 }
@@ -56,6 +58,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   }
   std::vector<ResidentBlocks> blocks;
   const auto list = [&](const int32_t launch, const int32_t first_held) {
+    if (std::cmp_greater_equal(launch, shown_)) return;
     for (int32_t held = first_held; held >= 0; held = held_[held].next) {
       blocks.push_back({launch, held_[held].footprint});
     }
@@ -66,7 +69,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   for (const auto& [launch, waiting] : waiting_) {
     for (const Started& some : waiting) list(launch, some.first_held);
   }
-  return snapshot_of(scheduler_, static_cast<int32_t>(launches_.size()), std::move(blocks));
+  return snapshot_of(scheduler_, static_cast<int32_t>(shown_), std::move(blocks));
 }
 
 // Goes on to the next instant, if there is one.
@@ -116,8 +119,30 @@ void TimedEngine::add(const Sequence& sequence) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
+  add_relays();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
+}
+
+void TimedEngine::add_relays() {
+  shown_ = launches_.size();
+  streams_.expect(static_cast<int32_t>(shown_));
+  for (const int32_t launch : relayed_) {
+    relays_.push_back({.priority = launches_[launch].launch->priority, .duration_ns = {relay_ns_}});
+    add(relays_.back());
+  }
+}
+
+// Nobody asked for them, and on a GPU nobody sees them.
+void TimedEngine::remove_relays() {
+  if (relayed_.empty()) return;
+  timeline_.blocks.resize(launches_[shown_].first_row);
+  timeline_.hardware_queue.resize(shown_);
+  std::erase_if(timeline_.waits,
+                [&](const Wait& wait) { return std::cmp_greater_equal(wait.launch, shown_); });
+  for (Wait& wait : timeline_.waits) {
+    if (std::cmp_greater_equal(wait.behind, shown_)) wait.behind = relayed_[wait.behind - shown_];
+  }
 }
 
 void TimedEngine::add(const Launch& launch) {
@@ -145,7 +170,11 @@ void TimedEngine::add(const Launch& launch) {
 void TimedEngine::add(const GraphLaunch& launched) {
   check_stream("graph", launched.stream);
   if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
+  const auto first = static_cast<int32_t>(launches_.size());
   for (const Launch& node : launched.graph->nodes) add(node);
+  for (const int32_t node : streams_.order_of(*launched.graph).relays) {
+    relayed_.push_back(first + node);
+  }
 }
 
 int64_t TimedEngine::next_instant(const Sequence& sequence) const {

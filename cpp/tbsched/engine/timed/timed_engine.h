@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -93,6 +94,8 @@ class TimedEngine : private Observer {
   void add(const Sequence& sequence);
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
+  void add_relays();
+  void remove_relays();
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant(const Sequence& sequence) const;
@@ -129,7 +132,11 @@ class TimedEngine : private Observer {
   int64_t first_start_ns_ = kNever;
   int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
-  std::vector<LaunchState> launches_;
+  std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
+  int64_t relay_ns_;
+  std::deque<Launch> relays_;
+  std::vector<int32_t> relayed_;  // of each relay the launch that it follows
+  size_t shown_ = 0;              // launches that are no relays
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches
