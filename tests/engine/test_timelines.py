@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from contract.timed_reference import Toy, simulate
@@ -32,16 +32,33 @@ TOY_DURATION = st.integers(1, 6).map(lambda us: us * US)
 TOY_DURATIONS = {n: TOY_DURATION | st.tuples(*[TOY_DURATION] * n) for n in range(1, 7)}
 
 
+NON_BLOCKING = 2
+TOY_TIME = st.sampled_from([None, 0.0, US, 3 * US, 9 * US])
+WAYS = st.fixed_dictionaries(
+    {},
+    optional={
+        "programmatic": st.just(True),
+        "trigger": TOY_TIME,
+        "memory_wait": TOY_TIME,
+        "completion_event": st.integers(0, 1),
+        "cooperative": st.just(True),
+    },
+)
+
+
 @st.composite
 def toy_launches(draw: st.DrawFn) -> Launch:
     blocks = draw(TOY_BLOCKS)
+    stream = draw(STREAM_OR_NONE)
     return Launch(
         blocks,
         32,
         16,
-        stream=draw(STREAM_OR_NONE),
+        stream=stream,
         priority=draw(PRIORITIES),
         duration=draw(TOY_DURATIONS[blocks]),
+        non_blocking=stream == NON_BLOCKING,
+        **(draw(WAYS) if draw(st.booleans()) else {}),
     )
 
 
@@ -104,6 +121,8 @@ LATENCIES = st.sampled_from([0, 0, 500, 1000, 2500])
     event_latency=LATENCIES,
     legacy_latency=LATENCIES,
     launch_switch=LATENCIES,
+    trigger_latency=LATENCIES,
+    completed_latency=LATENCIES,
 )
 def test_toy_gpu_runs_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]],
@@ -117,8 +136,11 @@ def test_toy_gpu_runs_as_a_plain_simulation_says(
     event_latency: int,
     legacy_latency: int,
     launch_switch: int,
+    trigger_latency: int,
+    completed_latency: int,
 ) -> None:
     sequence, issue_ns = program
+    assume(all(not one.cooperative or one.blocks <= slots for one in sequence.launches))
     spec = gpu(
         blocks_per_sm=slots,
         hardware_queues=queues,
@@ -130,6 +152,8 @@ def test_toy_gpu_runs_as_a_plain_simulation_says(
         event_latency_ns=event_latency,
         legacy_latency_ns=legacy_latency,
         launch_switch_ns=launch_switch,
+        trigger_latency_ns=trigger_latency,
+        launch_completion_latency_ns=completed_latency,
     )
     toy = Toy(
         slots,
@@ -142,6 +166,9 @@ def test_toy_gpu_runs_as_a_plain_simulation_says(
         event_latency,
         legacy_latency,
         launch_switch,
+        trigger_latency,
+        completed_latency,
+        order != "pass_by",
     )
     trace = predict(sequence, spec, issue_times=in_seconds(issue_ns))
     expected = simulate(sequence, toy, issue_ns)
