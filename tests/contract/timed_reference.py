@@ -166,7 +166,8 @@ def relax(work: Work) -> None:
     if not launch.programmatic or launch.cooperative or not mine or mine[-1].done:
         return
     since = work.before[work.before.index(mine[-1]) + 1 :]
-    if any(w.late_wait for w in since if w.stream == work.stream):
+    waits = [w for w in since if w.late_wait and w.stream == work.stream]
+    if any(w.record is not None and w.record.stream != w.stream for w in waits):
         return
     is_legacy = work.stream == LEGACY_STREAM
     if work.blocking and any(
@@ -202,7 +203,9 @@ def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
             return launches
         times = [work.issue for work in works] + [scheduler.next_turn]
         times += [work.issue + toy.launch_latency for work in launches]
-        exits = [end + toy.exit_latency for work in launches for end in work.ends if end is not None]
+        exits = [
+            end + toy.exit_latency for work in launches for end in work.ends if end is not None
+        ]
         times += exits + [time + toy.completion_latency for time in exits]
         times += [work.done_at + toy.event_latency for work in works]
         times += [work.taken_at + toy.completed_latency for work in launches]
@@ -225,8 +228,8 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         triggered = toy.triggered_at(work.follows) + toy.trigger_latency <= now
         return triggered or work.follows.done
     if work.record is not None:
-        late = work.record.done_at > work.issue or not work.record.done
-        if not work.record.done or (late and work.record.done_at + toy.event_latency > now):
+        known_at = work.record.done_at + (toy.event_latency if work.late_wait else 0)
+        if not work.record.done or known_at > now:
             return False
     if work.stream == LEGACY_STREAM and isinstance(work.item, Launch):
         # Within the legacy stream it takes no longer than in any other.
@@ -260,7 +263,7 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
                 work.queue = chosen_queue(work, called, toy)
                 relax(work)
             if work.record is not None:
-                work.late_wait = not work.record.done and work.record.stream != work.stream
+                work.late_wait = not work.record.done
             return True
     heads = [
         work
@@ -309,10 +312,7 @@ def place(
     may_turn = now >= scheduler.next_turn
     waiting = [work for work in waiting if work is scheduler.current or may_turn]
     there = [
-        end
-        for work in launches
-        for end in work.ends
-        if end is None or end + toy.exit_latency > now
+        end for work in launches for end in work.ends if end is None or end + toy.exit_latency > now
     ]
     for first in sorted(waiting, key=in_line):
         launch = first.item
