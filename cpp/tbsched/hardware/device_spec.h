@@ -42,6 +42,7 @@ inline constexpr Range node_latency_ns{0, 1000000000};
 inline constexpr Range node_place_ns{0, 1000000000};
 inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
+inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
@@ -161,6 +162,8 @@ struct DeviceSpec {
   int32_t node_places = 6;
   // how long the block runs that starts nodes of a graph which wait for several branches
   int64_t relay_ns = 0;
+  // from the call that launches a graph until its first node has reached the GPU
+  int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
   int64_t node_interval_ns = 0;
   // from the first block of a launch until another launch is considered
@@ -220,6 +223,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "node_place_ns", .range = ranges::node_place_ns, .required = false}, spec.node_place_ns);
   visit(Field{.section = "scheduler", .name = "node_places", .range = ranges::node_places, .required = false}, spec.node_places);
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
+  visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }

@@ -97,6 +97,8 @@ class DeviceFields:
         node_places: so many nodes of a graph can follow one without a relay.
         relay_ns: how long the block runs that starts nodes of a graph which wait for several
             branches.
+        graph_latency_ns: from the call that launches a graph until its first node has reached the
+            GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
             one after the other.
         launch_switch_ns: from the first block of a launch until another launch is considered.
@@ -142,6 +144,7 @@ class DeviceFields:
     node_place_ns: int = 0
     node_places: int = 6
     relay_ns: int = 0
+    graph_latency_ns: int = 0
     node_interval_ns: int = 0
     launch_switch_ns: int = 0
 
@@ -198,6 +201,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "node_place_ns", "ns", "not measured"),
     Field("scheduler", "node_places", "int", "as on the H200"),
     Field("scheduler", "relay_ns", "ns", "not measured"),
+    Field("scheduler", "graph_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_interval_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )

@@ -92,11 +92,14 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   }
   for (size_t k = 0; k < order.roots.size(); ++k) {
     const int32_t root = first + order.roots[k];
+    items_[root].follows_nodes = false;
     items_[root].delay_ns = static_cast<int32_t>(k * spec_.node_interval_ns);
     depend(root, begin);
-    const int32_t own_stream = stream_named(std::nullopt);
-    enqueue(root, streams_[own_stream], own_stream);
-    if (k > 0) later_.push({reaches_gpu_ns(root), root, Change::reached});
+    if (k == 0 || spec_.node_interval_ns == 0) {
+      enqueue_root(root);
+    } else {
+      later_.push({now + items_[root].delay_ns, root, Change::issued});
+    }
   }
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
@@ -166,6 +169,7 @@ void Streams::add_node(const int32_t launch, const int32_t priority, const int32
   item.first_dependent = -1;
   item.record = -1;
   item.graph = begin;
+  item.follows_nodes = true;
   push(item);
 }
 
@@ -207,6 +211,13 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   queue.items.push_back(index);
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
+}
+
+// As a launch of a stream of its own.
+void Streams::enqueue_root(const int32_t index) {
+  const int32_t stream = stream_named(std::nullopt);
+  enqueue(index, streams_[stream], stream);
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -322,6 +333,9 @@ void Streams::settle(const int64_t now) {
       case Change::one_met:
         met(later.item);
         break;
+      case Change::issued:
+        enqueue_root(later.item);
+        break;
       case Change::reached:
         break;
     }
@@ -398,7 +412,7 @@ void Streams::met(const int32_t index) {
   if (--item.unmet > 0) return;
   if (item.is_event()) {
     if (!item.legacy || first_undone_ == index) finished_.push_back(index);
-  } else if (item.queue < 0) {
+  } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   }
 }
@@ -451,7 +465,7 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   } else if (item.last_legacy >= 0) {
     until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
   }
-  until(item.at_head_ns, item.queue < 0 ? Refusal::node : Refusal::hardware_queue, item.ahead);
+  until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
   until(now, Refusal::grids, -1);
 }
 

@@ -79,11 +79,12 @@ class Streams {
   struct Item {
     Kind kind;
     bool legacy = false;
-    bool non_blocking = false;  // it and the legacy stream do not wait for each other
-    bool programmatic = false;  // and nothing keeps it from being so
-    bool left = false;          // all of its blocks have
-    int32_t stream = -1;        // into streams_
-    int32_t launch = -1;        // itself; of the end of a graph: the node that was done last
+    bool non_blocking = false;   // it and the legacy stream do not wait for each other
+    bool programmatic = false;   // and nothing keeps it from being so
+    bool follows_nodes = false;  // of its graph, and so takes no queue
+    bool left = false;           // all of its blocks have
+    int32_t stream = -1;         // into streams_
+    int32_t launch = -1;         // itself; of the end of a graph: the node that was done last
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -139,7 +140,7 @@ class Streams {
     bool empty() const { return head == items.size(); }
   };
   // What happens to an item by itself, a while after its cause.
-  enum class Change : uint8_t { done, triggered, one_met, reached };
+  enum class Change : uint8_t { done, triggered, one_met, issued, reached };
   struct Later {
     int64_t time_ns;
     int32_t item;
@@ -177,12 +178,15 @@ class Streams {
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
+  void enqueue_root(int32_t item);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
   int32_t rank(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
-    return items_[item].issued_ns + items_[item].delay_ns + spec_.launch_latency_ns;
+    const Item& found = items_[item];
+    const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
+    return found.issued_ns + found.delay_ns + latency_ns;
   }
   int64_t call_reaches_gpu_ns(const size_t launch) const {
     return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
