@@ -15,7 +15,7 @@
 //   3. A node has six places for what follows it. Each direct dependent takes one, and the relay
 //      one. The places are served in turn, the last two at once; the relay has the last but one.
 //   4. Where there are too few places, the relay starts all that follows.
-//   5. A relay starts nodes in reverse order. Direct dependents start in the order of nodes, but
+//   5. A relay is more urgent than any launch. It starts nodes in reverse order. Direct dependents start in the order of nodes, but
 //      taking out the joins changes it: from the last join to the first, the last dependent of the
 //      list moves to where the join was.
 //
@@ -23,12 +23,16 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched {
+
+// More urgent than any launch.
+inline constexpr int32_t kRelayPriority = std::numeric_limits<int32_t>::min();
 
 struct GraphOrder {
   // Relays are numbered behind the nodes.

@@ -86,10 +86,9 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
     item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
     add_node(next_launch() - 1, node.priority, begin);
   }
-  for (const int32_t node : order.relays) {
+  for (size_t k = 0; k < order.relays.size(); ++k) {
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
-    const auto relay = static_cast<int32_t>(item_of_relay_.size()) - 1;
-    add_node(launches_ + relay, graph.nodes[node].priority, begin);
+    add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
   }
   for (size_t k = 0; k < order.roots.size(); ++k) {
     const int32_t root = first + order.roots[k];

@@ -32,7 +32,7 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
       most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
-      relay_ns_(model.device().spec.relay_ns) {}
+      relay_{.priority = kRelayPriority, .duration_ns = {model.device().spec.relay_ns}} {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
@@ -127,10 +127,7 @@ void TimedEngine::add(const Sequence& sequence) {
 void TimedEngine::add_relays() {
   shown_ = launches_.size();
   streams_.expect(static_cast<int32_t>(shown_));
-  for (const int32_t launch : relayed_) {
-    relays_.push_back({.priority = launches_[launch].launch->priority, .duration_ns = {relay_ns_}});
-    add(relays_.back());
-  }
+  for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
 }
 
 // Nobody asked for them, and on a GPU nobody sees them.

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -133,8 +132,7 @@ class TimedEngine : private Observer {
   int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
   std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
-  int64_t relay_ns_;
-  std::deque<Launch> relays_;
+  Launch relay_;
   std::vector<int32_t> relayed_;  // of each relay the launch that it follows
   size_t shown_ = 0;              // launches that are no relays
   bool any_programmatic_ = false;
