@@ -81,8 +81,10 @@ void ProbeFunction::prepare(const Launch& launch) {
   Attributes& now = launch.partition ? in_partitions_ : everywhere_;
   set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_memory,
       now.shared_memory);
-  set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-      launch.carveout.value_or(kDriversChoice), now.carveout);
+  if (!launch.partition) {
+    set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+        launch.carveout.value_or(kDriversChoice), now.carveout);
+  }
   if (context_.properties().clusters) {
     set(launch, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, now.large_clusters);
   }
@@ -165,6 +167,11 @@ LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream st
     auto& size = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
     size.x = static_cast<unsigned>(launch.cluster);
     size.y = size.z = 1;
+  }
+  // A kernel keeps the carveout that it had when it first ran in a partition.
+  if (launch.partition && launch.carveout) {
+    add(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT).sharedMemCarveout =
+        static_cast<unsigned>(*launch.carveout);
   }
   if (launch.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
   if (launch.programmatic) {

@@ -111,7 +111,7 @@ class LaunchConfiguration {
  private:
   CUlaunchAttributeValue& add(CUlaunchAttributeID which);
 
-  std::array<CUlaunchAttribute, 4> attributes_;  // the first numAttrs are set
+  std::array<CUlaunchAttribute, 5> attributes_;  // the first numAttrs are set
 };
 
 }  // namespace tbsched::cuda
