@@ -58,7 +58,7 @@ def test_room_outside_of_the_partition_is_none() -> None:
     assert trace.capacities is not None
     (rooms,) = trace.capacities()
     assert (rooms.blocks > 0).tolist() == [True, True, False, False]
-    assert rooms.limiters[2:].tolist() == ["partition"] * 2
+    assert rooms.limiter[2:] == ("partition", "partition")
 
 
 # -- what holds up what ---------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_one_that_ends_by_itself_lets_in_the_next_of_its_partition() -> None:
 
 
 def test_a_partition_of_other_sms_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"launch 0: partition: SM 4 is outside 0\.\.3, the SMs of "):
+    with pytest.raises(ValueError, match=r"launch 0: partition: SM 4 is outside 0\.\.3, the SMs "):
         run(FOUR, launch(partition=Partition((3, 4))))
 
 

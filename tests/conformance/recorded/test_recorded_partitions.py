@@ -1,4 +1,4 @@
-"""Launches in partitions, as an H200 and an H100 ran them: where their blocks went, what was refused.
+"""Launches in partitions, as an H200 and an H100 ran them, and what their driver refused.
 
 Sequences end at the first release after a launch that could not be placed whole.
 """
