@@ -107,7 +107,8 @@ class Capacity(HoldsArrays):
 
     Attributes:
         blocks: int32 (sms,), how many blocks of the launch would have fitted.
-        limiter: per SM, what bound that number, a word as in ``Placement.limiter``.
+        limiter: per SM, what bound that number, a word as in ``Placement.limiter``; ``"partition"``
+            of an SM that is not in the launch's.
 
     Example:
         >>> capacity = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier").capacities()[0]
