@@ -78,16 +78,23 @@ int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
 }
 
 void ProbeFunction::prepare(const Launch& launch) {
-  Attributes& now = launch.partition ? in_partitions_ : everywhere_;
+  Attributes& now = attributes(launch);
   set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_memory,
       now.shared_memory);
-  if (!launch.partition) {
-    set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-        launch.carveout.value_or(kDriversChoice), now.carveout);
-  }
+  if (!launch.partition) set_carveout(launch);
   if (context_.properties().clusters) {
     set(launch, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, now.large_clusters);
   }
+}
+
+void ProbeFunction::prepare_node(const Launch& node) {
+  prepare(node);
+  set_carveout(node);
+}
+
+void ProbeFunction::set_carveout(const Launch& launch) {
+  set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+      launch.carveout.value_or(kDriversChoice), attributes(launch).carveout);
 }
 
 void ProbeFunction::set(const Launch& launch, const CUfunction_attribute which, const int32_t value,

@@ -33,6 +33,8 @@ class ProbeFunction {
   int32_t attribute(CUfunction_attribute which) const;
   // Shared memory and carveout for the occupancy query or the launch that follows.
   void prepare(const Launch& launch);
+  // The same for a node of a graph, of a variant that no other launch has.
+  void prepare_node(const Launch& node);
 
  private:
   // What was set last.
@@ -42,6 +44,10 @@ class ProbeFunction {
     int32_t large_clusters = 0;
   };
 
+  Attributes& attributes(const Launch& launch) {
+    return launch.partition ? in_partitions_ : everywhere_;
+  }
+  void set_carveout(const Launch& launch);
   void set(const Launch& launch, CUfunction_attribute which, int32_t value, int32_t& current);
 
   const Context& context_;
