@@ -107,14 +107,15 @@ def test_many_partitions_are_not_all_kept(gpu: Gpu, knobs: Fake) -> None:
     assert sms_of(observed(gpu, tb.Launch(2, 32, 16, partition=FIRST)), 0) == {0, 1}
 
 
-def test_attributes_reach_the_kernel_of_a_partition(gpu: Gpu, knobs: Fake) -> None:
-    """The carveout is one of the launch: a partition does not learn of a kernel's later ones."""
+def test_each_carveout_has_a_kernel_of_its_own_in_a_partition(gpu: Gpu, knobs: Fake) -> None:
+    """There a kernel keeps the attributes with which it first runs."""
     observed(gpu, tb.Launch(1, 32, 78, 6000, carveout=60))
+    before = knobs["libraries"]
     knobs.fail("cuFuncSetAttribute")
-    for carveout in (50, 70):
-        observed(gpu, tb.Launch(1, 32, 78, 5000, carveout=carveout, partition=FIRST))
-        assert knobs["last_attribute_8"] == 5000
-        assert (knobs["last_attribute_9"], knobs["last_launch_carveout"]) == (60, carveout)
+    for carveout, shared_memory in ((50, 5000), (70, 5000), (70, 9000)):
+        observed(gpu, tb.Launch(1, 32, 78, shared_memory, carveout=carveout, partition=FIRST))
+    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (227 * 1024, 70)
+    assert knobs["libraries"] == before + 2
 
 
 def test_the_carveout_of_a_node_is_one_of_its_kernel(gpu: Gpu, knobs: Fake) -> None:

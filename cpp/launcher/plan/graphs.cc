@@ -15,7 +15,7 @@ void set(const Driver& driver, const CUgraphNode node, const CUlaunchAttribute& 
 
 CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaunch& planned) {
   const Launch& launch = planned.launch;
-  planned.function->prepare_node(launch);
+  planned.function->prepare(launch);
   const LaunchConfiguration configuration(launch, nullptr, nullptr);
   const CUlaunchConfig& config = configuration.config;
   std::array<void*, 1> arguments{&planned.arguments};
@@ -36,8 +36,6 @@ CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaun
   const Driver& driver = context.driver();
   driver.graph_add_kernel(&node, graph.handle(), nullptr, 0, &parameters);
   for (const CUlaunchAttribute& attribute : configuration.attributes()) {
-    // Nodes have no such attribute, but kernels of their own.
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) continue;
     set(driver, node, attribute);
   }
   CUlaunchAttribute priority{};

@@ -78,23 +78,15 @@ int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
 }
 
 void ProbeFunction::prepare(const Launch& launch) {
-  Attributes& now = attributes(launch);
-  set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_memory,
-      now.shared_memory);
-  if (!launch.partition) set_carveout(launch);
+  Attributes& now = launch.partition ? in_partitions_ : everywhere_;
+  const int32_t shared_memory =
+      launch.partition ? context_.properties().shared_memory_per_block : launch.shared_memory;
+  set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_memory, now.shared_memory);
+  set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+      launch.carveout.value_or(kDriversChoice), now.carveout);
   if (context_.properties().clusters) {
     set(launch, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, now.large_clusters);
   }
-}
-
-void ProbeFunction::prepare_node(const Launch& node) {
-  prepare(node);
-  set_carveout(node);
-}
-
-void ProbeFunction::set_carveout(const Launch& launch) {
-  set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-      launch.carveout.value_or(kDriversChoice), attributes(launch).carveout);
 }
 
 void ProbeFunction::set(const Launch& launch, const CUfunction_attribute which, const int32_t value,
@@ -115,7 +107,9 @@ Probe::Probe(const Context& context, const bool from_ptx)
       plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
 
 ProbeFunction& Probe::variant(const Launch& launch) {
-  return load({launch.registers, launch.local_memory, takes_steps(launch)});
+  Variant variant{launch.registers, launch.local_memory, takes_steps(launch)};
+  if (launch.partition) variant.carveout = launch.carveout.value_or(kDriversChoice);
+  return load(variant);
 }
 
 ProbeFunction& Probe::node_variant(const Launch& launch) {
@@ -174,11 +168,6 @@ LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream st
     auto& size = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
     size.x = static_cast<unsigned>(launch.cluster);
     size.y = size.z = 1;
-  }
-  // A kernel keeps the carveout that it had when it first ran in a partition.
-  if (launch.partition && launch.carveout) {
-    add(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT).sharedMemCarveout =
-        static_cast<unsigned>(*launch.carveout);
   }
   if (launch.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
   if (launch.programmatic) {

@@ -21,7 +21,9 @@ namespace tbsched::cuda {
 // reads them in the launch call.
 //
 // A partition is a context of its own, and a function is of one context. In the primary one
-// launches have theirs, which takes the driver least time; in partitions they have the kernel.
+// launches have theirs, which takes the driver least time; in partitions they have the kernel. What
+// a kernel's attributes are when it first runs in a partition, they stay there, whatever is set
+// later. So launches in partitions share a variant only if they have one carveout.
 class ProbeFunction {
  public:
   ProbeFunction(const Context& context, std::span<const std::byte> image);
@@ -33,8 +35,6 @@ class ProbeFunction {
   int32_t attribute(CUfunction_attribute which) const;
   // Shared memory and carveout for the occupancy query or the launch that follows.
   void prepare(const Launch& launch);
-  // The same for a node of a graph, of a variant that no other launch has.
-  void prepare_node(const Launch& node);
 
  private:
   // What was set last.
@@ -44,10 +44,6 @@ class ProbeFunction {
     int32_t large_clusters = 0;
   };
 
-  Attributes& attributes(const Launch& launch) {
-    return launch.partition ? in_partitions_ : everywhere_;
-  }
-  void set_carveout(const Launch& launch);
   void set(const Launch& launch, CUfunction_attribute which, int32_t value, int32_t& current);
 
   const Context& context_;
@@ -77,9 +73,8 @@ class Probe {
     int32_t registers;
     int32_t local_memory;
     bool dependent;
-    // Of a node of a graph.
-    std::optional<int32_t> shared_memory = {};
-    std::optional<int32_t> carveout = {};
+    std::optional<int32_t> shared_memory = {};  // of a node of a graph
+    std::optional<int32_t> carveout = {};       // of one, and in a partition
     auto operator<=>(const Variant&) const = default;
   };
 
@@ -117,7 +112,7 @@ class LaunchConfiguration {
  private:
   CUlaunchAttributeValue& add(CUlaunchAttributeID which);
 
-  std::array<CUlaunchAttribute, 5> attributes_;  // the first numAttrs are set
+  std::array<CUlaunchAttribute, 4> attributes_;  // the first numAttrs are set
 };
 
 }  // namespace tbsched::cuda

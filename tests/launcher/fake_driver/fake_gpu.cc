@@ -107,9 +107,6 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
     if (other.stream == &stream) earlier.insert(other.number);
   }
   Grid& grid = add(function, config, arguments, stream);
-  const CUlaunchAttribute* const carveout =
-      attribute_of(config, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
-  if (carveout != nullptr) settings_["last_launch_carveout"] = carveout->value.sharedMemCarveout;
   grid.after = std::move(after);
   grid.before = std::move(earlier);
   if (attribute_of(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) != nullptr) {
