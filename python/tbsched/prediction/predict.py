@@ -21,7 +21,15 @@ from tbsched.prediction.model import known_state, prepared
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import Sequence, with_launches
+from tbsched.program.sequence import (
+    Event,
+    Graph,
+    GraphLaunch,
+    RecordEvent,
+    Sequence,
+    WaitEvent,
+    with_launches,
+)
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -277,8 +285,33 @@ def predict_as_recorded(
             for launch, placement in zip(observation.sequence.launches, observation, strict=True)
         ],
     )
+    timed = _each_graph_alone(observation.sequence, timed)
     trace = predict(timed, device, policy, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
+
+
+def _each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
+    """With CUDA events by which a graph waits for its launch before.
+
+    With the durations of each launch they are different graphs, which would not wait.
+    """
+    graphs = [event.graph for event in recorded if isinstance(event, GraphLaunch)]
+    if len(set(graphs)) == len(graphs):
+        return timed
+    used = [0, *(e.event for e in recorded if isinstance(e, RecordEvent | WaitEvent))]
+    used += [launch.completion_event or 0 for launch in recorded.launches]
+    number = {graph: max(used) + 1 + k for k, graph in enumerate(graphs)}
+    launched: set[Graph] = set()
+    events: list[Event] = []
+    for event, own in zip(timed, recorded, strict=True):
+        if not isinstance(own, GraphLaunch):
+            events.append(event)
+            continue
+        if own.graph in launched:
+            events.append(WaitEvent(number[own.graph], own.stream))
+        events += [event, RecordEvent(number[own.graph], own.stream)]
+        launched.add(own.graph)
+    return Sequence(events)
 
 
 def _durations(placement: Placement) -> tuple[float, ...]:
