@@ -138,7 +138,7 @@ def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
         if stream == LEGACY_STREAM:
             work.must_be_done += [w for w in works if w.blocking]
         elif work.blocking:
-            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM]
+            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM and w.blocking]
         if isinstance(item, WaitEvent) and item.event in records:
             work.record = records[item.event]
         if isinstance(item, RecordEvent):

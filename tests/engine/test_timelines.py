@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +17,21 @@ from helpers import gpu
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, predict
-from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
 from tbsched.traces.trace import Trace
 
 REPEATABLE = settings(deadline=None, derandomize=True)
 US = 1e-6
 # Built once: Hypothesis examines each new strategy, which takes longer than drawing from it.
-STREAMS = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
+STREAMS: st.SearchStrategy[Stream] = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
 STREAM_OR_NONE = STREAMS | st.none()
 PRIORITIES = st.integers(-1, 1)
 BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": True}
@@ -48,10 +57,11 @@ def toy_launches(draw: st.DrawFn) -> Launch:
 
 
 NON_BLOCKING = 2
+WAY_STREAMS: st.SearchStrategy[Stream]
 WAY_STREAMS = st.sampled_from([0, 0, 0, 0, 1, NON_BLOCKING, LEGACY_STREAM])
 WAY_TIME = st.sampled_from([None, 0.0, 0.0, US, 3 * US, 9 * US])
 FEW_BLOCKS = st.sampled_from([1, 1, 2])
-WAYS = st.fixed_dictionaries(
+WAYS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "programmatic": st.sampled_from([True, True, True, False]),
         "trigger": WAY_TIME,
@@ -74,16 +84,16 @@ def way_launches(draw: st.DrawFn) -> Launch:
 
 def way_programs() -> st.SearchStrategy[Sequence]:
     """Launches that depend on each other in every way, most of them in one stream."""
-    cuda = st.one_of(
-        st.builds(kind, st.integers(0, 1), WAY_STREAMS) for kind in (RecordEvent, WaitEvent)
-    )
+    cuda = cuda_events(RecordEvent, WAY_STREAMS) | cuda_events(WaitEvent, WAY_STREAMS)
     launches = way_launches()
     events = st.one_of(launches, launches, launches, cuda)
     return st.lists(events, min_size=4, max_size=14).map(Sequence)
 
 
-def cuda_events(kind: type[RecordEvent | WaitEvent]) -> st.SearchStrategy[Event]:
-    return st.builds(kind, st.integers(0, 1), STREAMS)
+def cuda_events(
+    kind: type[RecordEvent | WaitEvent], streams: st.SearchStrategy[Stream] = STREAMS
+) -> st.SearchStrategy[Event]:
+    return st.builds(kind, st.integers(0, 1), streams)
 
 
 def programs(launches: st.SearchStrategy[Launch]) -> st.SearchStrategy[Sequence]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tbsched as tb
 from helpers import Fake, run_on_fake
 from tbsched.launcher.observe import Gpu
+from tbsched.program.event_table import LAUNCH, EventTable
 from tbsched.program.sequence import Event
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
@@ -66,6 +68,16 @@ def test_blocks_stay_in_their_partitions(gpu: Gpu) -> None:
     assert [sms_of(trace, k) for k in range(4)] == [{0, 1, 2, 3}, {0, 1}, {2, 3}, {3}]
 
 
+def test_rows_of_a_table_name_partitions_and_cooperation(gpu: Gpu) -> None:
+    # Kind, blocks, threads, registers, shared and local memory, carveout, cluster, priority.
+    launch = (LAUNCH, 2, 32, 16, 0, 0, -1, 1, 0)
+    rows = [(*launch, 1, 0), (*launch, 0, 1), (*launch, -1, 0)]
+    table = EventTable(np.array(rows, np.int32), np.array([0, 3]), (FIRST, SECOND))
+    ((found,),) = gpu.observe_tables([table])
+    assert isinstance(found, np.ndarray)
+    assert [{*found[k : k + 2].tolist()} for k in (0, 2)] == [{2, 3}, {0, 1}]
+
+
 def test_what_waits_in_a_partition_holds_up_only_its_sms(gpu: Gpu) -> None:
     full = tb.Launch(5, 1024, 32, partition=FIRST)
     trace = observed(gpu, full, tb.Launch(1, 32, 16, partition=SECOND), tb.Release(0))
@@ -95,13 +107,22 @@ def test_many_partitions_are_not_all_kept(gpu: Gpu, knobs: Fake) -> None:
     assert sms_of(observed(gpu, tb.Launch(2, 32, 16, partition=FIRST)), 0) == {0, 1}
 
 
-def test_attributes_reach_the_kernel_of_a_partition(gpu: Gpu, knobs: Fake) -> None:
-    observed(gpu, tb.Launch(1, 32, 78, 5000, carveout=50, partition=FIRST))
-    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (5000, 50)
+def test_each_carveout_has_a_kernel_of_its_own_in_a_partition(gpu: Gpu, knobs: Fake) -> None:
+    """There a kernel keeps the attributes with which it first runs."""
     observed(gpu, tb.Launch(1, 32, 78, 6000, carveout=60))
+    before = knobs["libraries"]
     knobs.fail("cuFuncSetAttribute")
-    observed(gpu, tb.Launch(1, 32, 78, 7000, carveout=70, partition=FIRST))
-    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (7000, 70)
+    for carveout, shared_memory in ((50, 5000), (70, 5000), (70, 9000)):
+        observed(gpu, tb.Launch(1, 32, 78, shared_memory, carveout=carveout, partition=FIRST))
+    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (227 * 1024, 70)
+    assert knobs["libraries"] == before + 2
+
+
+def test_the_carveout_of_a_node_is_one_of_its_kernel(gpu: Gpu, knobs: Fake) -> None:
+    for carveout in (55, 65):
+        node = tb.Launch(1, 32, 16, carveout=carveout, duration=0.0, partition=FIRST)
+        observed(gpu, tb.Graph([node]).launch())
+        assert knobs["last_attribute_9"] == carveout
 
 
 @pytest.mark.parametrize(
@@ -286,15 +307,13 @@ def test_a_block_may_trigger_before_or_after_it_waits(gpu: Gpu) -> None:
         assert (start(trace, 2) < end(trace, 0)) is third_starts_first
 
 
-def test_an_event_happens_when_all_blocks_have_started(gpu: Gpu) -> None:
-    primary = run(2, LONG, stream=0, completion_event=5)
-    trace = observed(gpu, primary, tb.WaitEvent(5, 1), run(stream=1))
-    assert trace.concurrent(0, 1)
-    full = tb.Launch(2 * SMS + 1, 1024, 32, duration=LONG, stream=0, completion_event=5)
-    trace = observed(gpu, full, tb.WaitEvent(5, 1), run(stream=1))
-    ends = trace[0].end_ns
-    assert ends is not None
-    assert start(trace, 1) >= ends.min() - 1000
+def test_a_completion_event_happens_when_the_launch_has_its_turn(gpu: Gpu) -> None:
+    """Not later, although blocks of it wait for room: so it is on the hardware."""
+    more = tb.Launch(2 * SMS + 1, 1024, 32, duration=LONG, stream=0, completion_event=5)
+    urgent = run(stream=1, priority=-1)
+    trace = observed(gpu, run(stream=0), more, tb.WaitEvent(5, 1), urgent)
+    assert start(trace, 2) >= end(trace, 0) - 1000
+    assert start(trace, 2) < end(trace, 1)
 
 
 def test_dependent_launches_that_wait_are_ended(gpu: Gpu) -> None:

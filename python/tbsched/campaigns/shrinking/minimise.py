@@ -98,6 +98,8 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         match event:
             case Launch():
                 pass
+            case GraphLaunch() if len(event.launches) == len(sequence.launches):
+                pass
             case Release() | RecordEvent() | WaitEvent() | GraphLaunch():
                 yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
             case _:
