@@ -31,6 +31,7 @@ __all__ = [
     "Sequence",
     "Stream",
     "WaitEvent",
+    "each_graph_alone",
     "events_from_data",
     "events_to_data",
     "with_launches",
@@ -276,6 +277,30 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
                 assert_never(event)
 
     return Sequence([changed(event) for event in sequence])
+
+
+def each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
+    """With CUDA events by which a graph waits for its launch before.
+
+    With the durations of each launch they are different graphs, which would not wait.
+    """
+    graphs = [event.graph for event in recorded if isinstance(event, GraphLaunch)]
+    if len(set(graphs)) == len(graphs):
+        return timed
+    used = [0, *(e.event for e in recorded if isinstance(e, RecordEvent | WaitEvent))]
+    used += [launch.completion_event or 0 for launch in recorded.launches]
+    number = {graph: max(used) + 1 + k for k, graph in enumerate(graphs)}
+    launched: set[Graph] = set()
+    events: list[Event] = []
+    for event, own in zip(timed, recorded, strict=True):
+        if not isinstance(own, GraphLaunch):
+            events.append(event)
+            continue
+        if own.graph in launched:
+            events.append(WaitEvent(number[own.graph], own.stream))
+        events += [event, RecordEvent(number[own.graph], own.stream)]
+        launched.add(own.graph)
+    return Sequence(events)
 
 
 def events_to_data(sequence: Sequence) -> list[dict[str, Any]]:
