@@ -70,9 +70,10 @@ def fuzz(
             :class:`tbsched.Steered` does. Predictions then start from this state only. Three short
             sequences more run for each one.
         past_refusal: what happens to the events after the first launch that is predicted not to
-            fit. False drops them, True keeps them. None drops them too, but keeps the launches up
-            to the next release in one sequence of 64. On a GPU every launch that waits costs
-            milliseconds, and what follows the release differs from run to run.
+            fit. False drops them, True keeps them. None drops them too, but in one sequence of 64
+            keeps the launches up to the next release on SMs that a launch waits for. On a GPU every
+            launch that waits costs milliseconds, and what follows that release differs from run to
+            run.
         target_fullness: lets Hypothesis prefer sequences that fill the GPU more.
         shrink_seconds: how long a counterexample is shrunk at most.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,

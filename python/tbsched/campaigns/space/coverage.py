@@ -72,9 +72,13 @@ class Covering:
         if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
             return
         for name, other in self._undecided():
-            _, others, _ = predict_until_refused(
-                table, other, self._policy, self._state, self._threads
-            )
+            try:
+                _, others, _ = predict_until_refused(
+                    table, other, self._policy, self._state, self._threads
+                )
+            except ValueError:  # without the mechanism a launch can never run
+                self._count(name, 1)
+                continue
             pairs = zip(smids, others, strict=True)
             self._count(name, sum(not np.array_equal(a, b) for a, b in pairs))
 
@@ -82,7 +86,11 @@ class Covering:
         """Counts one prediction, with all that comes behind a launch that was not placed whole."""
         self.found.refused.update(each.limiter for each in prediction if each.limiter)
         for name, other in self._undecided():
-            trace = predict(prediction.sequence, other, self._policy, self._state)
+            try:
+                trace = predict(prediction.sequence, other, self._policy, self._state)
+            except ValueError:
+                self._count(name, 1)
+                continue
             pairs = zip(prediction, trace, strict=True)
             self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
 
