@@ -107,10 +107,10 @@ class LauncherBatch {
   }
 
   // Of a table of events, one of its sequences after the other.
-  void add_table(const Numbers& cells, const Bounds& bounds, const double deadline,
-                 const bool any_state) {
+  void add_table(const Numbers& cells, const Bounds& bounds, const py::tuple& partitions,
+                 const double deadline, const bool any_state) {
     cuda::Batch& batch = get();
-    const EventTable table = event_table(cells, bounds);
+    const EventTable table = event_table(cells, bounds, partitions);
     cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
     options.any_state = any_state;
     for (size_t k = 0; k < table.sequences(); ++k) batch.add(table.sequence(k), options);
@@ -333,7 +333,7 @@ PYBIND11_MODULE(_launcher, module) {
   py::class_<LauncherBatch>(module, "Batch")
       .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"))
       .def("add_table", &LauncherBatch::add_table, py::arg("cells"), py::arg("bounds"),
-           py::kw_only(), py::arg("deadline"), py::arg("any_state"))
+           py::arg("partitions"), py::kw_only(), py::arg("deadline"), py::arg("any_state"))
       .def("next", &LauncherBatch::next)
       .def("next_smids", &LauncherBatch::next_smids, py::arg("count"))
       .def("close", &LauncherBatch::close);

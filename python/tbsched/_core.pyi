@@ -37,6 +37,7 @@ def matching_states(
     model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
+    partitions: tuple,
     states: _Sequence[InitialState],
     smid: _Sequence[npt.NDArray[np.int32]],
     threads: int,
@@ -62,6 +63,7 @@ def predict_until_refused(
     model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
+    partitions: tuple,
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int, str | None]]: ...

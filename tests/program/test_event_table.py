@@ -14,6 +14,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable
+from tbsched.program.partition import Partition
 
 H200 = device("h200")
 RICH = SequenceOptions(
@@ -34,7 +35,10 @@ def events(table: EventTable, number: int) -> list[Launch | Release]:
             continue
         assert kind == LAUNCH
         values = dict(zip(FIELDS, cells, strict=True))
-        carveout = values.pop("carveout")
+        carveout, partition = values.pop("carveout"), values.pop("partition")
+        values["cooperative"] = bool(values["cooperative"])
+        if partition >= 0:
+            values["partition"] = table.partitions[partition]
         found.append(Launch(**values, carveout=None if carveout < 0 else carveout))
     return found
 
@@ -55,6 +59,22 @@ def test_a_table_has_the_sequences_that_are_built_one_by_one(options: SequenceOp
         launch.blocks for k in range(64) for launch in drawn(options).draw(k).sequence.launches
     ]
     assert table.launch_blocks.tolist() == blocks
+
+
+def test_parts_of_a_table_keep_its_partitions() -> None:
+    table = drawn().event_table()
+    cells = table.cells.copy()
+    cells[cells[:, 0] == LAUNCH, -2:] = (1, 1)
+    with_partitions = EventTable(cells, table.bounds, (Partition((1,)), Partition((0, 5))))
+    every = np.ones(len(table), bool)
+    for part in (
+        with_partitions.chosen(every),
+        with_partitions.first_events(np.diff(table.bounds)),
+    ):
+        first = events(part, 0)[0]
+        assert isinstance(first, Launch)
+        assert (first.partition, first.cooperative) == (Partition((0, 5)), True)
+        predict_until_refused(part.chosen(every), H200, "hopper", H200.initial_states()[0], 1)
 
 
 def test_parts_of_a_table() -> None:
@@ -119,10 +139,13 @@ def test_what_makes_no_sense_is_refused() -> None:
         with pytest.raises(ValueError, match=message):
             predict_until_refused(EventTable(cells, bounds), H200, "hopper", state, 1)  # type: ignore[arg-type]
 
-    refused(table.cells[:, :8].copy(), table.bounds, "9 columns")
+    refused(table.cells[:, :10].copy(), table.bounds, "11 columns")
     refused(table.cells, table.bounds[:0], "one bound more")
     refused(table.cells, table.bounds[::-1].copy(), "sequence 0: bounds: .* ascending")
     refused(table.cells, table.bounds + len(table.cells), "sequence 0: bounds")
+    absent = table.cells.copy()
+    absent[0, FIELDS.index("partition") + 1] = 0
+    refused(absent, table.bounds, "sequence 0: cells: there is no partition 0")
     refused(table.cells + 2, table.bounds, "sequence 0: cells: no such kind")
     wrong = table.cells.copy()
     wrong[0, 2] = 4096

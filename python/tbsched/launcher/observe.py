@@ -152,7 +152,10 @@ class Gpu:
         running: deque[int] = deque()
         try:
             for table in tables:
-                batch.add_table(table.cells, table.bounds, deadline=deadline, any_state=any_state)
+                batch.add_table(
+                    table.cells, table.bounds, table.partitions,
+                    deadline=deadline, any_state=any_state,
+                )  # fmt: skip
                 running.append(len(table))
                 if len(running) > TABLES_AHEAD:
                     yield batch.next_smids(running.popleft())
