@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
-from tbsched.errors import shown
+from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.partition import Partition
@@ -20,7 +21,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "partitions": (Partition, type(None)),
     "cooperative": (bool,),
 }
-_NEVER_OFTEN_ONCE = (False, False, False, True)
+# The fields that have the values of a field of a launch.
+DRAWN = (*_RANGES, *_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,34 @@ class SequenceOptions:
             priorities=tuple(range(0, -device.priority_levels, -1)),
             # Every other launch is on the whole GPU.
             partitions=(None,) * max(1, len(partitions)) + partitions,
-            cooperative=_NEVER_OFTEN_ONCE,
+            cooperative=(False, False, False, True),
         )
+
+    def without(self, names: Collection[str]) -> SequenceOptions:
+        """The same, with one value for some of the fields: that of launches that do not set it.
+
+        Args:
+            names: among carveouts, local_memory, clusters, priorities, partitions, cooperative.
+
+        Raises:
+            TypeError, ValueError: no names, or not of these fields.
+
+        Example:
+            >>> from tbsched.strategies import SequenceOptions
+            >>> everything = SequenceOptions.everything(tb.device("h200"))
+            >>> everything.without(["partitions", "cooperative"]).partitions
+            (None,)
+        """
+        if isinstance(names, str) or not isinstance(names, Collection):
+            raise TypeError(f"without: a list of names is needed, got {shown(names)}")
+        for name in names:
+            if name not in DRAWN:
+                raise ValueError(
+                    f"without: {shown(name)} is not one of {', '.join(DRAWN)}"
+                    f"{did_you_mean(str(name), DRAWN)}"
+                )
+        usual = SequenceOptions()
+        return replace(self, **{name: getattr(usual, name) for name in names})
 
     def __post_init__(self) -> None:
         _check("max_launches", self.max_launches, 1, 100)
