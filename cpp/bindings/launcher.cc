@@ -291,7 +291,8 @@ py::bytes patch(const py::bytes& image, const int32_t registers, const int32_t l
 py::dict images() {
   py::dict dict;
   for (const cuda::ProbeImage& image : cuda::probe_images()) {
-    const std::string kind = image.is_ptx ? "compute_" : "sm_";
+    const std::string kind =
+        std::string(image.dependent ? "dependent_" : "") + (image.is_ptx ? "compute_" : "sm_");
     dict[py::str(kind + std::to_string(image.architecture))] = to_bytes(image.bytes);
   }
   return dict;

@@ -115,7 +115,7 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   if (placed_whole(launch)) {
     spare_.push_back(waiting_.extract(place));
     if (state.group != kWholeGpu) wake_next_for(groups_[state.group].sms);
-  } else if (!pass.options.every_refusal && may_sleep(state, refusal)) {
+  } else if (!pass.options.every_refusal && may_sleep(state)) {
     fall_asleep(place);
   }
   wake_if_any_sm_changed();
@@ -123,7 +123,8 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
 
   const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
   // What waits for an idle GPU waits for all of it.
-  const bool for_all = state.group == kWholeGpu || refusal == Refusal::local_memory;
+  const bool for_all =
+      state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
   if (order_.head_of_line && !for_all) hold_for(launch);
   pass.observer.on_refuse(launch, refusal, behind);
   return order_.head_of_line && for_all;
@@ -147,13 +148,19 @@ void BlockScheduler::hold_for(const int32_t launch) {
   gpu_.hold(groups_[group].sms);
 }
 
+// Whether those before it hold each SM that it can use.
+bool BlockScheduler::all_held(const LaunchState& state) const {
+  const SmSet& held = gpu_.held();
+  if (held.empty()) return false;
+  if (state.group == kWholeGpu) return held.size() == gpu_.spec().sms;
+  return groups_[state.group].sms.is_within(held);
+}
+
 // Where launches may pass each other, one that was refused is so until an SM changes. Else one
 // whose SMs are all held is so until a holder has been placed whole; meanwhile it holds up nothing
 // that is not held up anyway.
-bool BlockScheduler::may_sleep(const LaunchState& state, const Refusal refusal) const {
-  if (!order_.head_of_line) return true;
-  return state.group != kWholeGpu && refusal != Refusal::local_memory &&
-         groups_[state.group].sms.is_within(gpu_.held());
+bool BlockScheduler::may_sleep(const LaunchState& state) const {
+  return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
 }
 
 void BlockScheduler::fall_asleep(const Place& place) {
@@ -201,6 +208,7 @@ void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
 
 Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
+  if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
   if (state.cooperative && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
     rooms_.ask(gpu_, state.demand);

@@ -121,7 +121,8 @@ class BlockScheduler {
   bool look_at(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
   void hold_for(int32_t launch);
-  bool may_sleep(const LaunchState& state, Refusal refusal) const;
+  bool all_held(const LaunchState& state) const;
+  bool may_sleep(const LaunchState& state) const;
   void fall_asleep(const Place& place);
   void wake_all();
   void wake_if_any_sm_changed();

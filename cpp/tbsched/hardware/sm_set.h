@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,6 +23,11 @@ class SmSet {
   void clear() { words_.clear(); }
 
   bool empty() const { return words_.empty(); }
+  int32_t size() const {
+    int32_t sms = 0;
+    for (const uint64_t word : words_) sms += std::popcount(word);
+    return sms;
+  }
   bool has(const int32_t sm) const {
     return word_of(sm) < words_.size() && (words_[word_of(sm)] & bit_of(sm)) != 0;
   }
