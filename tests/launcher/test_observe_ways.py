@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tbsched as tb
 from helpers import Fake, run_on_fake
 from tbsched.launcher.observe import Gpu
+from tbsched.program.event_table import LAUNCH, EventTable
 from tbsched.program.sequence import Event
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
@@ -64,6 +66,16 @@ def test_blocks_stay_in_their_partitions(gpu: Gpu) -> None:
     parts = [tb.Launch(6, 32, 16, partition=part) for part in (FIRST, SECOND, LEFT_OVER)]
     trace = observed(gpu, everywhere, *parts)
     assert [sms_of(trace, k) for k in range(4)] == [{0, 1, 2, 3}, {0, 1}, {2, 3}, {3}]
+
+
+def test_rows_of_a_table_name_partitions_and_cooperation(gpu: Gpu) -> None:
+    # Kind, blocks, threads, registers, shared and local memory, carveout, cluster, priority.
+    launch = (LAUNCH, 2, 32, 16, 0, 0, -1, 1, 0)
+    rows = [(*launch, 1, 0), (*launch, 0, 1), (*launch, -1, 0)]
+    table = EventTable(np.array(rows, np.int32), np.array([0, 3]), (FIRST, SECOND))
+    ((found,),) = gpu.observe_tables([table])
+    assert isinstance(found, np.ndarray)
+    assert [{*found[k : k + 2].tolist()} for k in (0, 2)] == [{2, 3}, {0, 1}]
 
 
 def test_what_waits_in_a_partition_holds_up_only_its_sms(gpu: Gpu) -> None:

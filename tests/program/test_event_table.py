@@ -62,19 +62,15 @@ def test_a_table_has_the_sequences_that_are_built_one_by_one(options: SequenceOp
 
 
 def test_parts_of_a_table_keep_its_partitions() -> None:
-    table = drawn().event_table()
-    cells = table.cells.copy()
-    cells[cells[:, 0] == LAUNCH, -2:] = (1, 1)
-    with_partitions = EventTable(cells, table.bounds, (Partition((1,)), Partition((0, 5))))
-    every = np.ones(len(table), bool)
-    for part in (
-        with_partitions.chosen(every),
-        with_partitions.first_events(np.diff(table.bounds)),
-    ):
-        first = events(part, 0)[0]
-        assert isinstance(first, Launch)
-        assert (first.partition, first.cooperative) == (Partition((0, 5)), True)
-        predict_until_refused(part.chosen(every), H200, "hopper", H200.initial_states()[0], 1)
+    cooperative = (LAUNCH, 2, 32, 16, 0, 0, -1, 1, 0, 1, 1)
+    cells = np.array([cooperative, (*cooperative[:-2], -1, 0)], np.int32)
+    table = EventTable(cells, np.array([0, 1, 2]), (Partition((1,)), Partition((0, 5))))
+    expected = Launch(2, 32, 16, partition=Partition((0, 5)), cooperative=True)
+    state = H200.initial_states()[0]
+    for part in (table.chosen(np.array([True, False])), table.first_events(np.array([1, 0]))):
+        assert events(part, 0) == [expected]
+        _, (smid, *_), _ = predict_until_refused(part, H200, "hopper", state, 1)
+        assert sorted(smid.tolist()) == [0, 5]
 
 
 def test_parts_of_a_table() -> None:

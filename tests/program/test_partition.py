@@ -41,7 +41,7 @@ def test_sms_ascend_from_0(sms: tuple[int, ...], message: str) -> None:
 def test_group_is_of_a_split() -> None:
     with pytest.raises(ValueError, match=r"Partition\.group: 1 needs Partition\.split, got None"):
         Partition((0,), group=1)
-    with pytest.raises(TypeError, match=r"Partition\.split: a SmSplit is needed, got 64|an Sm"):
+    with pytest.raises(TypeError, match=r"Partition\.split: a SmSplit is needed, got 64"):
         Partition((0,), split=64)  # type: ignore[arg-type]
 
 

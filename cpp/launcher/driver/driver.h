@@ -10,6 +10,8 @@
 
 namespace tbsched::cuda {
 
+static_assert(CUDA_VERSION >= 12050, "the launcher needs the toolkit of CUDA 12.5 or later");
+
 template <typename Function>
 class Entry;
 

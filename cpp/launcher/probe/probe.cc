@@ -79,8 +79,9 @@ int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
 
 void ProbeFunction::prepare(const Launch& launch) {
   Attributes& now = launch.partition ? in_partitions_ : everywhere_;
-  set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, launch.shared_memory,
-      now.shared_memory);
+  const int32_t shared_memory =
+      launch.partition ? context_.properties().shared_memory_per_block : launch.shared_memory;
+  set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_memory, now.shared_memory);
   set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
       launch.carveout.value_or(kDriversChoice), now.carveout);
   if (context_.properties().clusters) {
@@ -106,7 +107,9 @@ Probe::Probe(const Context& context, const bool from_ptx)
       plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
 
 ProbeFunction& Probe::variant(const Launch& launch) {
-  return load({launch.registers, launch.local_memory, takes_steps(launch)});
+  Variant variant{launch.registers, launch.local_memory, takes_steps(launch)};
+  if (launch.partition) variant.carveout = launch.carveout.value_or(kDriversChoice);
+  return load(variant);
 }
 
 ProbeFunction& Probe::node_variant(const Launch& launch) {

@@ -21,7 +21,9 @@ namespace tbsched::cuda {
 // reads them in the launch call.
 //
 // A partition is a context of its own, and a function is of one context. In the primary one
-// launches have theirs, which takes the driver least time; in partitions they have the kernel.
+// launches have theirs, which takes the driver least time; in partitions they have the kernel. What
+// a kernel's attributes are when it first runs in a partition, they stay there, whatever is set
+// later. So launches in partitions share a variant only if they have one carveout.
 class ProbeFunction {
  public:
   ProbeFunction(const Context& context, std::span<const std::byte> image);
@@ -71,9 +73,8 @@ class Probe {
     int32_t registers;
     int32_t local_memory;
     bool dependent;
-    // Of a node of a graph.
-    std::optional<int32_t> shared_memory = {};
-    std::optional<int32_t> carveout = {};
+    std::optional<int32_t> shared_memory = {};  // of a node of a graph
+    std::optional<int32_t> carveout = {};       // of one, and in a partition
     auto operator<=>(const Variant&) const = default;
   };
 

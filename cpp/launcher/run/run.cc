@@ -139,7 +139,8 @@ void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
   PlannedLaunch& planned = launches_[number];
-  const bool blocks = number >= kLaunchesThatNeverBlock ||
+  // Whether a cooperative launch that has to wait holds up its caller, the driver does not say.
+  const bool blocks = number >= kLaunchesThatNeverBlock || planned.launch.cooperative ||
                       std::cmp_greater(planned.launch.local_memory, context_.local_memory());
   if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
     launch_probe(context_, planned);

@@ -44,7 +44,6 @@ _EVENTS = tuple(
     for event in range(_CUDA_EVENTS)
     for stream in (*_STREAMS, LEGACY_STREAM)
 )
-_NONE, _NODE, _FIRST = "none", "node", "first"
 # Field: what its byte picks from, what is usual first.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "before": (*(None,) * len(_EVENTS), *_EVENTS),
@@ -60,9 +59,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "memory_wait": (*_NOT_AT_ALL, *_SECONDS),
     "completion_event": (*_NOT_AT_ALL, *range(_CUDA_EVENTS)),
     "non_blocking": tuple(range(2 ** len(_STREAMS))),  # bit k: stream k, of the first launch's
-    # A node joins the graph of the launch before it, if that is a node, too.
-    "graph": (*(_NONE,) * 6, *(_NODE,) * 3, _FIRST),
-    "predecessors": tuple(range(8)),  # bit k: the node k + 1 before it
+    # So many launches from this one on are the nodes of a graph; 0: it is in a stream.
+    "nodes": (*(0,) * 12, 1, 2, 3, 4, 5),
+    "predecessors": (0, 0, 0, 0, *range(8)),  # bit k: the node k + 1 before it
     "again": (*_NOT_AT_ALL, *_STREAMS, LEGACY_STREAM),  # the graph's second launch
 }
 
@@ -84,7 +83,7 @@ class _Run:
     memory_wait: float | None
     completion_event: int | None
     non_blocking: bool
-    graph: str
+    nodes: int
     predecessors: int
     again: Stream | None
 
@@ -134,14 +133,15 @@ class ProgramTables:
     def build(self, drawn: list[bytes]) -> Sequence:
         """The program of the rows of its launches."""
         runs = [_Run.of(row[-len(_CHOICES) :]) for row in drawn]
-        launches = self._launches(drawn, runs)
+        groups = _groups(runs)
+        launches = self._launches(drawn, runs, groups)
         events: list[Event] = []
         left = self.most_launches - len(runs)
-        for group in _groups(runs):
+        for group in groups:
             for number in group:
                 events += runs[number].events
             first = runs[group[0]]
-            if first.graph == _NONE:
+            if not first.nodes:
                 events.append(_in_stream(launches[group[0]], first, runs[0].non_blocking))
                 continue
             graph = _graph([launches[number] for number in group], [runs[n] for n in group])
@@ -152,34 +152,34 @@ class ProgramTables:
                 events.append(graph.launch(stream, non_blocking=is_non_blocking))
         return Sequence(events)
 
-    def _launches(self, drawn: list[bytes], runs: list[_Run]) -> list[Launch]:
+    def _launches(self, drawn: list[bytes], runs: list[_Run], groups: list[range]) -> list[Launch]:
         """Of each row the launch, which is not yet in a stream."""
         tables = self.launches
         rows = tables.picked(tables.drawn(drawn), np.array([tables.everything] * len(drawn)))
-        whole_gpu = {stream for run in runs if run.graph != _NONE for stream in run.graph_streams}
+        graphs = [group for group in groups if runs[group[0]].nodes]
+        whole_gpu: set[Stream | None] = {LEGACY_STREAM}
+        for group in graphs:
+            rows[group, PARTITION] = -1
+            rows[group, COOPERATIVE] = 0
+            whole_gpu.update(runs[group[0]].graph_streams)
         first_of: dict[Stream, int] = {}
-        for number, (row, run) in enumerate(zip(rows, runs, strict=True)):
-            if run.graph != _NONE:
-                row[COOPERATIVE] = 0
-            elif run.stream == LEGACY_STREAM:
-                row[PRIORITY] = 0
-            elif run.stream is not None:
-                row[[PRIORITY, PARTITION]] = rows[
-                    first_of.setdefault(run.stream, number), [PRIORITY, PARTITION]
-                ]
-            if run.graph != _NONE or run.stream in (LEGACY_STREAM, *whole_gpu):
-                row[PARTITION] = -1
+        for number in (group[0] for group in groups if not runs[group[0]].nodes):
+            row, stream = rows[number], runs[number].stream
+            if stream is not None:
+                first = rows[first_of.setdefault(stream, number)]
+                row[PRIORITY] = 0 if stream == LEGACY_STREAM else first[PRIORITY]
+                row[PARTITION] = -1 if stream in whole_gpu else first[PARTITION]
         return tables.made_of(tables.fitted(rows))
 
 
-def _groups(runs: list[_Run]) -> list[list[int]]:
-    """The numbers of launches: of each alone, and of the nodes of each graph."""
-    groups: list[list[int]] = []
-    for number, run in enumerate(runs):
-        if run.graph == _NODE and number and runs[number - 1].graph != _NONE:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
+def _groups(runs: list[_Run]) -> list[range]:
+    """The numbers of launches: of each in a stream alone, and of the nodes of each graph."""
+    groups: list[range] = []
+    begin = 0
+    while begin < len(runs):
+        end = min(begin + max(1, runs[begin].nodes), len(runs))
+        groups.append(range(begin, end))
+        begin = end
     return groups
 
 
