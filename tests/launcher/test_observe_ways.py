@@ -107,13 +107,22 @@ def test_many_partitions_are_not_all_kept(gpu: Gpu, knobs: Fake) -> None:
     assert sms_of(observed(gpu, tb.Launch(2, 32, 16, partition=FIRST)), 0) == {0, 1}
 
 
-def test_attributes_reach_the_kernel_of_a_partition(gpu: Gpu, knobs: Fake) -> None:
-    observed(gpu, tb.Launch(1, 32, 78, 5000, carveout=50, partition=FIRST))
-    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (5000, 50)
+def test_each_carveout_has_a_kernel_of_its_own_in_a_partition(gpu: Gpu, knobs: Fake) -> None:
+    """There a kernel keeps the attributes with which it first runs."""
     observed(gpu, tb.Launch(1, 32, 78, 6000, carveout=60))
+    before = knobs["libraries"]
     knobs.fail("cuFuncSetAttribute")
-    observed(gpu, tb.Launch(1, 32, 78, 7000, carveout=70, partition=FIRST))
-    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (7000, 70)
+    for carveout, shared_memory in ((50, 5000), (70, 5000), (70, 9000)):
+        observed(gpu, tb.Launch(1, 32, 78, shared_memory, carveout=carveout, partition=FIRST))
+    assert (knobs["last_attribute_8"], knobs["last_attribute_9"]) == (227 * 1024, 70)
+    assert knobs["libraries"] == before + 2
+
+
+def test_the_carveout_of_a_node_is_one_of_its_kernel(gpu: Gpu, knobs: Fake) -> None:
+    for carveout in (55, 65):
+        node = tb.Launch(1, 32, 16, carveout=carveout, duration=0.0, partition=FIRST)
+        observed(gpu, tb.Graph([node]).launch())
+        assert knobs["last_attribute_9"] == carveout
 
 
 @pytest.mark.parametrize(
@@ -298,15 +307,13 @@ def test_a_block_may_trigger_before_or_after_it_waits(gpu: Gpu) -> None:
         assert (start(trace, 2) < end(trace, 0)) is third_starts_first
 
 
-def test_an_event_happens_when_all_blocks_have_started(gpu: Gpu) -> None:
-    primary = run(2, LONG, stream=0, completion_event=5)
-    trace = observed(gpu, primary, tb.WaitEvent(5, 1), run(stream=1))
-    assert trace.concurrent(0, 1)
-    full = tb.Launch(2 * SMS + 1, 1024, 32, duration=LONG, stream=0, completion_event=5)
-    trace = observed(gpu, full, tb.WaitEvent(5, 1), run(stream=1))
-    ends = trace[0].end_ns
-    assert ends is not None
-    assert start(trace, 1) >= ends.min() - 1000
+def test_a_completion_event_happens_when_the_launch_has_its_turn(gpu: Gpu) -> None:
+    """Not later, although blocks of it wait for room: so it is on the hardware."""
+    more = tb.Launch(2 * SMS + 1, 1024, 32, duration=LONG, stream=0, completion_event=5)
+    urgent = run(stream=1, priority=-1)
+    trace = observed(gpu, run(stream=0), more, tb.WaitEvent(5, 1), urgent)
+    assert start(trace, 2) >= end(trace, 0) - 1000
+    assert start(trace, 2) < end(trace, 1)
 
 
 def test_dependent_launches_that_wait_are_ended(gpu: Gpu) -> None:

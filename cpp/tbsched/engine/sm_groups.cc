@@ -12,26 +12,26 @@ int32_t SmGroups::of(const Launch& launch, const Device& device) {
   if (!launch.partition && !in_gpcs_only) return kWholeGpu;
   static const std::vector<int32_t> none;
   const std::vector<int32_t>& sms = launch.partition ? launch.partition->sms : none;
-  auto& known = known_[in_gpcs_only];
-  const auto found = known.find(sms);
-  if (found != known.end()) return found->second;
-  const int32_t group = add(launch.partition.get(), in_gpcs_only, device);
-  known.emplace(sms, group);
+  const auto found = known_.find(sms);
+  if (found != known_.end()) return found->second;
+  const int32_t group = launch.partition ? add(*launch.partition) : add_gpcs(device.topology);
+  known_.emplace(sms, group);
   return group;
 }
 
-int32_t SmGroups::add(const Partition* const partition, const bool in_gpcs_only,
-                      const Device& device) {
-  SmGroup group;
-  if (partition != nullptr) {
-    group.of_partition.emplace();
-    for (const int32_t sm : partition->sms) group.of_partition->add(sm);
+int32_t SmGroups::add(const Partition& partition) {
+  SmSet sms;
+  for (const int32_t sm : partition.sms) sms.add(sm);
+  groups_.push_back(std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = true}));
+  return static_cast<int32_t>(groups_.size()) - 1;
+}
+
+int32_t SmGroups::add_gpcs(const Topology& topology) {
+  SmSet sms;
+  for (size_t sm = 0; sm < topology.gpc_of_sm.size(); ++sm) {
+    if (topology.gpc_of_sm[sm] >= 0) sms.add(static_cast<int32_t>(sm));
   }
-  for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
-    const bool may_use = !group.of_partition || group.of_partition->has(sm);
-    if (may_use && (!in_gpcs_only || device.topology.gpc_of_sm[sm] >= 0)) group.sms.add(sm);
-  }
-  groups_.push_back(std::make_unique<const SmGroup>(std::move(group)));
+  groups_.push_back(std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = false}));
   return static_cast<int32_t>(groups_.size()) - 1;
 }
 

@@ -1,11 +1,9 @@
 // The sets of SMs that launches use: few, each made once, however many launches use it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "tbsched/hardware/gpu/device.h"
@@ -16,11 +14,14 @@ namespace tbsched {
 
 inline constexpr int32_t kWholeGpu = -1;
 
+// A partition; or the GPCs, where clusters of the whole GPU fit no singleton TPC. Clusters in a
+// partition use all of it, singleton TPCs included: nobody else gets those while they wait.
+// Source: traces partitions/.
 struct SmGroup {
-  std::optional<SmSet> of_partition;  // none: the whole GPU
-  SmSet sms;  // what the launches can use of it: clusters that no singleton TPC takes, the GPCs
+  SmSet sms;
+  bool is_partition;
 
-  const SmSet* partition() const { return of_partition ? &*of_partition : nullptr; }
+  const SmSet* partition() const { return is_partition ? &sms : nullptr; }
 };
 
 class SmGroups {
@@ -31,11 +32,11 @@ class SmGroups {
   const SmGroup& operator[](const int32_t group) const { return *groups_[group]; }
 
  private:
-  int32_t add(const Partition* partition, bool in_gpcs_only, const Device& device);
+  int32_t add(const Partition& partition);
+  int32_t add_gpcs(const Topology& topology);
 
   std::vector<std::unique_ptr<const SmGroup>> groups_;
-  // By whether clusters need the GPCs, and the SMs of the partition; none: of the whole GPU.
-  std::array<std::map<std::vector<int32_t>, int32_t>, 2> known_;
+  std::map<std::vector<int32_t>, int32_t> known_;  // by the SMs of the partition; none: the GPCs
 };
 
 }  // namespace tbsched

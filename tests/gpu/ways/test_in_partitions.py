@@ -101,3 +101,20 @@ def test_the_legacy_stream_leaves_partitions_alone(hopper: Gpu) -> None:
         run(stream="legacy"),
     )
     assert trace.concurrent(0, 1)
+
+
+def test_launches_in_a_partition_have_their_own_attributes(hopper: Gpu) -> None:
+    """Shared memory and carveout, of one kernel that has run in the partition before."""
+    part = parts(min_sms=16)[1]
+    for size in (1024, 100_000, 8192, 200_000):
+        for carveout in (None, 100, 50):
+            launch = tb.Launch(1, 32, 56, size, carveout=carveout)
+            try:
+                alone = observed(hopper, replace(launch, blocks=32 * 132))[0].placed / 132
+            except ValueError as error:
+                print(error)
+                continue
+            full = replace(launch, blocks=32 * len(part), partition=part)
+            found = observed(hopper, full)[0].placed / len(part)
+            print(f"{size} bytes, carveout {carveout}: {found} blocks per SM, {alone} elsewhere")
+            assert found == alone

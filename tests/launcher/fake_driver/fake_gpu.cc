@@ -116,7 +116,7 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
       attribute_of(config, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
   if (completion != nullptr) {
     auto* const event = reinterpret_cast<FakeEvent*>(completion->value.launchCompletionEvent.event);
-    event->recorded = {.ended = {}, .started = {grid.number}};
+    event->recorded = {.ended = {}, .arrived = {grid.number}};
   }
   return CUDA_SUCCESS;
 }
@@ -186,7 +186,7 @@ void FakeGpu::make_programmatic(Grid& grid) const {
 bool FakeGpu::ready(const Grid& grid) const {
   return std::ranges::none_of(grids_, [&](const Grid& other) {
     return grid.after.ended.contains(other.number) ||
-           (grid.after.started.contains(other.number) && other.next < other.blocks) ||
+           (grid.after.arrived.contains(other.number) && !ready(other)) ||
            (grid.primary == other.number && other.triggered < other.blocks);
   });
 }

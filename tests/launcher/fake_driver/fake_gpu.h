@@ -76,11 +76,11 @@ using Grids = std::set<uint64_t>;
 // What work waits for.
 struct Waits {
   Grids ended;
-  Grids started;  // all their blocks
+  Grids arrived;  // have gone on to the block scheduler
 
   void add(const Waits& other) {
     ended.insert(other.ended.begin(), other.ended.end());
-    started.insert(other.started.begin(), other.started.end());
+    arrived.insert(other.arrived.begin(), other.arrived.end());
   }
 };
 
