@@ -23,7 +23,7 @@ from tbsched.traces.trace import Trace
 ENOUGH = 5
 # Every table is asked about them at first, then one of so many: else a mechanism that nothing can
 # show would cost a prediction of every sequence, to the end.
-TABLES_AT_FIRST, LATER_EVERY = 64, 8
+TABLES_AT_FIRST, LATER_EVERY = 64, 4
 # The fields that make a launch more than blocks on a GPU, of which few launches have one.
 _WAYS = (
     "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",

@@ -297,12 +297,12 @@ def _themes(several: list[int]) -> tuple[Theme, ...]:
         for fields in itertools.combinations(others, number)
     ]  # fmt: skip
     every = dict.fromkeys([*few, tuple(others)])
-    # Whatever varies, partitions do in half of the sequences: they go with all the rest.
+    # Whatever varies, partitions do in a third of the sequences: they go with all the rest.
     in_partitions = [(*fields, partition) for fields in every] if partition in several else []
     return tuple(
         (fills, *(field in fields for field in range(len(_VARYING))))
         for fills in (False, True)
-        for fields in (*every, *in_partitions)
+        for fields in (*every, *(every if in_partitions else ()), *in_partitions)
     )
 
 
