@@ -191,8 +191,8 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     )
     assert (alone[together == 1] == blocks[together == 1]).all()
     inside = partition >= 0
-    # A fourth of the launches, with every number of blocks and all that fits.
-    assert 0.15 < inside.mean() < 0.35
+    # A sixth of the launches, with every number of blocks and all that fits.
+    assert 0.1 < inside.mean() < 0.25
     assert {*partition[inside]} == {*range(len(table.partitions))}
     assert {*cluster[inside]} >= {1, 2, 4, 8, 16}
     assert (blocks[inside] > alone[inside]).any()
