@@ -55,11 +55,12 @@ KNOWN = [
     Known("h200", "clusters-anywhere", 2, 2),
     Known("h200", "clusters-in-halves", 1, 1),
     Known("h200", "no-head-of-line", 2, 2),
+    Known("h200", "one-line", 2, 2),
 ]
 _NO_CLUSTERS = "the device has no clusters"
 _ALREADY = "the device is so"
-_NO_PARTITIONS = "campaigns draw no partitions, and clusters show it in 40,000 sequences"
-CANNOT_SHOW = {
+_NO_PARTITIONS = "the device has no partitions"
+CANNOT_SHOW: dict[str, dict[str, str]] = {
     "rtx3090": {
         "contiguous-shared-memory": _ALREADY,
         "configuration-per-tpc": _ALREADY,
@@ -70,7 +71,7 @@ CANNOT_SHOW = {
         "clusters-in-halves": _NO_CLUSTERS,
         "one-line": _NO_PARTITIONS,
     },
-    "h200": {"one-line": _NO_PARTITIONS},
+    "h200": {},
 }
 POLICIES = [("round_robin", 1), ("first_fit", 1), ("most_room", 1)]
 

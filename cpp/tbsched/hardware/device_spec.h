@@ -29,6 +29,7 @@ inline constexpr Range shared_memory_reserve{0, 65536};
 inline constexpr Range shared_memory_per_block{0, 16777216};
 inline constexpr Range local_memory_initial{0, 16777216};
 inline constexpr Range local_memory_unit{1, 65536};
+inline constexpr Range priority_levels{1, 64};
 inline constexpr Range hardware_queues{1, 1024};
 inline constexpr Range resident_grids{1, 1048576};
 inline constexpr Range launch_latency_ns{0, 1000000000};
@@ -135,6 +136,8 @@ struct DeviceSpec {
   std::string policy;
   // which waiting launch is considered first, a row of the table of launch orders
   std::string launch_order = "leftover";
+  // priorities that are told apart: 0, -1 and so on; a lower number is more urgent
+  int32_t priority_levels = 2;
   // queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS)
   int32_t hardware_queues = 8;
   // launches that can run or wait for room at once
@@ -210,6 +213,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "scheduler", .name = "policy"}, spec.policy);
   visit(Field{.section = "scheduler", .name = "launch_order", .required = false}, spec.launch_order);
+  visit(Field{.section = "scheduler", .name = "priority_levels", .range = ranges::priority_levels, .required = false}, spec.priority_levels);
   visit(Field{.section = "scheduler", .name = "hardware_queues", .range = ranges::hardware_queues, .required = false}, spec.hardware_queues);
   visit(Field{.section = "scheduler", .name = "resident_grids", .range = ranges::resident_grids, .required = false}, spec.resident_grids);
   visit(Field{.section = "scheduler", .name = "launch_latency_ns", .range = ranges::launch_latency_ns, .required = false}, spec.launch_latency_ns);
