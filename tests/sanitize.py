@@ -109,6 +109,7 @@ def run(sanitizers: Sanitizers, *command: str | Path) -> int:
     environment = {
         **os.environ,
         **sanitizers.settings,
+        "TBSCHED_THOROUGH": "1",  # more examples: tests/helpers.py
         "PYTHONPATH": str(build(sanitizers)),
         "LD_PRELOAD": " ".join(map(runtime, sanitizers.runtimes)),
         "PYTHONMALLOC": "malloc",

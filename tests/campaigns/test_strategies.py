@@ -13,7 +13,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from helpers import gpu, run_python
+from helpers import examples, gpu, run_python
 from tbsched.hardware.catalogue import device, devices
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
@@ -21,7 +21,7 @@ from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Release, Sequence
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
-REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
+REPEATABLE = settings(deadline=None, derandomize=True, max_examples=examples(150))
 # Looks for one sequence, and for no other once it is found.
 ONCE = settings(deadline=None, database=None, derandomize=True, report_multiple_bugs=False)
 EVERYTHING = SequenceOptions(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.timed_reference import Toy, simulate
-from helpers import gpu
+from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
@@ -91,7 +91,7 @@ def test_every_order_of_launches_has_its_rules_here() -> None:
 LATENCIES = st.sampled_from([0, 0, 500, 1000, 2500])
 
 
-@settings(REPEATABLE, max_examples=1500)
+@settings(REPEATABLE, max_examples=examples(1500))
 @given(
     program=issued(programs(toy_launches()), st.sampled_from([0, 0, 500, 1000, 4000])),
     slots=st.integers(1, 8),
