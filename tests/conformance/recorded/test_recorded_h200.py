@@ -125,15 +125,21 @@ COSTS = {
     "contiguous-registers": {"rrel", "carve", "clusters"},
     "contiguous-shared-memory": {"rrel", "contiguity", "clusters"},
     "pooled-shared-memory": {"contiguity"},
+    "highest-gap": set(),  # fit and ring show it
     "configuration-per-tpc": {"rcarve", "carve"},
     "no-configuration-headroom": set(CARVEOUTS),
     "no-configuration": set(CARVEOUTS),
+    "carveout-by-size": {"rcarve", "carve", "cfg"},
     "paper-order": {*RANDOM, *CARVEOUTS, "ptr", "cl", "clusters"},  # contiguity fills all SMs alike
     "no-local-memory": set(),  # none is used
     "no-head-of-line": set(),  # each of these sequences ends with the first launch that waits
+    "no-priority": set(),  # all have the same
     "no-cluster-slots": {"cl", "clusters"},
     "clusters-anywhere": {"cl", "clusters"},
     "clusters-in-halves": {"cl", "clusters"},
+    "clusters-in-gpcs": {"cl", "clusters"},
+    "no-balanced-clusters": {"clusters"},
+    "clusters-turn-alone": set(),  # blocks are numbered otherwise
 }
 
 
@@ -167,6 +173,14 @@ def test_what_follows_a_launch_that_waits_is_explained_where_it_repeats() -> Non
     assert misses == ["waits_34", "waits_86", "waits_239", "waits_256"]
     passed = [trace for trace in repeat if agrees_past_refusals(trace, "h200-no-head-of-line")]
     assert len(passed) < len(repeat) - 4
+
+
+@pytest.mark.parametrize(
+    ("name", "ablation"),
+    [("fit", "highest-gap"), ("ring", "highest-gap"), ("spointer", "clusters-turn-alone")],
+)
+def test_some_mechanisms_show_in_single_blocks_alone(name: str, ablation: str) -> None:
+    assert score(name, f"h200-{ablation}").exact < score(name).exact
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "pooled"])
