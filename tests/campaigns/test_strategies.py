@@ -220,7 +220,7 @@ WANTED: dict[str, Callable[[Event], bool]] = {
 def test_programs_have_every_kind_of_event_and_of_launch() -> None:
     seen: collections.Counter[str] = collections.Counter()
 
-    @REPEATABLE
+    @settings(REPEATABLE, max_examples=150)
     @given(programs("h200"))
     def look(program: Sequence) -> None:
         for event in program:
