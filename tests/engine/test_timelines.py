@@ -23,7 +23,7 @@ US = 1e-6
 STREAMS = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
 STREAM_OR_NONE = STREAMS | st.none()
 PRIORITIES = st.integers(-1, 1)
-BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True}
+BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": True}
 DEVICES = ("h200", "rtx3090", "xavier")
 
 

@@ -82,6 +82,7 @@ CANNOT_SHOW_ON_RTX3090 = {
     "clusters-turn-alone": _NO_CLUSTERS,
 }
 SELDOM = {"highest-gap"}  # in one of 3,000 sequences
+NOT_DRAWN = {"one-line"}  # needs partitions: test_recorded_partitions
 POLICIES = [("round_robin", 1), ("first_fit", 1), ("most_room", 1)]
 
 
@@ -116,9 +117,11 @@ def test_a_simpler_policy_is_found_and_shrunk(base: str, policy: str, launches: 
 
 
 def test_every_ablation_of_a_device_has_a_row_or_cannot_show() -> None:
-    assert {known.ablation for known in KNOWN if known.base == "h200"} == set(ablations())
+    assert {known.ablation for known in KNOWN if known.base == "h200"} | NOT_DRAWN == set(
+        ablations()
+    )
     rows = {known.ablation for known in KNOWN if known.base == "rtx3090"}
-    assert rows | set(CANNOT_SHOW_ON_RTX3090) == set(ablations())
+    assert rows | set(CANNOT_SHOW_ON_RTX3090) | NOT_DRAWN == set(ablations())
 
 
 @pytest.mark.parametrize("base", ["h200", "rtx3090"])
@@ -131,4 +134,4 @@ def test_the_complete_model_disagrees_on_nothing_and_every_mechanism_is_exercise
     idle = {name for name, times in report.coverage.decided.items() if times == 0}
     alike = set(ablations()) - set(report.coverage.decided)
     cannot = set(CANNOT_SHOW_ON_RTX3090) if base == "rtx3090" else set()
-    assert (idle | alike) - SELDOM == cannot - SELDOM
+    assert (idle | alike) - SELDOM - NOT_DRAWN == cannot - SELDOM

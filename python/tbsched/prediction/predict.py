@@ -65,7 +65,7 @@ def launch_orders() -> tuple[Policy, ...]:
 
     Example:
         >>> [row.name for row in tb.launch_orders()]
-        ['leftover', 'fifo', 'pass_by']
+        ['leftover', 'fifo', 'pass_by', 'one_line']
     """
     return tuple(Policy(*row) for row in _core.launch_orders())
 

@@ -134,6 +134,7 @@ COSTS = {
     "no-local-memory": set(),  # none is used
     "no-head-of-line": set(),  # each of these sequences ends with the first launch that waits
     "no-priority": set(),  # all have the same
+    "one-line": set(),  # without partitions
     "no-cluster-slots": {"cl", "clusters"},
     "clusters-anywhere": {"cl", "clusters"},
     "clusters-in-halves": {"cl", "clusters"},
