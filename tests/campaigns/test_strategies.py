@@ -16,7 +16,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from helpers import gpu, run_python
+from helpers import examples, gpu, run_python
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.limits import placed_alone
 from tbsched.hardware.catalogue import device, devices
@@ -37,7 +37,7 @@ from tbsched.program.sequence import (
 )
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
-REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
+REPEATABLE = settings(deadline=None, derandomize=True, max_examples=examples(150))
 # Looks for one sequence, and for no other once it is found.
 ONCE = settings(deadline=None, database=None, derandomize=True, report_multiple_bugs=False)
 EVERYTHING = SequenceOptions(
@@ -323,7 +323,7 @@ WANTED: dict[str, Callable[[Event], bool]] = {
 def test_programs_have_every_kind_of_event_and_of_launch() -> None:
     seen: collections.Counter[str] = collections.Counter()
 
-    @REPEATABLE
+    @settings(REPEATABLE, max_examples=150)
     @given(programs("h200"))
     def look(program: Sequence) -> None:
         for event in program:
