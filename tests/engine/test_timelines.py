@@ -198,7 +198,7 @@ def check_against_plain_simulation(device: ToyGpu, sequence: Sequence, issue_ns:
 GAPS = st.sampled_from([0, 0, 500, 1000, 4000])
 
 
-@settings(REPEATABLE, max_examples=1400)
+@settings(REPEATABLE, max_examples=examples(1500))
 @given(program=issued(programs(toy_launches()), GAPS), device=toy_gpus(st.integers(1, 8)))
 def test_toy_gpu_runs_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
@@ -206,7 +206,7 @@ def test_toy_gpu_runs_as_a_plain_simulation_says(
     check_against_plain_simulation(device, *program)
 
 
-@settings(REPEATABLE, max_examples=400)
+@settings(REPEATABLE, max_examples=examples(400))
 @given(program=issued(way_programs(), GAPS), device=toy_gpus(st.integers(2, 4)))
 def test_dependent_and_cooperative_launches_run_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
