@@ -1,7 +1,6 @@
 #include "tbsched/engine/block_scheduler.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "tbsched/engine/launch_check.h"
@@ -32,7 +31,8 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
-      .priority = launch.priority,
+      // Cooperative launches are as urgent as a launch can be. Source: traces ways/cooperative.
+      .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
       .leaving = leaving,
       .group = group,
       .cooperative = launch.cooperative,
@@ -63,12 +63,9 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   news_.push_back(launch);
 }
 
-// Cooperative launches go before all others, in the order in which they came.
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
   const LaunchState& state = launches_[launch];
-  constexpr int32_t kBeforeAll = std::numeric_limits<int32_t>::min();
-  const int32_t urgency = state.cooperative ? kBeforeAll : state.priority;
-  return {order_.by_priority ? urgency : 0, state.place, launch};
+  return {order_.by_priority ? state.rank : 0, state.place, launch};
 }
 
 void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {

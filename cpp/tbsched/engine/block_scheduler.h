@@ -75,7 +75,7 @@ class BlockScheduler {
   struct LaunchState {
     Demand demand;
     int32_t blocks;
-    int32_t priority;
+    int32_t rank;  // the first to look at first
     Leaving leaving;
     int32_t group;  // the SMs that it uses
     bool cooperative;
