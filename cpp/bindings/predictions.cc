@@ -243,10 +243,11 @@ void bind_predictions(py::module_& module) {
              py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
-  module.def("outcomes", &outcomes_in_python, py::arg("model"), py::arg("sequence"),
-             py::arg("state"), py::arg("races"),
-             "Of so many races, what predict() returns for each outcome, and how many races had it; "
-             "the likeliest first.");
+  module.def(
+      "outcomes", &outcomes_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
+      py::arg("races"),
+      "Of so many races, what predict() returns for each outcome, and how many races had it; "
+      "the likeliest first.");
   module.def("predict_as_recorded", &as_recorded_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("final_smid"),
              "What predict() returns, with each block that finds room while others leave where "

@@ -80,16 +80,13 @@ void run(const Model& model, const Sequence& sequence, const InitialState state,
 }
 
 std::vector<LaunchTrace> traces(const Model& model, const Sequence& sequence,
-                                const InitialState state, const bool warp_slots,
-                                Race* const race) {
+                                const InitialState state, const bool warp_slots, Race* const race) {
   TraceRecorder recorder(warp_slots);
   using Leaving = BlockScheduler::Leaving;
   run(model, sequence, state, recorder,
       {.leaving = warp_slots || race ? Leaving::one_by_one : Leaving::together,
-       .memory =
-           [&](const int32_t launch, const int32_t first_block) {
-             return recorder.memory(launch, first_block);
-           },
+       .memory = [&](const int32_t launch,
+                     const int32_t first_block) { return recorder.memory(launch, first_block); },
        .race = race});
   return std::move(recorder.traces);
 }
