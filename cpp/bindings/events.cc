@@ -4,8 +4,9 @@
 #include <pybind11/numpy.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
-#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -36,6 +37,7 @@ class Attribute {
     const py::object value = of(object);
     return value.is_none() ? std::nullopt : std::optional(number(value));
   }
+  bool flag_of(const py::handle object) const { return of(object).ptr() == Py_True; }
 
   int32_t number(const py::handle value) const {
     const long given = PyLong_AsLong(value.ptr());
@@ -51,7 +53,39 @@ class Attribute {
   PyObject* name_;  // lives as long as the process
 };
 
-Launch launch_of(py::handle launch);
+// Values that events share: each becomes one object, however often it is met.
+template <typename Value>
+class Known {
+ public:
+  template <typename Convert>
+  std::shared_ptr<const Value> of(const py::handle given, const Convert& convert) {
+    if (!given.is(last_)) {
+      PyObject* const number = PyDict_GetItemWithError(numbers_.ptr(), given.ptr());
+      if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+      if (number == nullptr) {
+        values_.push_back(std::make_shared<const Value>(convert(given)));
+        numbers_[given] = values_.size() - 1;
+      }
+      last_ = py::reinterpret_borrow<py::object>(given);
+      last_value_ = number == nullptr ? values_.back() : values_[PyLong_AsSize_t(number)];
+    }
+    return last_value_;
+  }
+
+ private:
+  py::dict numbers_;  // into values_
+  std::vector<std::shared_ptr<const Value>> values_;
+  py::object last_;  // mostly the next one again
+  std::shared_ptr<const Value> last_value_;
+};
+
+struct Shared {
+  Known<Partition> partitions;
+  Known<Graph> graphs;
+};
+
+Launch launch_of(py::handle launch, Shared& shared);
+GraphLaunch graph_launch_of(py::handle launched, Shared& shared);
 Release release_of(py::handle release);
 template <typename Mark>
 Mark mark_of(py::handle mark);
@@ -59,15 +93,21 @@ Mark mark_of(py::handle mark);
 // A kind of event: its class in tbsched.program.sequence, and how it becomes the core's.
 struct Kind {
   const char* name;
-  Event (*convert)(py::handle event);
+  Event (*convert)(py::handle event, Shared& shared);
 };
 
 constexpr std::array kKinds = {
-    Kind{"Launch", [](const py::handle event) -> Event { return launch_of(event); }},
-    Kind{"Release", [](const py::handle event) -> Event { return release_of(event); }},
+    Kind{"Launch",
+         [](const py::handle event, Shared& shared) -> Event { return launch_of(event, shared); }},
+    Kind{"Release", [](const py::handle event, Shared&) -> Event { return release_of(event); }},
     Kind{"RecordEvent",
-         [](const py::handle event) -> Event { return mark_of<RecordEvent>(event); }},
-    Kind{"WaitEvent", [](const py::handle event) -> Event { return mark_of<WaitEvent>(event); }},
+         [](const py::handle event, Shared&) -> Event { return mark_of<RecordEvent>(event); }},
+    Kind{"WaitEvent",
+         [](const py::handle event, Shared&) -> Event { return mark_of<WaitEvent>(event); }},
+    Kind{"GraphLaunch",
+         [](const py::handle event, Shared& shared) -> Event {
+           return graph_launch_of(event, shared);
+         }},
 };
 static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event has a row");
 
@@ -85,6 +125,23 @@ struct Python {
   Attribute priority{"priority"};
   Attribute duration{"duration"};
   Attribute duration_ns{"duration_ns"};
+  Attribute partition{"partition"};
+  Attribute cooperative{"cooperative"};
+  Attribute non_blocking{"non_blocking"};
+  Attribute programmatic{"programmatic"};
+  Attribute trigger{"trigger"};
+  Attribute memory_wait{"memory_wait"};
+  Attribute completion_event{"completion_event"};
+  Attribute sms{"sms"};
+  Attribute split{"split"};
+  Attribute group{"group"};
+  Attribute min_sms{"min_sms"};
+  Attribute groups{"groups"};
+  Attribute ignore_coscheduling{"ignore_coscheduling"};
+  Attribute max_cluster{"max_cluster"};
+  Attribute graph{"graph"};
+  Attribute nodes{"nodes"};
+  Attribute edges{"edges"};
   Attribute launch{"launch"};
   Attribute event{"event"};
   py::str legacy{"legacy"};
@@ -115,25 +172,87 @@ std::optional<int32_t> stream_of(const py::handle event) {
   return kLegacyStream;
 }
 
+int32_t named_stream_of(const py::handle event) {
+  const std::optional<int32_t> stream = stream_of(event);
+  if (!stream) throw py::value_error("stream: None is only for launches");
+  return *stream;
+}
+
+// As Launch.duration_ns rounds.
+int64_t nanoseconds(const py::handle seconds) {
+  const double given = PyFloat_AsDouble(seconds.ptr());
+  if (given == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return static_cast<int64_t>(std::nearbyint(given * 1e9));
+}
+
+std::optional<int64_t> maybe_nanoseconds(const py::handle seconds) {
+  return seconds.is_none() ? std::nullopt : std::optional(nanoseconds(seconds));
+}
+
 std::vector<int64_t> durations_of(const py::handle launch) {
   const Python& known = python();
-  if (known.duration.of(launch).is_none()) return {};
+  const py::object duration = known.duration.of(launch);
+  if (duration.is_none()) return {};
+  if (PyFloat_Check(duration.ptr())) return {nanoseconds(duration)};
   const auto durations = known.duration_ns.of(launch)().cast<Nanoseconds>();
   return {durations.data(), durations.data() + durations.size()};
 }
 
-Launch launch_of(const py::handle launch) {
+Partition partition_of(const py::handle partition) {
   const Python& known = python();
-  return {.blocks = known.blocks.number_of(launch),
-          .threads = known.threads.number_of(launch),
-          .registers = known.registers.number_of(launch),
-          .shared_memory = known.shared_memory.number_of(launch),
-          .local_memory = known.local_memory.number_of(launch),
-          .carveout = known.carveout.maybe_of(launch),
-          .cluster = known.cluster.number_of(launch),
-          .stream = stream_of(launch),
-          .priority = known.priority.number_of(launch),
-          .duration_ns = durations_of(launch)};
+  Partition found{.sms = known.sms.of(partition).cast<std::vector<int32_t>>(),
+                  .group = known.group.maybe_of(partition)};
+  if (const py::object split = known.split.of(partition); !split.is_none()) {
+    found.split = {.min_sms = known.min_sms.number_of(split),
+                   .groups = known.groups.maybe_of(split),
+                   .ignore_coscheduling = known.ignore_coscheduling.flag_of(split),
+                   .max_cluster = known.max_cluster.flag_of(split)};
+  }
+  return found;
+}
+
+std::shared_ptr<const Partition> maybe_partition(const py::handle partition, Shared& shared) {
+  return partition.is_none() ? nullptr : shared.partitions.of(partition, partition_of);
+}
+
+Launch launch_of(const py::handle launch, Shared& shared) {
+  const Python& known = python();
+  Launch found{.blocks = known.blocks.number_of(launch),
+               .threads = known.threads.number_of(launch),
+               .registers = known.registers.number_of(launch),
+               .shared_memory = known.shared_memory.number_of(launch),
+               .local_memory = known.local_memory.number_of(launch),
+               .carveout = known.carveout.maybe_of(launch),
+               .cluster = known.cluster.number_of(launch),
+               .stream = stream_of(launch),
+               .priority = known.priority.number_of(launch),
+               .duration_ns = durations_of(launch),
+               .partition = maybe_partition(known.partition.of(launch), shared),
+               .cooperative = known.cooperative.flag_of(launch)};
+  if (found.duration_ns.empty()) return found;  // the rest is of timed launches
+  found.non_blocking = known.non_blocking.flag_of(launch);
+  found.programmatic = known.programmatic.flag_of(launch);
+  found.trigger_ns = maybe_nanoseconds(known.trigger.of(launch));
+  found.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
+  found.completion_event = known.completion_event.maybe_of(launch);
+  return found;
+}
+
+Graph graph_of(const py::handle graph, Shared& shared) {
+  const Python& known = python();
+  Graph found{.edges = known.edges.of(graph).cast<std::vector<std::array<int32_t, 2>>>()};
+  for (const py::handle node : known.nodes.of(graph)) {
+    found.nodes.push_back(launch_of(node, shared));
+  }
+  return found;
+}
+
+GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
+  const Python& known = python();
+  const auto convert = [&](const py::handle graph) { return graph_of(graph, shared); };
+  return {.graph = shared.graphs.of(known.graph.of(launched), convert),
+          .stream = named_stream_of(launched),
+          .non_blocking = known.non_blocking.flag_of(launched)};
 }
 
 Release release_of(const py::handle release) {
@@ -142,9 +261,7 @@ Release release_of(const py::handle release) {
 
 template <typename Mark>
 Mark mark_of(const py::handle mark) {
-  const std::optional<int32_t> stream = stream_of(mark);
-  if (!stream) throw py::value_error("stream: None is no stream to record or wait in");
-  return {.event = python().event.number_of(mark), .stream = *stream};
+  return {.event = python().event.number_of(mark), .stream = named_stream_of(mark)};
 }
 
 // Which of kKinds; an object of a class derived from it is one, too.
@@ -168,14 +285,16 @@ Launch to_launch(const py::handle launch) {
   if (PyObject_TypeCheck(launch.ptr(), python().types[0]) == 0) {
     throw py::type_error("launch: a Launch is needed, got " + std::string(py::repr(launch)));
   }
-  return launch_of(launch);
+  Shared shared;
+  return launch_of(launch, shared);
 }
 
 Sequence to_sequence(const py::iterable& events) {
   Sequence sequence;
+  Shared shared;
   sequence.reserve(py::len_hint(events));
   for (const py::handle event : events) {
-    sequence.push_back(kKinds[kind_of(event)].convert(event));
+    sequence.push_back(kKinds[kind_of(event)].convert(event, shared));
   }
   return sequence;
 }

@@ -26,13 +26,16 @@ _NAMES_OF = {
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
     "hardware.initial_state": "InitialState",
-    "hardware.partitions": "Partition split_sms",
+    "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
     "launcher.observe": "observe observe_many",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "program.duration": "Drawn",
-    "program.sequence": "LEGACY_STREAM Launch RecordEvent Release Sequence WaitEvent",
+    "program.partition": "Partition SmSplit",
+    "program.sequence": (
+        "LEGACY_STREAM Graph GraphLaunch Launch RecordEvent Release Sequence WaitEvent"
+    ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
     "traces.residents": "Residents",
@@ -73,7 +76,6 @@ if TYPE_CHECKING:
     from tbsched.hardware.catalogue import device as device
     from tbsched.hardware.catalogue import devices as devices
     from tbsched.hardware.initial_state import InitialState as InitialState
-    from tbsched.hardware.partitions import Partition as Partition
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.launcher.observe import observe as observe
@@ -86,7 +88,11 @@ if TYPE_CHECKING:
     from tbsched.prediction.predict import predict_as_recorded as predict_as_recorded
     from tbsched.prediction.predict import predict_many as predict_many
     from tbsched.program.duration import Drawn as Drawn
+    from tbsched.program.partition import Partition as Partition
+    from tbsched.program.partition import SmSplit as SmSplit
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
+    from tbsched.program.sequence import Graph as Graph
+    from tbsched.program.sequence import GraphLaunch as GraphLaunch
     from tbsched.program.sequence import Launch as Launch
     from tbsched.program.sequence import RecordEvent as RecordEvent
     from tbsched.program.sequence import Release as Release

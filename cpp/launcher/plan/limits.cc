@@ -99,6 +99,7 @@ class SequenceCheck {
   }
   void operator()(const RecordEvent& record) { streams_of_events_.insert(record.stream); }
   void operator()(const WaitEvent& wait) { streams_of_events_.insert(wait.stream); }
+  void operator()(const GraphLaunch&) { throw std::invalid_argument("graph: it cannot run yet"); }
 
   void check_totals(const bool timed) {
     for (const auto& [stream, priority] : priority_of_stream_) streams_of_events_.erase(stream);

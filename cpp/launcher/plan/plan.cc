@@ -169,6 +169,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& prob
             [&](const Release& release) { choice.release(static_cast<size_t>(release.launch)); },
             [&](const RecordEvent& record) { plan.marks.push_back(timed.mark(record)); },
             [&](const WaitEvent& wait) { plan.marks.push_back(timed.mark(wait)); },
+            [](const GraphLaunch&) {},  // refused by check_limits
         },
         event);
   }

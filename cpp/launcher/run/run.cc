@@ -123,6 +123,7 @@ void Run::play(const Sequence& sequence) {
                    [&](const Release& target) { release(static_cast<size_t>(target.launch)); },
                    [&](const RecordEvent&) { record(marks_[mark++]); },
                    [&](const WaitEvent&) { wait_for(marks_[mark++]); },
+                   [](const GraphLaunch&) {},  // refused when it was planned
                },
                event);
   }

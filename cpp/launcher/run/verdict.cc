@@ -34,6 +34,7 @@ std::optional<size_t> released_by(const Event& event) {
           [](const Release& release) { return Number(static_cast<size_t>(release.launch)); },
           [](const RecordEvent&) { return Number(); },
           [](const WaitEvent&) { return Number(); },
+          [](const GraphLaunch&) { return Number(); },
       },
       event);
 }

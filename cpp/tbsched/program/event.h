@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,7 +68,20 @@ struct WaitEvent {
   int32_t stream = 0;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent>;
+// Launches that wait for each other. They have durations, and no streams.
+struct Graph {
+  std::vector<Launch> nodes;
+  std::vector<std::array<int32_t, 2>> edges;  // the second node waits for the first; no circles
+};
+
+// All nodes, issued at once. Within a sequence a graph that is launched again is the same object.
+struct GraphLaunch {
+  std::shared_ptr<const Graph> graph;  // never none
+  int32_t stream = 0;
+  bool non_blocking = false;
+};
+
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
@@ -82,13 +96,15 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 // sequence are numbered in this order.
 template <typename Visit>
 void for_each_launch(const Event& event, const Visit& visit) {
-  std::visit(Overloaded{
-                 [&](const Launch& launch) { visit(launch); },
-                 [](const Release&) {},
-                 [](const RecordEvent&) {},
-                 [](const WaitEvent&) {},
-             },
-             event);
+  std::visit(
+      Overloaded{
+          [&](const Launch& launch) { visit(launch); },
+          [](const Release&) {},
+          [](const RecordEvent&) {},
+          [](const WaitEvent&) {},
+          [&](const GraphLaunch& launched) { std::ranges::for_each(launched.graph->nodes, visit); },
+      },
+      event);
 }
 
 inline size_t count_launches(const Event& event) {
@@ -105,6 +121,7 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const Release&) { return false; },
                           [](const RecordEvent&) { return true; },
                           [](const WaitEvent&) { return true; },
+                          [](const GraphLaunch&) { return true; },
                       },
                       event);
   });

@@ -22,13 +22,18 @@ enum class Refusal : uint8_t {
   event,
   legacy_stream,
   grids,
-  turn,  // the thread block scheduler is still with another launch
+  turn,         // the thread block scheduler is still with another launch
+  cooperative,  // no room for all blocks at once
+  trigger,      // of a programmatic launch: the one before it has blocks that have not triggered
+  node,         // waits for a node of its graph
+  partition,    // not an SM of its partition; never why a launch waits
 };
 
-inline constexpr std::array<std::string_view, 15> kRefusalNames = {
+inline constexpr std::array<std::string_view, 19> kRefusalNames = {
     "none",           "slots",        "warps",         "registers", "shared_memory",
     "configuration",  "local_memory", "queue",         "stream",    "priority",
     "hardware_queue", "event",        "legacy_stream", "grids",     "turn",
+    "cooperative",    "trigger",      "node",          "partition",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

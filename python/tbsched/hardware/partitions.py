@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from tbsched import _core
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import flag, integer
-
-MAX_GROUPS = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """Some of the SMs of a GPU; it is false if there are none.
-
-    Attributes:
-        sms: the SMs, ascending.
-
-    Example:
-        >>> groups, _ = tb.split_sms("h200", min_sms=8)
-        >>> groups[0]
-        Partition(sms=(0, 1, 16, 17, 32, 33, 48, 49))
-    """
-
-    sms: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.sms)
+from tbsched.program.partition import MAX_GROUPS, Partition, SmSplit
 
 
 def split_sms(
@@ -70,11 +49,16 @@ def split_sms(
         ([64, 64], (128, 129, 130, 131))
     """
     spec = find_device(device)
-    found, left = _core.split_sms(
-        spec,
+    split = SmSplit(
         integer("split_sms", "min_sms", min_sms, 0, spec.sms),
-        None if groups is None else integer("split_sms", "groups", groups, 1, MAX_GROUPS),
-        flag("split_sms", "ignore_coscheduling", ignore_coscheduling),
-        flag("split_sms", "max_cluster", max_cluster),
+        groups=None if groups is None else integer("split_sms", "groups", groups, 1, MAX_GROUPS),
+        ignore_coscheduling=flag("split_sms", "ignore_coscheduling", ignore_coscheduling),
+        max_cluster=flag("split_sms", "max_cluster", max_cluster),
     )
-    return tuple(Partition(tuple(sms)) for sms in found), Partition(tuple(left))
+    found, left = _core.split_sms(
+        spec, split.min_sms, split.groups, split.ignore_coscheduling, split.max_cluster
+    )
+    return (
+        tuple(Partition(tuple(sms), split=split, group=n) for n, sms in enumerate(found)),
+        Partition(tuple(left), split=split),
+    )

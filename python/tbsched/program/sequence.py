@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Never, assert_never, overload
 
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
+from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to_data
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
@@ -21,6 +23,8 @@ __all__ = [
     "MAX_BLOCKS",
     "MAX_LAUNCHES",
     "Event",
+    "Graph",
+    "GraphLaunch",
     "Launch",
     "RecordEvent",
     "Release",
@@ -44,13 +48,14 @@ class Sequence(Shown):
     :meth:`tbsched.DeviceSpec.check`.
 
     Args:
-        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent` and :class:`WaitEvent`
-            objects. A launch can be released once, after it was launched.
+        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent` and
+            :class:`GraphLaunch` objects. A launch can be released once, after it was launched.
 
     Raises:
         TypeError: something else is among the events.
         ValueError: a release of a launch that is not there or is released already; a launch without
-            a duration, or a release, in a timed sequence; the legacy stream in a held one.
+            a duration, or a release, in a timed sequence; the legacy stream in a held one; launches
+            that do not agree whether their stream is non-blocking.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -175,7 +180,7 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
                 timed |= event.duration is not None
             case Release():
                 pass
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | GraphLaunch():
                 timed = True
             case _:
                 raise _not_an_event(position, event)
@@ -194,10 +199,15 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     """The launches, once each event may be where it is."""
     launches: list[Launch] = []
     released: set[int] = set()
+    non_blocking: dict[Stream, bool] = {}
     for position, event in enumerate(events):
         match event:
             case Launch():
                 wrong = _wrong_launch(event, timed)
+                if timed and wrong is None and event.stream is not None:
+                    wrong = _wrong_stream(event, non_blocking)
+            case GraphLaunch():
+                wrong = _wrong_stream(event, non_blocking)
             case Release():
                 wrong = _wrong_release(event.launch, timed, len(launches), released)
                 released.add(event.launch)
@@ -219,6 +229,17 @@ def _wrong_launch(launch: Launch, timed: bool) -> str | None:
     if not timed and launch.stream == LEGACY_STREAM:
         return f"Launch.stream: {LEGACY_STREAM!r} needs launches with durations"
     return None
+
+
+def _wrong_stream(event: Launch | GraphLaunch, non_blocking: dict[Stream, bool]) -> str | None:
+    """Of a launch whose stream was of another kind when it was used before."""
+    assert event.stream is not None
+    if non_blocking.setdefault(event.stream, event.non_blocking) == event.non_blocking:
+        return None
+    return (
+        f"{type(event).__name__}.non_blocking: {event.non_blocking} in stream {event.stream}, "
+        f"of which an earlier launch has {not event.non_blocking}; all launches of a stream agree"
+    )
 
 
 def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) -> str | None:
@@ -246,6 +267,9 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
         match event:
             case Launch():
                 return next(others)
+            case GraphLaunch():
+                nodes = [next(others) for _ in event.launches]
+                return replace(event, graph=Graph(nodes, event.graph.edges))
             case Release() | RecordEvent() | WaitEvent():
                 return event
             case _:

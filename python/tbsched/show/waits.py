@@ -34,6 +34,16 @@ CAUSE_WORDS = {
         "urgent priority, it would have come first)"
     ),
     "priority": "held up behind {who}, which is more urgent and waits for room itself",
+    "cooperative": (
+        "for room for all of its blocks at once, beside {who} (fewer blocks, or a launch that is "
+        "not cooperative, would have started sooner)"
+    ),
+    "trigger": (
+        "until each block of {who}, before it in its stream, had triggered or left (an earlier "
+        "trigger there would let it start sooner)"
+    ),
+    "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    "partition": "for an SM of its partition, beside {who}",
     "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
     "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
     "registers": (
@@ -55,7 +65,10 @@ CAUSE_WORDS = {
 
 
 # Causes that name no launch: what runs holds the resource.
-_OF_AN_SM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
+_OF_AN_SM = {
+    "slots", "warps", "registers", "shared_memory", "configuration", "local_memory", "cooperative",
+    "partition",
+}  # fmt: skip
 
 
 def explanation(trace: Trace, launch: int) -> str:

@@ -27,13 +27,14 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
 
 void HeldEngine::step(const Event& event) {
   const auto refuse = [] {
-    throw std::invalid_argument("CUDA events need launches with durations");
+    throw std::invalid_argument("CUDA events and graphs need launches with durations");
   };
   std::visit(Overloaded{
                  [&](const Launch& started) { launch(started); },
                  [&](const Release& released) { release(released.launch); },
                  [&](const RecordEvent&) { refuse(); },
                  [&](const WaitEvent&) { refuse(); },
+                 [&](const GraphLaunch&) { refuse(); },
              },
              event);
 }

@@ -22,6 +22,7 @@ void Streams::issue(const Event& event, const int64_t now) {
                  [](const Release&) {},  // of held launches, which are not issued here
                  [&](const RecordEvent& record) { issue(record, now); },
                  [&](const WaitEvent& wait) { issue(wait, now); },
+                 [](const GraphLaunch&) {},  // refused before
              },
              event);
   settle(now);

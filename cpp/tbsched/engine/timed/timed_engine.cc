@@ -92,6 +92,7 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const Release&) { refuse("release: launches with durations end by themselves"); },
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
+            [](const GraphLaunch&) { refuse("graph: not modelled yet"); },
         },
         event);
   }

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias, assert_never
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.program.sequence import (
     Event,
+    Graph,
+    GraphLaunch,
     Launch,
     RecordEvent,
     Release,
@@ -96,7 +98,7 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         match event:
             case Launch():
                 pass
-            case Release() | RecordEvent() | WaitEvent():
+            case Release() | RecordEvent() | WaitEvent() | GraphLaunch():
                 yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
             case _:
                 assert_never(event)
@@ -135,6 +137,9 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
                 seen += 1
                 if seen != launch:
                     events.append(event)
+            case GraphLaunch():
+                events += _without_node(event, launch - seen - 1)
+                seen += len(event.launches)
             case Release(released):
                 if released != launch:
                     events.append(Release(released - (released > launch)))
@@ -143,6 +148,22 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
             case _:
                 assert_never(event)
     return Sequence(events)
+
+
+def _without_node(event: GraphLaunch, node: int) -> list[Event]:
+    """The graph without a node, if it has that one; what waited for it waits for nothing."""
+    nodes = event.launches
+    if not 0 <= node < len(nodes):
+        return [event]
+    if len(nodes) == 1:
+        return []
+    edges = [
+        (before - (before > node), after - (after > node))
+        for before, after in event.graph.edges
+        if node not in (before, after)
+    ]
+    graph = Graph((*nodes[:node], *nodes[node + 1 :]), edges)
+    return [replace(event, graph=graph)]
 
 
 def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:

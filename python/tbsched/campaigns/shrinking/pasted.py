@@ -15,7 +15,15 @@ from tbsched.hardware.catalogue import devices
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import Event, Launch, RecordEvent, Release, WaitEvent
+from tbsched.program.partition import Partition, SmSplit
+from tbsched.program.sequence import (
+    Event,
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Release,
+    WaitEvent,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +131,16 @@ def _names_in(event: Event) -> tuple[str, ...]:
     """
     match event:
         case Launch():
-            return ("Launch", "Drawn") if isinstance(event.duration, Drawn) else ("Launch",)
+            return _names_in_launch(event)
+        case GraphLaunch():
+            return ("Graph", *(name for node in event.launches for name in _names_in_launch(node)))
         case Release() | RecordEvent() | WaitEvent():
             return (type(event).__name__,)
         case _:
             assert_never(event)
+
+
+def _names_in_launch(launch: Launch) -> tuple[str, ...]:
+    named = (launch.duration, launch.partition, launch.partition and launch.partition.split)
+    classes = (Drawn, Partition, SmSplit)
+    return ("Launch", *(type(value).__name__ for value in named if isinstance(value, classes)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tbsched.program.checks import integer, known_fields
+from tbsched.program.checks import known_fields
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import Stream, checked_stream
+from tbsched.program.events.streams import Stream, checked_cuda_event, checked_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class _OfStream:
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        object.__setattr__(self, "event", integer(owner, "event", self.event, 0, 2**31 - 1))
+        object.__setattr__(self, "event", checked_cuda_event(owner, "event", self.event))
         object.__setattr__(self, "stream", checked_stream(owner, self.stream))
 
     @property

@@ -14,12 +14,13 @@ from tbsched.program.events.cuda_events import (
     record_event_from_data,
     wait_event_from_data,
 )
+from tbsched.program.events.graph import GraphLaunch, graph_from_data, graph_to_data
 from tbsched.program.events.launch import Launch, launch_from_data, launch_to_data
 from tbsched.program.events.release import Release, release_from_data, release_to_data
 
 # A kind that one `match` of the package forgets is an error of the type checker and, through
 # `assert_never`, of the running program.
-Event: TypeAlias = Launch | Release | RecordEvent | WaitEvent
+Event: TypeAlias = Launch | Release | RecordEvent | WaitEvent | GraphLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ KINDS = (
     Kind("release", Release, release_to_data, release_from_data),
     Kind("record_event", RecordEvent, cuda_event_to_data, record_event_from_data),
     Kind("wait_event", WaitEvent, cuda_event_to_data, wait_event_from_data),
+    Kind("graph", GraphLaunch, graph_to_data, graph_from_data),
 )
 _BY_CLASS = {kind.event: kind for kind in KINDS}
 

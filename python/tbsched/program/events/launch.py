@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array, Int64Array
-from tbsched.program.checks import integer, known_fields, seconds
+from tbsched.program.checks import flag, instance, integer, known_fields, seconds
 from tbsched.program.duration import Drawn
-from tbsched.program.events.streams import Stream, checked_stream
+from tbsched.program.events.streams import (
+    LEGACY_STREAM,
+    Stream,
+    checked_cuda_event,
+    checked_stream,
+)
+from tbsched.program.partition import Partition, partition_from_data, partition_to_data
+from tbsched.program.written import source, told
 
 MAX_BLOCKS = 2**31 - 1
 MAX_LAUNCHES = 1_000_000
@@ -24,15 +31,18 @@ _RANGES = (
     ("cluster", 1, 16),
     ("priority", -(2**15), 2**15),
 )
+_FLAGS = ("cooperative", "non_blocking", "programmatic")
+_ONLY_TIMED = ("non_blocking", "programmatic", "trigger", "memory_wait", "completion_event")
 _HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
 _HELD.flags.writeable = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Launch:
     """One kernel launch.
 
-    Its blocks stay on their SMs until a :class:`Release`, or for its duration.
+    Its blocks stay on their SMs until a :class:`Release`, or for its duration. The arguments from
+    ``partition`` on are keyword-only.
 
     Attributes:
         blocks: thread blocks in the grid, 1 to 2**31 - 1.
@@ -51,6 +61,27 @@ class Launch:
         duration: seconds that each block runs, 0 to 1e9. A tuple has one number per block, and a
             :class:`Drawn` draws them. None holds the blocks until they are released.
         name: what pictures and reports call the launch.
+        partition: the SMs that the blocks may use, those of a green context; None is all of them.
+        cooperative: a cooperative launch (``cudaLaunchCooperativeKernel``): all of its blocks run
+            at once. One that is too large for that is refused.
+        non_blocking: the stream is a non-blocking one (``cudaStreamNonBlocking``). It neither waits
+            for the legacy stream nor holds it up. All launches of a stream agree about it.
+        programmatic: a programmatic dependent launch
+            (``cudaLaunchAttributeProgrammaticStreamSerialization``). It does not wait for the end
+            of the launch before it in its stream, but only until each block of that launch has
+            triggered or has left.
+        trigger: seconds from a block's start until it triggers
+            (``griddepcontrol.launch_dependents``). None, or a time after the block's end: it
+            triggers when it leaves.
+        memory_wait: seconds from a block's start until it waits for the end of what comes before in
+            its stream (``griddepcontrol.wait``). It then runs the rest of its duration. None, or a
+            time after the block's end: it does not wait.
+        completion_event: the number of the CUDA event that happens when all blocks of the launch
+            have started (``cudaLaunchAttributeLaunchCompletionEvent``); a :class:`WaitEvent` waits
+            for it.
+
+    Only launches with durations can be ``non_blocking`` or ``programmatic``, or have a ``trigger``,
+    a ``memory_wait`` or a ``completion_event``.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -60,39 +91,95 @@ class Launch:
         Launch(blocks=132, threads=256, registers=32, carveout=50)
         >>> tb.Launch(8, 64, 32, stream=tb.LEGACY_STREAM, duration=2e-5).duration
         2e-05
+        >>> groups, _ = tb.split_sms("h200", min_sms=64)
+        >>> len(tb.Launch(64, 256, 32, partition=groups[0], cooperative=True).partition)
+        64
     """
 
     blocks: int
     threads: int
     registers: int
-    shared_memory: int = 0
-    local_memory: int = 0
-    carveout: int | None = None
-    cluster: int = 1
-    stream: Stream | None = None
-    priority: int = 0
-    duration: float | tuple[float, ...] | Drawn | None = None
-    name: str | None = None
+    shared_memory: int
+    local_memory: int
+    carveout: int | None
+    cluster: int
+    stream: Stream | None
+    priority: int
+    duration: float | tuple[float, ...] | Drawn | None
+    name: str | None
+    # Few launches set these; a hash without them takes no longer than before there were any.
+    partition: Partition | None = field(hash=False)
+    cooperative: bool = field(hash=False)
+    non_blocking: bool = field(hash=False)
+    programmatic: bool = field(hash=False)
+    trigger: float | None = field(hash=False)
+    memory_wait: float | None = field(hash=False)
+    completion_event: int | None = field(hash=False)
 
-    def __post_init__(self) -> None:
-        for field, low, high in _RANGES:
-            value = getattr(self, field)
-            # Nearly all are; to look first makes loading traces twice as fast.
+    # Written out, as the one that dataclasses make takes twice as long; traces have millions.
+    def __init__(
+        self,
+        blocks: int,
+        threads: int,
+        registers: int,
+        shared_memory: int = 0,
+        local_memory: int = 0,
+        carveout: int | None = None,
+        cluster: int = 1,
+        stream: Stream | None = None,
+        priority: int = 0,
+        duration: float | tuple[float, ...] | Drawn | None = None,
+        name: str | None = None,
+        *,
+        partition: Partition | None = None,
+        cooperative: bool = False,
+        non_blocking: bool = False,
+        programmatic: bool = False,
+        trigger: float | None = None,
+        memory_wait: float | None = None,
+        completion_event: int | None = None,
+    ) -> None:
+        _set_blocks(self, blocks)
+        _set_threads(self, threads)
+        _set_registers(self, registers)
+        _set_shared_memory(self, shared_memory)
+        _set_local_memory(self, local_memory)
+        _set_carveout(self, carveout)
+        _set_cluster(self, cluster)
+        _set_stream(self, stream)
+        _set_priority(self, priority)
+        _set_duration(self, duration)
+        _set_name(self, name)
+        _set_partition(self, partition)
+        _set_cooperative(self, cooperative)
+        _set_non_blocking(self, non_blocking)
+        _set_programmatic(self, programmatic)
+        _set_trigger(self, trigger)
+        _set_memory_wait(self, memory_wait)
+        _set_completion_event(self, completion_event)
+        # Nearly all are in range; to look first makes loading traces twice as fast.
+        given = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
+        for (field_, low, high), value in zip(_RANGES, given, strict=True):
             if not (type(value) is int and low <= value <= high):
-                object.__setattr__(self, field, integer("Launch", field, value, low, high))
-        if self.carveout is not None:
-            carveout = integer("Launch", "carveout", self.carveout, 0, 100)
-            object.__setattr__(self, "carveout", carveout)
-        if self.stream is not None:
-            object.__setattr__(self, "stream", checked_stream("Launch", self.stream))
+                object.__setattr__(self, field_, integer("Launch", field_, value, low, high))
+        if carveout is not None:
+            _set_carveout(self, integer("Launch", "carveout", carveout, 0, 100))
+        if stream is not None:
+            _set_stream(self, checked_stream("Launch", stream))
         if self.blocks % self.cluster:
             raise ValueError(
                 f"Launch.cluster: {self.cluster} does not divide Launch.blocks: {self.blocks}"
             )
-        if self.duration is not None:
-            object.__setattr__(self, "duration", self._checked_duration())
-        if self.name is not None and not isinstance(self.name, str):
-            raise TypeError(f"Launch.name: a string or None is needed, got {shown(self.name)}")
+        if duration is not None:
+            _set_duration(self, self._checked_duration())
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
+        if not (
+            partition is None
+            and trigger is memory_wait is completion_event is None
+            and cooperative is non_blocking is programmatic is False
+        ):
+            self._check_ways()
 
     def _checked_duration(self) -> float | tuple[float, ...] | Drawn:
         if isinstance(self.duration, Drawn):
@@ -107,6 +194,30 @@ class Launch:
             seconds("Launch", f"duration[{block}]", value)
             for block, value in enumerate(self.duration)
         )
+
+    def _check_ways(self) -> None:
+        """What few launches set."""
+        for name in _FLAGS:
+            flag("Launch", name, getattr(self, name))
+        if self.partition is not None and not instance(
+            "Launch", "partition", self.partition, Partition
+        ):
+            raise ValueError(f"Launch.partition: {self.partition!r} has no SMs for any block")
+        for name in ("trigger", "memory_wait"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, seconds("Launch", name, getattr(self, name)))
+        if self.completion_event is not None:
+            event = checked_cuda_event("Launch", "completion_event", self.completion_event)
+            _set_completion_event(self, event)
+        for name in _ONLY_TIMED:
+            if self.duration is None and getattr(self, name) not in (None, False):
+                raise ValueError(
+                    f"Launch.{name}: {getattr(self, name)} needs a Launch.duration, got None"
+                )
+        if self.non_blocking and self.stream == LEGACY_STREAM:
+            raise ValueError(
+                f"Launch.non_blocking: True, but Launch.stream is {LEGACY_STREAM!r}, which blocks"
+            )
 
     def block_durations(self) -> Float64Array | None:
         """Seconds that each block runs, float64 (blocks,); None if held until released.
@@ -145,36 +256,37 @@ class Launch:
         return (self,)
 
     def __repr__(self) -> str:
-        shown = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name in _ALWAYS_SHOWN or getattr(self, field.name) != field.default
-        ]
-        return f"Launch({', '.join(shown)})"
+        return source(self)
 
 
-_ALWAYS_SHOWN = ("blocks", "threads", "registers")
-_FIELDS = tuple(field.name for field in fields(Launch))
-# What every record of a trace file spells out, whether or not it is the default.
-_ALWAYS_WRITTEN = (*_ALWAYS_SHOWN, "shared_memory", "carveout", "cluster")
+_NAMES = tuple(item.name for item in fields(Launch))
+(
+    _set_blocks, _set_threads, _set_registers, _set_shared_memory, _set_local_memory,
+    _set_carveout, _set_cluster, _set_stream, _set_priority, _set_duration, _set_name,
+    _set_partition, _set_cooperative, _set_non_blocking, _set_programmatic, _set_trigger,
+    _set_memory_wait, _set_completion_event,
+) = (getattr(Launch, name).__set__ for name in _NAMES)  # fmt: skip
+# What every record of a trace file has to spell out, and what it does, default or not.
+_NEEDED = ("blocks", "threads", "registers")
+_ALWAYS_WRITTEN = ("shared_memory", "carveout", "cluster")
 
 
 def launch_to_data(launch: Launch) -> dict[str, Any]:
     """Its fields; those at their default are left out, but for the usual ones."""
-    data = {
-        field.name: getattr(launch, field.name)
-        for field in fields(launch)
-        if field.name in _ALWAYS_WRITTEN or getattr(launch, field.name) != field.default
-    }
+    data = told(launch, _ALWAYS_WRITTEN)
     if isinstance(launch.duration, Drawn):
         data["duration"] = asdict(launch.duration)
+    if launch.partition is not None:
+        data["partition"] = partition_to_data(launch.partition)
     return data
 
 
 def launch_from_data(where: str, given: object) -> Launch:
-    values = known_fields(where, given, _FIELDS, _ALWAYS_SHOWN)
+    values = known_fields(where, given, _NAMES, _NEEDED)
     if "duration" in values:
         values["duration"] = _duration(f"{where}.duration", values["duration"])
+    if values.get("partition") is not None:
+        values["partition"] = partition_from_data(f"{where}.partition", values["partition"])
     return Launch(**values)
 
 
@@ -186,4 +298,4 @@ def _duration(where: str, given: object) -> Any:
     return given
 
 
-_DRAWN_FIELDS = tuple(field.name for field in fields(Drawn))
+_DRAWN_FIELDS = tuple(item.name for item in fields(Drawn))

@@ -1,4 +1,4 @@
-"""The numbers of streams."""
+"""The numbers of streams and of CUDA events."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def checked_stream(owner: str, value: object) -> Stream:
     if isinstance(value, str) and value == LEGACY_STREAM:
         return LEGACY_STREAM
     return integer(owner, "stream", value, 0, 2**31 - 1)
+
+
+def checked_cuda_event(owner: str, field: str, value: object) -> int:
+    """The number of a CUDA event.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.field``.
+    """
+    return integer(owner, field, value, 0, 2**31 - 1)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from tbsched.program.events.kinds import KINDS
-from tbsched.program.sequence import Event, Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    Event,
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 
 _OF_LAUNCH = (
     "name", "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout",
@@ -20,27 +28,34 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     found: dict[str, list[Any]] = {name: [] for name in names}
     launches = 0
     for event in sequence:
-        row = {"event": _KEYS[type(event)], **_row(event)}
-        if isinstance(event, Launch):
-            row["launch"] = launches
-            launches += 1
-        for name, column in found.items():
-            column.append(row.get(name))
+        for row in _rows(event):
+            if event.launches:
+                row["launch"] = launches
+                launches += 1
+            row["event"] = _KEYS[type(event)]
+            for name, column in found.items():
+                column.append(row.get(name))
     return dict(found)
 
 
-def _row(event: Event) -> dict[str, Any]:
+def _rows(event: Event) -> list[dict[str, Any]]:
     match event:
         case Launch():
-            row = {name: getattr(event, name) for name in _OF_LAUNCH}
-            seconds = event.block_durations() if isinstance(event.duration, tuple) else None
-            mean = getattr(event.duration, "mean", event.duration)
-            row["duration"] = mean if seconds is None else float(seconds.mean())
-            row["stream"] = None if event.stream is None else str(event.stream)
-            return row
+            stream = None if event.stream is None else str(event.stream)
+            return [{**_launch_row(event), "stream": stream}]
+        case GraphLaunch():
+            return [{**_launch_row(node), "stream": str(event.stream)} for node in event.launches]
         case Release():
-            return {"launch": event.launch}
+            return [{"launch": event.launch}]
         case RecordEvent() | WaitEvent():
-            return {"cuda_event": event.event, "stream": str(event.stream)}
+            return [{"cuda_event": event.event, "stream": str(event.stream)}]
         case _:
             assert_never(event)
+
+
+def _launch_row(launch: Launch) -> dict[str, Any]:
+    row = {name: getattr(launch, name) for name in _OF_LAUNCH}
+    seconds = launch.block_durations() if isinstance(launch.duration, tuple) else None
+    mean = getattr(launch.duration, "mean", launch.duration)
+    row["duration"] = mean if seconds is None else float(seconds.mean())
+    return row

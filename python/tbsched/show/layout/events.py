@@ -7,14 +7,21 @@ from typing import assert_never
 import numpy as np
 
 from tbsched.program.arrays import Int64Array
-from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 
 
 def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
     """The numbers of both events, int64 (launches,) each; -1 for a launch that is never released.
 
     Args:
-        sequence: a held one. Only timed ones have CUDA events.
+        sequence: a held one. Only timed ones have CUDA events and graphs.
     """
     launched = np.zeros(len(sequence.launches), np.int64)
     released = np.full(len(launched), -1)
@@ -26,7 +33,7 @@ def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
                 launches += 1
             case Release():
                 released[event.launch] = number
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | GraphLaunch():
                 raise AssertionError("only timed sequences have them")
             case _:
                 assert_never(event)

@@ -6,7 +6,14 @@ from typing import assert_never
 
 from rich.table import Table
 
-from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted, launch_words, size_of
 
@@ -15,7 +22,7 @@ EVENTS_SHOWN = 50
 
 def sequence_short(sequence: Sequence) -> str:
     """How much is in it."""
-    others = len(sequence) - len(sequence.launches)
+    others = sum(not event.launches for event in sequence)
     return size_of(sequence.launches) + (f", {counted(others, 'other event')}" if others else "")
 
 
@@ -35,6 +42,10 @@ def events_table(sequence: Sequence) -> Table:
             case Launch():
                 rows.append(("launch", str(number), event.name or "", launch_words(event)))
                 number += 1
+            case GraphLaunch():
+                many = size_of(event.launches)
+                rows.append(("graph", str(number), "", f"{many}, in stream {event.stream}"))
+                number += len(event.launches)
             case Release():
                 rows.append(("release", str(event.launch), "", ""))
             case RecordEvent():

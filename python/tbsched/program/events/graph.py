@@ -1,0 +1,187 @@
+"""CUDA graphs: launches that wait for each other, issued at once."""
+
+from __future__ import annotations
+
+import graphlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.errors import shown
+from tbsched.program.checks import flag, instance, integer, items, known_fields
+from tbsched.program.events.launch import (
+    MAX_LAUNCHES,
+    Launch,
+    launch_from_data,
+    launch_to_data,
+)
+from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_stream
+
+# What a launch in a stream can have, and a node of a graph cannot.
+_NOT_IN_A_NODE = (
+    "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A CUDA graph: launches, and which of them wait for which.
+
+    Graphs are compared by value. To launch equal graphs is to launch one graph again.
+
+    Args:
+        nodes: launches with durations and without streams, at least one.
+        edges: pairs of numbers of nodes: the second node waits for the first.
+
+    Attributes:
+        nodes: the launches, a tuple.
+        edges: the pairs, a tuple of tuples.
+
+    Raises:
+        TypeError, ValueError: a node that is no such launch; an edge to or from a node that is not
+            there, or that is given twice; edges in a circle.
+
+    Example:
+        >>> kernel = tb.Launch(132, 256, 32, duration=1e-5)
+        >>> graph = tb.Graph([kernel, kernel, kernel], edges=[(0, 2), (1, 2)])
+        >>> tb.Sequence([graph.launch(stream=0), graph.launch(stream=0)]).launches == 6 * (kernel,)
+        True
+    """
+
+    nodes: tuple[Launch, ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def __init__(self, nodes: Iterable[Launch], edges: Iterable[tuple[int, int]] = ()) -> None:
+        launches = tuple(items("Graph", "nodes", nodes))
+        object.__setattr__(self, "nodes", launches)
+        if not 1 <= len(launches) <= MAX_LAUNCHES:
+            raise ValueError(f"Graph.nodes: {len(launches)} nodes are outside 1..{MAX_LAUNCHES}")
+        for number, node in enumerate(launches):
+            _check_node(f"Graph.nodes[{number}]", node)
+        object.__setattr__(self, "edges", _checked_edges(edges, len(launches)))
+
+    def launch(self, stream: Stream = 0, *, non_blocking: bool = False) -> GraphLaunch:
+        """Launches the graph in a stream, an event for a :class:`Sequence`.
+
+        Args:
+            stream: a number or :data:`LEGACY_STREAM`.
+            non_blocking: whether the stream is a non-blocking one, as of :class:`Launch`.
+
+        Raises:
+            TypeError, ValueError: as :class:`GraphLaunch`.
+
+        Example:
+            >>> graph = tb.Graph([tb.Launch(132, 256, 32, duration=1e-5)])
+            >>> graph.launch(stream=3).stream
+            3
+        """
+        return GraphLaunch(self, stream, non_blocking=non_blocking)
+
+    def __repr__(self) -> str:
+        edges = f", edges={[*self.edges]!r}" if self.edges else ""
+        return f"Graph({[*self.nodes]!r}{edges})"
+
+
+def _check_node(where: str, node: object) -> None:
+    if not isinstance(node, Launch):
+        raise TypeError(f"{where}: a Launch is needed, got {shown(node)}")
+    if node.duration is None:
+        raise ValueError(f"{where}.duration: None; each node of a graph needs one")
+    for name in _NOT_IN_A_NODE:
+        value = getattr(node, name)
+        if value is not None and value is not False:
+            raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has none")
+
+
+def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:
+    found: dict[tuple[int, int], None] = {}
+    order: graphlib.TopologicalSorter[int] = graphlib.TopologicalSorter()
+    for number, edge in enumerate(items("Graph", "edges", edges)):
+        field = f"edges[{number}]"
+        ends = tuple(items("Graph", field, edge))
+        if len(ends) != 2:
+            raise ValueError(f"Graph.{field}: two numbers of nodes are needed, got {shown(edge)}")
+        before, after = (integer("Graph", field, end, 0, nodes - 1) for end in ends)
+        if (before, after) in found:
+            raise ValueError(f"Graph.{field}: {(before, after)} is among the edges already")
+        found[before, after] = None
+        order.add(after, before)
+    try:
+        order.prepare()
+    except graphlib.CycleError as error:
+        circle = " -> ".join(map(str, error.args[1]))
+        raise ValueError(f"Graph.edges: {shown(circle)} is a circle of nodes") from None
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLaunch:
+    """``cudaGraphLaunch``: all nodes of a graph, issued at once; :meth:`Graph.launch` makes it.
+
+    Its nodes are launches of the sequence, numbered in the order of the graph's nodes.
+
+    Attributes:
+        graph: the :class:`Graph`.
+        stream: the stream that it is launched in, a number or :data:`LEGACY_STREAM`. It waits for
+            earlier work there, and later work there waits for all nodes.
+        non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
+
+    Raises:
+        TypeError, ValueError: no graph, not a number from 0 on, or a legacy stream that is
+            non-blocking; names the field, the value and the limit.
+
+    Example:
+        >>> graph = tb.Graph([tb.Launch(132, 256, 32, duration=1e-5)])
+        >>> tb.GraphLaunch(graph, stream=0) == graph.launch(stream=0)
+        True
+    """
+
+    graph: Graph
+    stream: Stream
+    non_blocking: bool = False
+
+    def __post_init__(self) -> None:
+        instance("GraphLaunch", "graph", self.graph, Graph)
+        object.__setattr__(self, "stream", checked_stream("GraphLaunch", self.stream))
+        if flag("GraphLaunch", "non_blocking", self.non_blocking) and self.stream == LEGACY_STREAM:
+            raise ValueError(
+                f"GraphLaunch.non_blocking: True, but GraphLaunch.stream is {LEGACY_STREAM!r}, "
+                "which blocks"
+            )
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The nodes of the graph."""
+        return self.graph.nodes
+
+    def __repr__(self) -> str:
+        non_blocking = ", non_blocking=True" if self.non_blocking else ""
+        return f"{self.graph!r}.launch(stream={self.stream!r}{non_blocking})"
+
+
+def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
+    graph = launched.graph
+    data: dict[str, Any] = {"nodes": [{"launch": launch_to_data(node)} for node in graph.nodes]}
+    if graph.edges:
+        data["edges"] = [[*edge] for edge in graph.edges]
+    data["stream"] = launched.stream
+    if launched.non_blocking:
+        data["non_blocking"] = True
+    return data
+
+
+def graph_from_data(where: str, given: object) -> GraphLaunch:
+    values = known_fields(
+        where, given, ("nodes", "edges", "stream", "non_blocking"), ("nodes", "stream")
+    )
+    nodes = [
+        _node_from_data(f"{where}.nodes[{number}]", node)
+        for number, node in enumerate(items(where, "nodes", values.pop("nodes")))
+    ]
+    return GraphLaunch(Graph(nodes, values.pop("edges", ())), **values)
+
+
+def _node_from_data(where: str, given: object) -> Launch:
+    return launch_from_data(
+        f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
+    )
