@@ -11,11 +11,11 @@
 #include "bindings/arrays.h"
 #include "bindings/event_table.h"
 #include "bindings/events.h"
+#include "tbsched/engine/bulk/as_recorded.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/matching_state.h"
 #include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
-#include "tbsched/engine/held/recorded.h"
 #include "tbsched/engine/predict.h"
 
 namespace py = pybind11;
@@ -84,16 +84,17 @@ py::list outcomes_in_python(const Model& model, const Sequence& sequence, const 
 }
 
 py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
-                               const InitialState state, const std::vector<Numbers>& final_smid) {
-  std::vector<std::span<const int32_t>> seen;
-  for (const Numbers& blocks : final_smid) {
-    seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
-  }
+                               const InitialState state,
+                               const std::vector<std::pair<Numbers, Numbers>>& seen) {
+  const auto span = [](const Numbers& blocks) {
+    return std::span(blocks.data(), static_cast<size_t>(blocks.size()));
+  };
+  std::vector<SeenLaunch> launches;
+  for (const auto& [smid, final_smid] : seen) launches.push_back({span(smid), span(final_smid)});
   std::vector<LaunchTrace> traces;
   {
     const py::gil_scoped_release unlocked;
-    Recorded race(std::move(seen));
-    traces = predict(model, sequence, state, race);
+    traces = predict_as_recorded(model, sequence, state, launches);
   }
   return in_python(std::move(traces), false);
 }
@@ -249,9 +250,9 @@ void bind_predictions(py::module_& module) {
       "Of so many races, what predict() returns for each outcome, and how many races had it; "
       "the likeliest first.");
   module.def("predict_as_recorded", &as_recorded_in_python, py::arg("model"), py::arg("sequence"),
-             py::arg("state"), py::arg("final_smid"),
+             py::arg("state"), py::arg("seen"),
              "What predict() returns, with each block that finds room while others leave where "
-             "`final_smid`, an array per launch, has it.");
+             "it was seen: smid and final_smid per launch.");
   module.def("predict_many", &predict_many_in_python, py::arg("model"), py::arg("sequences"),
              py::arg("state"), py::arg("launch_interval_ns"), py::arg("warp_slots"),
              py::arg("threads"),

@@ -54,7 +54,7 @@ def predict_as_recorded(
     model: Model,
     sequence: Sequence,
     state: InitialState,
-    final_smid: _Sequence[npt.NDArray[np.int32]],
+    seen: _Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]],
 ) -> list[Any]: ...
 def predict_many(
     model: Model,

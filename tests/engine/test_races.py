@@ -85,7 +85,7 @@ def test_what_no_order_of_leaving_brings_about_is_impossible() -> None:
 def test_recording_that_ends_before_the_race_says_so() -> None:
     trace = tb.predict(ONE_LEFT, "h200")
     blind = replace(trace, placements=tuple(Placement(p.smid) for p in trace))
-    with pytest.raises(ValueError, match="nobody recorded where blocks were after all events"):
+    with pytest.raises(ValueError, match="nobody recorded where blocks were in the end"):
         tb.predict_as_recorded(blind, "h200")
 
 

@@ -271,7 +271,7 @@ def predict_as_recorded(
 
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran, or
-            where they were after all events.
+            where they were in the end.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])
@@ -283,7 +283,7 @@ def predict_as_recorded(
     if not observation.sequence.timed:
         run = Run(device, policy, initial_state, 0.0, False)
         return run.raced(observation.sequence, _core.predict_as_recorded(
-            run.model, run.events(observation.sequence), run.state, _final_smids(observation),
+            run.model, run.events(observation.sequence), run.state, _seen(observation),
         ))  # fmt: skip
     timed = with_launches(
         observation.sequence,
@@ -302,11 +302,14 @@ def _durations(placement: Placement) -> tuple[float, ...]:
     return tuple(((placement.end_ns - placement.start_ns) / 1e9).tolist())
 
 
-def _final_smids(observation: Trace) -> list[Int32Array]:
-    found = [placement.final_smid for placement in observation]
-    if any(smid is None for smid in found):
-        raise ValueError("predict_as_recorded: nobody recorded where blocks were after all events")
-    return [smid for smid in found if smid is not None]
+def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
+    """Of each launch, the SMs before the next event and after all."""
+    found = []
+    for placement in observation:
+        if placement.final_smid is None:
+            raise ValueError("predict_as_recorded: nobody recorded where blocks were in the end")
+        found.append((placement.smid, placement.final_smid))
+    return found
 
 
 class Run:

@@ -1,18 +1,34 @@
 #include "tbsched/engine/held/recorded.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tbsched/program/trace.h"
 
 namespace tbsched {
 
+// A number of chance below the limit; 0 where the seed is 0.
+size_t Recorded::below(const size_t limit, const int32_t sm) {
+  return seeds_[sm] == 0 ? 0 : random_of_sm_[sm]() / 64 % limit;
+}
+
+void Recorded::tell(const Leaver& leaver, bool) {
+  leavers_.push_back(leaver);
+  moved_ = true;
+  over_ = false;
+}
+
 // All that are left, if nothing that was recorded can happen before.
 std::vector<Leaver> Recorded::next() {
-  if (std::exchange(moved_, false)) return {};
-  over_ = leavers_.empty();
-  moved_ = !over_;
-  return std::exchange(leavers_, {});
+  const bool moved = std::exchange(moved_, false);
+  const auto stays = [&](const Leaver& leaver) { return moved && !below(2, leaver.footprint.sm); };
+  const auto leaving = std::ranges::stable_partition(leavers_, stays);
+  over_ = !moved && leaving.empty();
+  std::vector<Leaver> found(leaving.begin(), leaving.end());
+  moved_ = !found.empty();
+  leavers_.erase(leaving.begin(), leaving.end());
+  return found;
 }
 
 std::optional<std::span<const int32_t>> Recorded::where(const int32_t launch,
@@ -25,9 +41,13 @@ std::optional<std::span<const int32_t>> Recorded::where(const int32_t launch,
 }
 
 std::optional<Leaver> Recorded::take(const int32_t sm) {
-  const auto found =
-      std::ranges::find(leavers_, sm, [](const Leaver& leaver) { return leaver.footprint.sm; });
-  if (found == leavers_.end()) return std::nullopt;
+  const auto is_there = [&](const Leaver& leaver) { return leaver.footprint.sm == sm; };
+  const auto there = static_cast<size_t>(std::ranges::count_if(leavers_, is_there));
+  if (there == 0) return std::nullopt;
+  auto found = std::ranges::find_if(leavers_, is_there);
+  for (size_t skip = below(there, sm); skip > 0; --skip) {
+    found = std::find_if(std::next(found), leavers_.end(), is_there);
+  }
   const Leaver leaver = *found;
   leavers_.erase(found);
   return leaver;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,18 +13,18 @@
 
 namespace tbsched {
 
-// A recording tells where blocks went, not when blocks left. So a block leaves its SM once a block
-// goes there that needs the room, and the others leave after that.
+// A recording tells where blocks went, not when blocks left. What is left open is up to a seed for
+// each SM. With seed 0 a block leaves once another one goes to its SM that needs the room, the
+// oldest first, and the others leave after that.
 class Recorded final : public Race {
  public:
   // `final_smid`: of each launch where its blocks were after all events.
-  explicit Recorded(std::vector<std::span<const int32_t>> final_smid)
-      : final_smid_(std::move(final_smid)) {}
+  Recorded(std::vector<std::span<const int32_t>> final_smid, std::span<const uint32_t> seed_of_sm)
+      : final_smid_(std::move(final_smid)),
+        seeds_(seed_of_sm),
+        random_of_sm_(seed_of_sm.begin(), seed_of_sm.end()) {}
 
-  void tell(const Leaver& leaver, bool) override {
-    leavers_.push_back(leaver);
-    over_ = false;
-  }
+  void tell(const Leaver& leaver, bool has_started) override;
   std::vector<Leaver> next() override;
   bool over() const override { return over_; }
   void placed(size_t) override { moved_ = true; }
@@ -32,10 +33,14 @@ class Recorded final : public Race {
   std::optional<Leaver> take(int32_t sm) override;
 
  private:
+  size_t below(size_t limit, int32_t sm);
+
   std::vector<std::span<const int32_t>> final_smid_;
+  std::span<const uint32_t> seeds_;
+  std::vector<std::minstd_rand> random_of_sm_;
   std::vector<Leaver> leavers_;
-  bool moved_ = true;  // since next()
-  bool over_ = true;   // also nothing more that was recorded can happen
+  bool moved_ = false;  // since next()
+  bool over_ = true;    // also nothing more that was recorded can happen
 };
 
 }  // namespace tbsched
