@@ -32,10 +32,10 @@ def test_race_on_which_nothing_later_depends_has_one_outcome() -> None:
     assert np.unique(found.trace[1].final_smid).size == 100
 
 
-def test_block_goes_where_the_race_left_room_which_may_be_anywhere() -> None:
+def test_block_goes_where_the_race_left_room_which_differs() -> None:
     found = tb.outcomes(ONE_LEFT, "h200", races=300)
     left = [int(outcome.trace[2].smid[0]) for outcome in found]
-    assert len(left) == len(set(left)) > 80
+    assert len(left) == len(set(left)) > 20
     for outcome, sm in zip(found, left, strict=True):
         assert sorted([*outcome.trace[1].final_smid.tolist(), sm]) == list(range(132))
     shares = [outcome.share for outcome in found]
@@ -54,6 +54,12 @@ def test_first_sms_that_are_free_take_several_blocks_each() -> None:
     (found,) = tb.outcomes(sequence, "h200")
     assert np.bincount(found.trace[1].final_smid).max() > 3
     assert np.bincount(tb.predict(sequence, "h200")[1].final_smid).max() == 1
+
+
+def test_first_block_of_a_launch_leaves_first() -> None:
+    sequence = tb.Sequence([tb.Launch(132, 1024, 64), tb.Launch(1, 1024, 64), tb.Release(0)])
+    (found,) = tb.outcomes(sequence, "h200", races=8)
+    assert found.trace[1].final_smid[0] == found.trace[0].smid[0]
 
 
 def test_next_launch_of_a_stream_comes_when_all_blocks_have_left() -> None:

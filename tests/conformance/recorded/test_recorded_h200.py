@@ -197,15 +197,20 @@ def test_what_follows_a_launch_that_waits_is_explained_where_it_repeats() -> Non
     assert len(passed) < len(repeat) - 4
 
 
-def test_sequences_of_several_outcomes_are_those_that_do_not_repeat() -> None:
-    several = {t.id for t in recorded("waits") if len(outcomes(t.sequence, "h200", races=16)) > 1}
-    assert several == {t.id for t in recorded("waits") if t.extra.get("unstable")} | BY_CHANCE
+def test_recorded_outcome_is_among_those_predicted_where_it_repeats() -> None:
+    for trace in recorded("waits"):
+        found = outcomes(trace.sequence, "h200", races=16)
+        if trace.extra.get("unstable"):
+            assert len(found) > 1, trace.id
+        else:
+            assert len(found) == 1 or trace.id in BY_CHANCE, trace.id
+            assert any(compare(one.trace, trace).occupancy for one in found), trace.id
 
 
 def test_every_recorded_outcome_of_a_race_is_a_possible_one() -> None:
     assert [trace.id for trace in recorded("waits") if not is_possible(trace, "h200")] == []
     without = [trace for trace in recorded("waits") if is_possible(trace, "h200-no-head-of-line")]
-    assert len(without) < 170
+    assert len(without) < 200
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "pooled"])

@@ -121,7 +121,7 @@ void HeldEngine::on_place(const PlacedBlocks& placed) {
   LaunchState& state = launches_[placed.launch];
   if (state.resident.empty()) state.resident.swap(placed.footprints);
   state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
-  if (race_) race_->placed(placed.sms.size());
+  if (race_) race_->placed(placed.sms.size(), scheduler_.demand(placed.launch).cluster);
   if (!state.released) return;
   leave(placed.launch, false);
   let_successor(placed.launch);
@@ -137,14 +137,16 @@ bool HeldEngine::finished(const int32_t index) const {
   return state.released && state.leaving == 0 && scheduler_.placed_whole(index);
 }
 
-void HeldEngine::leave(const int32_t index, const bool has_started) {
+void HeldEngine::leave(const int32_t index, const bool have_started) {
   const std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
   if (!race_) {
     for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
     return;
   }
   launches_[index].leaving += static_cast<int32_t>(leaving.size());
-  for (const Footprint& footprint : leaving) race_->tell({index, footprint}, has_started);
+  std::vector<Leaver> leavers;
+  for (const Footprint& footprint : leaving) leavers.push_back({index, footprint});
+  race_->tell(leavers, have_started);
 }
 
 void HeldEngine::leave_next() {

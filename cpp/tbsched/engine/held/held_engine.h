@@ -57,7 +57,7 @@ class HeldEngine : private Observer {
   void place_waiting();
   void let_successor(int32_t index);
   bool finished(int32_t index) const;
-  void leave(int32_t index, bool has_started);
+  void leave(int32_t index, bool have_started);
   void leave_next();
   void leave(const Leaver& leaver);
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block);

@@ -20,14 +20,14 @@ class Race {
  public:
   virtual ~Race() = default;
 
-  // A block may leave now; whether it had started before it was told to.
-  virtual void tell(const Leaver& leaver, bool has_started) = 0;
+  // Blocks of a launch may leave, in their order; whether they had started before they were told.
+  virtual void tell(std::span<const Leaver> leavers, bool have_started) = 0;
   // Those that leave before the scheduler looks at launches again.
   virtual std::vector<Leaver> next() = 0;
   // Whether all have left that were told to.
   virtual bool over() const = 0;
-  // So many blocks were placed.
-  virtual void placed(size_t blocks) = 0;
+  // So many blocks were placed, in clusters of so many.
+  virtual void placed(size_t blocks, int32_t cluster) = 0;
 
   // Where blocks of a launch go from this one on, if the race knows; nowhere: they wait.
   virtual std::optional<std::span<const int32_t>> where(int32_t /*launch*/, int32_t /*first_block*/,

@@ -13,8 +13,8 @@ size_t Recorded::below(const size_t limit, const int32_t sm) {
   return seeds_[sm] == 0 ? 0 : random_of_sm_[sm]() / 64 % limit;
 }
 
-void Recorded::tell(const Leaver& leaver, bool) {
-  leavers_.push_back(leaver);
+void Recorded::tell(const std::span<const Leaver> leavers, bool) {
+  leavers_.insert(leavers_.end(), leavers.begin(), leavers.end());
   moved_ = true;
   over_ = false;
 }

@@ -24,10 +24,10 @@ class Recorded final : public Race {
         seeds_(seed_of_sm),
         random_of_sm_(seed_of_sm.begin(), seed_of_sm.end()) {}
 
-  void tell(const Leaver& leaver, bool has_started) override;
+  void tell(std::span<const Leaver> leavers, bool have_started) override;
   std::vector<Leaver> next() override;
   bool over() const override { return over_; }
-  void placed(size_t) override { moved_ = true; }
+  void placed(size_t, int32_t) override { moved_ = true; }
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block,
                                                 int32_t blocks) override;
   std::optional<Leaver> take(int32_t sm) override;
