@@ -1,83 +1,14 @@
-// The one kernel that the launcher runs: each block says where and when it is and stays until told
-// to leave or until its time is over. What it needs of registers and local memory is patched into
-// the compiled image, so it must itself need as little as possible.
-#include "launcher/probe/probe_abi.h"
-#include "launcher/probe/waiting.h"
+// The kernel that the launcher runs: each block stays until told to leave or until its time is
+// over. What it needs of registers and local memory is patched into the compiled image, so it must
+// itself need as little as possible.
+#include "block.cuh"
 
 namespace {
 
-using tbsched::cuda::BlockRecord;
-using tbsched::cuda::ProbeArguments;
-using tbsched::cuda::Waiting;
-
-constexpr unsigned kWarpThreads = 32;
-
-__device__ unsigned smid() {
-  unsigned value;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(value));
-  return value;
-}
-
-__device__ unsigned warpid() {
-  unsigned value;
-  asm volatile("mov.u32 %0, %%warpid;" : "=r"(value));
-  return value;
-}
-
-__device__ uint64_t global_ns() {
-  uint64_t value;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value));
-  return value;
-}
-
-// Half a record in one write: the bus takes it in one piece, and no fence has to wait for others.
-__device__ void publish(uint64_t& half) {
-  const uint64_t now = global_ns();
-  asm volatile("st.volatile.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&half),
-               "r"(static_cast<uint32_t>(now)), "r"(static_cast<uint32_t>(now >> 32)), "r"(smid()),
-               "r"(1)
-               : "memory");
-}
-
-// Read anew each time, since what is kept takes a register.
-__device__ unsigned block() {
-  unsigned value;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(value));
-  return value;
-}
-
-// What a wait needs of the GPU.
-struct Sm {
-  __device__ static unsigned block() { return ::block(); }
-  __device__ static uint32_t ticks(const Waiting& waiting) {
-    return static_cast<uint32_t>(global_ns() >> waiting.tick_bits);
-  }
-  __device__ static BlockRecord& record(const ProbeArguments& arguments) {
-    return arguments.records[::block()];
-  }
-  // As the host, or another SM, wrote it a moment ago.
-  __device__ static uint32_t fresh(const uint32_t& value) {
-    return *static_cast<const volatile uint32_t*>(&value);
-  }
-  __device__ static void store(uint32_t& place, const uint32_t value) {
-    *static_cast<volatile uint32_t*>(&place) = value;
-  }
-  __device__ static uint32_t exchange(uint32_t& place, const uint32_t value) {
-    return atomicExch(&place, value);
-  }
-};
-
-__device__ void stay(const ProbeArguments& arguments) {
+__device__ void run(const ProbeArguments& arguments) {
   publish(arguments.records[block()].start_ns);
-  constexpr Sm sm;
   uint32_t last = Sm::ticks(arguments.waiting);
-  const uint32_t end =
-      last + (arguments.ticks != nullptr ? arguments.ticks[blockIdx.x] : arguments.same_ticks);
-  for (;;) {
-    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
-    if (sleep_ns == tbsched::cuda::kLeave) break;
-    __nanosleep(sleep_ns);
-  }
+  stay(arguments, last, last + duration_ticks(arguments));
   publish(arguments.records[block()].end_ns);
   const auto published = static_cast<uint32_t>(global_ns());
   while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {
@@ -88,11 +19,7 @@ __device__ void stay(const ProbeArguments& arguments) {
 
 extern "C" __global__ void __launch_bounds__(1024)
     tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
-  if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) {
-    const unsigned warps = (blockDim.x + kWarpThreads - 1) / kWarpThreads;
-    const uint64_t index = uint64_t{blockIdx.x} * warps + threadIdx.x / kWarpThreads;
-    arguments.warp_slots[index] = static_cast<int32_t>(warpid());
-  }
-  if (threadIdx.x == 0) stay(arguments);
+  if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) note_warp_slot(arguments);
+  if (threadIdx.x == 0) run(arguments);
   __syncthreads();
 }

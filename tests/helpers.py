@@ -145,9 +145,12 @@ FAKE_KINDS = (
     "current contexts",
     "device memory",
     "events",
+    "executable graphs",
+    "graphs",
+    "green contexts",
     "host memory",
     "links",
-    "modules",
+    "libraries",
     "streams",
 )
 
@@ -194,3 +197,19 @@ class Fake:
     def live(self) -> dict[str, int]:
         """What has been taken from the driver and not been given back, by kind."""
         return {kind: int(self._library.fake_live(kind.encode())) for kind in FAKE_KINDS}
+
+
+def run_on_fake(code: str, fake: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """In another process: the driver is loaded once a process, with its environment."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "TBSCHED_LIBCUDA": str(fake),
+            "TBSCHED_LIBNVML": str(fake),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

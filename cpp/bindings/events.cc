@@ -289,6 +289,14 @@ Launch to_launch(const py::handle launch) {
   return launch_of(launch, shared);
 }
 
+std::vector<std::shared_ptr<const Partition>> to_partitions(const py::tuple& partitions) {
+  std::vector<std::shared_ptr<const Partition>> found;
+  for (const py::handle partition : partitions) {
+    found.push_back(std::make_shared<const Partition>(partition_of(partition)));
+  }
+  return found;
+}
+
 Sequence to_sequence(const py::iterable& events) {
   Sequence sequence;
   Shared shared;

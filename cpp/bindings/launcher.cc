@@ -107,10 +107,10 @@ class LauncherBatch {
   }
 
   // Of a table of events, one of its sequences after the other.
-  void add_table(const Numbers& cells, const Bounds& bounds, const double deadline,
-                 const bool any_state) {
+  void add_table(const Numbers& cells, const Bounds& bounds, const py::tuple& partitions,
+                 const double deadline, const bool any_state) {
     cuda::Batch& batch = get();
-    const EventTable table = event_table(cells, bounds);
+    const EventTable table = event_table(cells, bounds, partitions);
     cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
     options.any_state = any_state;
     for (size_t k = 0; k < table.sequences(); ++k) batch.add(table.sequence(k), options);
@@ -291,7 +291,8 @@ py::bytes patch(const py::bytes& image, const int32_t registers, const int32_t l
 py::dict images() {
   py::dict dict;
   for (const cuda::ProbeImage& image : cuda::probe_images()) {
-    const std::string kind = image.is_ptx ? "compute_" : "sm_";
+    const std::string kind =
+        std::string(image.dependent ? "dependent_" : "") + (image.is_ptx ? "compute_" : "sm_");
     dict[py::str(kind + std::to_string(image.architecture))] = to_bytes(image.bytes);
   }
   return dict;
@@ -333,7 +334,7 @@ PYBIND11_MODULE(_launcher, module) {
   py::class_<LauncherBatch>(module, "Batch")
       .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"))
       .def("add_table", &LauncherBatch::add_table, py::arg("cells"), py::arg("bounds"),
-           py::kw_only(), py::arg("deadline"), py::arg("any_state"))
+           py::arg("partitions"), py::kw_only(), py::arg("deadline"), py::arg("any_state"))
       .def("next", &LauncherBatch::next)
       .def("next_smids", &LauncherBatch::next_smids, py::arg("count"))
       .def("close", &LauncherBatch::close);

@@ -139,8 +139,9 @@ std::optional<size_t> matching_state_in_python(const Model& model, const Sequenc
 }
 
 py::list until_refused_in_python(const Model& model, const Numbers& cells, const Bounds& bounds,
-                                 const InitialState state, const int32_t threads) {
-  const EventTable table = event_table(cells, bounds);
+                                 const py::tuple& partitions, const InitialState state,
+                                 const int32_t threads) {
+  const EventTable table = event_table(cells, bounds, partitions);
   std::vector<UntilRefused> found;
   {
     const py::gil_scoped_release unlocked;
@@ -154,11 +155,11 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
 }
 
 std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers& cells,
-                                               const Bounds& bounds,
+                                               const Bounds& bounds, const py::tuple& partitions,
                                                const std::vector<InitialState>& states,
                                                const std::vector<Numbers>& smid,
                                                const int32_t threads) {
-  const EventTable table = event_table(cells, bounds);
+  const EventTable table = event_table(cells, bounds, partitions);
   std::vector<std::span<const int32_t>> seen;
   for (const Numbers& blocks : smid) {
     seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
@@ -263,11 +264,12 @@ void bind_predictions(py::module_& module) {
              "The index of the first state that puts every block where `smid` has it, or None.");
   module.def(
       "predict_until_refused", &until_refused_in_python, py::arg("model"), py::arg("cells"),
-      py::arg("bounds"), py::arg("state"), py::arg("threads"),
+      py::arg("bounds"), py::arg("partitions"), py::arg("state"), py::arg("threads"),
       "For each sequence of a table of events the SMs of all blocks, and how many events: up "
       "to and with the first launch that is not placed whole; and what refused its blocks.");
   module.def("matching_states", &matching_states_in_python, py::arg("model"), py::arg("cells"),
-             py::arg("bounds"), py::arg("states"), py::arg("smid"), py::arg("threads"),
+             py::arg("bounds"), py::arg("partitions"), py::arg("states"), py::arg("smid"),
+             py::arg("threads"),
              "For each sequence of a table of events the index of the first state that puts every "
              "block where `smid` has it, or -1.");
   module.def("shortest_order", &shortest_order_in_python, py::arg("model"), py::arg("sequence"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.program.partition import Partition as _Partition
 from tbsched.program.sequence import Event as _Event
 
 _Ints = npt.NDArray[np.int32]
@@ -37,6 +38,7 @@ def matching_states(
     model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
+    partitions: tuple[_Partition, ...],
     states: _Sequence[InitialState],
     smid: _Sequence[npt.NDArray[np.int32]],
     threads: int,
@@ -71,6 +73,7 @@ def predict_until_refused(
     model: Model,
     cells: npt.NDArray[np.int32],
     bounds: npt.NDArray[np.int64],
+    partitions: tuple[_Partition, ...],
     state: InitialState,
     threads: int,
 ) -> list[tuple[_Ints, int, str | None]]: ...

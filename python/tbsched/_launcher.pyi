@@ -5,6 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Event, Launch
 
 class Info(TypedDict):
@@ -30,6 +31,7 @@ class Batch:
         self,
         cells: npt.NDArray[np.int32],
         bounds: npt.NDArray[np.int64],
+        partitions: tuple[Partition, ...],
         *,
         deadline: float,
         any_state: bool,

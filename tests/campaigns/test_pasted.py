@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from tbsched.campaigns import ModelGpu, Report, fuzz
-from tbsched.campaigns.shrinking.pasted import code_of, observing, predicting
+from tbsched.campaigns.shrinking.pasted import _names_in, code_of, observing, predicting
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.partition import Partition, SmSplit
+from tbsched.program.sequence import Graph, Launch, RecordEvent, Sequence, WaitEvent
 from tbsched.strategies import programs
 from tbsched.traces.trace import Trace
 
@@ -102,6 +103,11 @@ def test_timed_programs_are_compared_and_shrink() -> None:
     assert isinstance(launch, Launch)
     assert (launch.stream, launch.duration) == (None, 1e-6)
     check_code(found.code)
+
+
+def test_graphs_and_partitions_need_their_own_imports() -> None:
+    node = Launch(1, 32, 32, duration=1e-6, partition=Partition((0,), split=SmSplit(1)))
+    assert {*_names_in(Graph([node]).launch())} == {"Graph", "Launch", "Partition", "SmSplit"}
 
 
 def test_the_code_imports_what_the_sequence_is_made_of() -> None:

@@ -9,7 +9,15 @@ import pytest
 from helpers import launch
 from tbsched.campaigns.shrinking.minimise import SHORTEST, Floors, minimise, size, without_launch
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    Graph,
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    WaitEvent,
+)
 
 FLOORS = Floors(registers=32, carveout=100, local_memory=0, priority=0)
 LARGE = Sequence(
@@ -72,6 +80,29 @@ def test_a_cuda_event_that_matters_stays() -> None:
 
     found = minimise(TIMED, fails, FLOORS)
     assert [type(event) for event in found] == [Launch, WaitEvent]
+
+
+NODE = Launch(2, 32, 32, carveout=100, duration=1e-6)
+GRAPH = Graph([NODE, NODE, NODE, NODE], edges=[(0, 2), (1, 3), (2, 3)])
+
+
+def test_a_graph_loses_the_nodes_that_do_not_matter() -> None:
+    def fails(candidate: Sequence) -> bool:
+        return any(isinstance(event, GraphLaunch) and event.graph.edges for event in candidate)
+
+    first = Launch(4, 32, 32, stream=0, duration=1e-6, non_blocking=True)
+    found = minimise(Sequence([first, GRAPH.launch(1)]), fails, FLOORS)
+    node = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
+    assert found == Sequence([Graph([node, node], edges=[(0, 1)]).launch(1)])
+
+
+def test_without_a_node_the_edges_of_the_others_stay() -> None:
+    seq = Sequence([NODE, GRAPH.launch(1), NODE])
+    assert without_launch(seq, 0) == seq[1:]
+    for number, edges in ((1, [(0, 2), (1, 2)]), (3, [(1, 2)])):
+        graph = Graph([NODE] * 3, edges)
+        assert without_launch(seq, number) == Sequence([NODE, graph.launch(1), NODE])
+    assert without_launch(Sequence([Graph([NODE]).launch()]), 0) == Sequence()
 
 
 def test_anything_shrinks_to_the_floors() -> None:

@@ -58,19 +58,23 @@ def no_sm_ever_holds_more_than_it_has(past: History) -> None:
             assert max(used.values(), default=0) <= limit
 
 
+def no_block_is_outside_of_its_partition(past: History) -> None:
+    for launch, sms in past.resident(len(past.sequence) - 1):
+        assert launch.partition is None or sms.keys() <= {*launch.partition.sms}
+
+
 def nothing_passes_a_launch_that_waits_for_room(past: History) -> None:
     """Ahead is what is more urgent, or as urgent and earlier, and in line.
 
     What waits for its stream is not in line. An event can place the last blocks of a released
     launch, which so lets in the next one of its stream: that one comes behind them, however urgent
-    it is. Clusters that only a GPC takes hold up the GPCs alone.
+    it is. What waits holds up its own SMs alone.
     """
     for event in range(len(past.sequence)):
         for number in range(len(past.final(event))):
             fresh = set(past.fresh(number, event))
             for ahead in past.ahead(number, event) if fresh else ():
-                assert only_in_gpcs(past.sequence.launches[ahead], past.spec)
-                assert not fresh & in_gpcs(past.spec)
+                assert not fresh & own_sms(past.sequence.launches[ahead], past.spec)
 
 
 def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> None:
@@ -82,21 +86,19 @@ def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> 
             assert limiter is None
         elif number not in past.in_line(event):
             assert limiter == "stream"
-        elif all(only_in_gpcs(launch, past.spec) for launch in ahead):
-            assert limiter in (ROOM | {"queue"} if ahead else ROOM)
-        else:
+        elif any(len(own_sms(launch, past.spec)) == past.spec.sms for launch in ahead):
             assert limiter == "queue"
+        else:
+            assert limiter in (ROOM | {"queue"} if ahead else ROOM)
 
 
-def in_gpcs(spec: DeviceSpec) -> set[int]:
-    """The SMs that are in a GPC."""
+def own_sms(launch: Launch, spec: DeviceSpec) -> set[int]:
+    """Those of its partition; of clusters that only a GPC takes, those in a GPC."""
+    sms = set(range(spec.sms) if launch.partition is None else launch.partition.sms)
+    if launch.cluster <= spec.sms_per_tpc:
+        return sms
     tpcs = {tpc for gpc in spec.gpcs for tpc in gpc}
-    return {sm for sm in range(spec.sms) if sm // spec.sms_per_tpc in tpcs}
-
-
-def only_in_gpcs(launch: Launch, spec: DeviceSpec) -> bool:
-    """Whether only a GPC takes the clusters of the launch."""
-    return launch.cluster > spec.sms_per_tpc
+    return {sm for sm in sms if sm // spec.sms_per_tpc in tpcs}
 
 
 def launch_stops_only_where_not_one_block_more_fits(past: History) -> None:
@@ -131,6 +133,7 @@ LAWS = (
     block_is_placed_once_and_stays,
     smid_is_the_state_before_the_next_event,
     no_sm_ever_holds_more_than_it_has,
+    no_block_is_outside_of_its_partition,
     nothing_passes_a_launch_that_waits_for_room,
     launch_waits_for_its_stream_or_behind_another_or_for_room,
     launch_stops_only_where_not_one_block_more_fits,

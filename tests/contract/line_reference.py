@@ -14,9 +14,15 @@ from tbsched.program.sequence import Launch, Release, Sequence
 
 @dataclass
 class Kernel:
-    """A launch on its way; ``cause`` is what its blocks wait for: stream, queue or room."""
+    """A launch on its way.
+
+    Attributes:
+        sms: where its blocks may go.
+        cause: what they wait for: stream, queue or room, or one of the last two.
+    """
 
     launch: Launch
+    sms: set[int]
     before: Kernel | None  # in its stream
     block: ThreadBlock
     placed: list[int] = field(default_factory=list)
@@ -43,13 +49,14 @@ class Line:
     gpu: GPU
     by_priority: bool
     head_of_line: bool
+    on_own_sms: bool
     kernels: list[Kernel] = field(default_factory=list)
 
     def launch(self, launch: Launch) -> Kernel:
         same = [k for k in self.kernels if k.launch.stream == launch.stream is not None]
-        self.kernels.append(
-            Kernel(launch, same[-1] if same else None, thread_block(launch, self.gpu.spec))
-        )
+        block = thread_block(launch, self.gpu.spec)
+        sms = set(range(self.gpu.spec.sms) if launch.partition is None else launch.partition.sms)
+        self.kernels.append(Kernel(launch, sms, same[-1] if same else None, block))
         self.serve()
         return self.kernels[-1]
 
@@ -70,7 +77,8 @@ class Line:
 
     def look_at_all(self) -> bool:
         """Whether blocks have left."""
-        moved = stuck = False
+        moved = False
+        held: set[int] = set()  # by those that wait
         order = list(self.kernels)
         if self.by_priority:
             order.sort(key=lambda kernel: kernel.launch.priority)
@@ -78,31 +86,39 @@ class Line:
             kernel.cause = None
             if kernel.before is not None and not kernel.before.over:
                 kernel.cause = "stream"
-            elif stuck:
+            elif kernel.sms <= held:
                 kernel.cause = "queue"
             else:
-                self.fill(kernel)
-                stuck = kernel.waits and self.head_of_line
+                needs_idle_gpu = kernel.block.config_l > self.gpu.config_l
+                self.fill(kernel, kernel.sms - held)
+                if kernel.waits and self.head_of_line:
+                    alone = self.on_own_sms and not needs_idle_gpu
+                    held |= kernel.sms if alone else set(range(self.gpu.spec.sms))
                 moved = moved or (kernel.released and bool(kernel.held))
                 if kernel.released:
                     self.leave(kernel)
         return moved
 
-    def fill(self, kernel: Kernel) -> None:
+    def fill(self, kernel: Kernel, open_to: set[int]) -> None:
         while kernel.waits:
-            sm = self.gpu.schedule(kernel.block)
+            sm = self.gpu.schedule(kernel.block, open_to)
             if sm == CANNOT_SCHEDULE_NOW:
-                kernel.cause = "room"
+                kernel.cause = "room" if open_to == kernel.sms else "queue or room"
                 return
             kernel.held.append(self.gpu.place(kernel.block, sm))
             kernel.placed.append(sm)
 
 
 def run(
-    sequence: Sequence, spec: DeviceSpec, *, by_priority: bool, head_of_line: bool
+    sequence: Sequence,
+    spec: DeviceSpec,
+    *,
+    by_priority: bool,
+    head_of_line: bool,
+    on_own_sms: bool = True,
 ) -> list[tuple[list[int], str | None, list[int]]]:
     """Of each launch the SMs and the cause before the next event, and the SMs after all events."""
-    line = Line(GPU(spec), by_priority, head_of_line)
+    line = Line(GPU(spec), by_priority, head_of_line, on_own_sms)
     first: list[tuple[list[int], str | None]] = []
     for event in sequence:
         if isinstance(event, Release):

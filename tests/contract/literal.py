@@ -6,6 +6,7 @@ says of a GPU is read from its spec. Comments give the paper's line numbers.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from tbsched.hardware.spec import DeviceSpec
@@ -78,13 +79,15 @@ class GPU:
         edges.append(self.tpc_config_s[self.tpc(i)])
         return [(a, b - a) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
-    def schedule(self, tb: ThreadBlock) -> int:
-        """Algorithm 1."""
+    def schedule(self, tb: ThreadBlock, open_to: Container[int] | None = None) -> int:
+        """Algorithm 1, among those SMs; it says nothing of others."""
         if self.resident and tb.config_l > self.config_l:  # 1
             return CANNOT_SCHEDULE_NOW  # 2
         max_thread_blocks = 0  # 7
         smid = 0  # 8
         for i in self.spec.sm_preference:  # 9
+            if open_to is not None and i not in open_to:
+                continue
             sm = self.sm[i]
             idle = self.tpc_is_idle(i)
             if not idle and tb.config_s > self.tpc_config_s[self.tpc(i)]:  # 10

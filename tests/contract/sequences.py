@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
@@ -52,14 +53,23 @@ def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) ->
     )
 
 
-def largest_cluster(spec: DeviceSpec) -> int:
-    """The blocks of the largest cluster that an idle GPU takes, of 16 at most."""
+def largest_cluster(spec: DeviceSpec, partition: Partition | None = None) -> int:
+    """The blocks of the largest cluster that an idle GPU or partition takes, of 16 at most."""
     homes = [gpc if gpc >= 0 else ("none", tpc) for tpc, gpc in enumerate(spec.gpc_of_tpc)]
-    sms = Counter(homes[sm // spec.sms_per_tpc] for sm in range(spec.sms))
+    where = range(spec.sms) if partition is None else partition.sms
+    sms = Counter(homes[sm // spec.sms_per_tpc] for sm in where)
     return min(16, spec.max_cluster, max(sms.values()))
 
 
-Choices = dict[str, tuple[int | None, ...]]
+@functools.cache
+def some_sms(sms: int) -> list[Partition]:
+    """Partitions that overlap, or do not, and one of a single SM."""
+    middle, last = sms // 2, sms - 1
+    parts = [range(middle), range(middle, sms), range(sms // 3, sms), range(0, sms, 2), [last]]
+    return [Partition(tuple(part)) for part in parts if part]
+
+
+Choices = dict[str, tuple[int | Partition | None, ...]]
 
 # Hypothesis examines each new strategy, which takes longer than drawing from it: so those that
 # differ little are built once.
@@ -81,7 +91,7 @@ def few_or_many(few: int, many: int) -> st.SearchStrategy[int | None]:
 @st.composite
 def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> Choices:
     """What the launches of one sequence may have: in each a few things, so that they meet."""
-    offered: dict[str, list[tuple[int | None, ...]]] = {
+    offered: dict[str, list[tuple[int | Partition | None, ...]]] = {
         "local_memory": [(0,), (0,), (0, 0, 0, min(spec.local_memory_initial + 1, 2**19))],
     }
     if not plain:
@@ -90,6 +100,8 @@ def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> C
             "stream": [(None,), (0,), (0, 1), (None, 0, 1)],
             "priority": [(0,), (0, -1, 1), (0, -1, 1)],
         }
+    if not plain:
+        offered["partition"] = [(None,), (None,), (None, *some_sms(spec.sms))]
     if clusters:
         offered["cluster"] = [(1,), (1, *range(1, largest_cluster(spec) + 1))]
     return {field: draw(sampled(tuple(rows))) for field, rows in offered.items()}
@@ -113,6 +125,8 @@ def launches(draw: st.DrawFn, spec: DeviceSpec, offered: Choices) -> Launch:
         for field, values in offered.items()
     }
     cluster = rest.get("cluster", 1)
+    if cluster > 1 and cluster > largest_cluster(spec, rest.get("partition")):
+        rest["partition"] = None
     return Launch(max(1, blocks // cluster) * cluster, threads, registers, shared, **rest)
 
 

@@ -27,7 +27,8 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
-from tbsched.program.sequence import Launch, RecordEvent, Release, Sequence, WaitEvent
+from tbsched.program.partition import Partition, SmSplit
+from tbsched.program.sequence import Graph, Launch, RecordEvent, Release, Sequence, WaitEvent
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -57,6 +58,7 @@ LIMITS = {
     "cluster": (1, 16),
     "stream": (0, 2**31 - 1),
     "priority": (-(2**15), 2**15),
+    "completion_event": (0, 2**31 - 1),
 }
 
 
@@ -94,16 +96,24 @@ def damaged(rng: random.Random, text: str) -> str:
 
 
 def bad_launch(rng: random.Random, _: Path) -> Attempt:
-    field = rng.choice([*LIMITS, "duration", "name"])
+    flags = ("cooperative", "non_blocking", "programmatic")
+    times = ("trigger", "memory_wait")
+    field = rng.choice([*LIMITS, "duration", "name", "partition", *flags, *times])
     value: Any
     if field == "name":
         value = wrong_type(rng, str, None)
+    elif field == "partition":
+        value = rng.choice([wrong_type(rng, None), Partition(())])
+    elif field in flags:
+        value = True if field in flags[1:] and rng.random() < 0.3 else wrong_type(rng, bool)
+    elif field in times:  # 0.5 is of a launch with a duration
+        value = rng.choice([wrong_type(rng, float, None), -1, float("nan"), 1e10, 0.5])
     elif field == "duration":
         value = rng.choice(
             [wrong_type(rng, float, None), -1, -0.1, float("nan"), 1e10, 2**70, (1.0, 2.0), (-1.0,)]
         )
     else:
-        optional = (None,) if field in ("carveout", "stream") else ()
+        optional = (None,) if field in ("carveout", "stream", "completion_event") else ()
         value = bad_number(rng, *LIMITS[field], *optional)
     given = {"blocks": 1, "threads": 32, "registers": 16, field: value}
     return lambda: Launch(**given), field
@@ -120,6 +130,31 @@ def bad_cuda_event(rng: random.Random, _: Path) -> Attempt:
     field = rng.choice(list(given))
     given[field] = bad_number(rng, 0, 2**31 - 1)
     return lambda: kind(**given), field
+
+
+def bad_partition(rng: random.Random, _: Path) -> Attempt:
+    given: dict[str, Any] = {"sms": (0, 2), "split": SmSplit(2), "group": 0}
+    field = rng.choice(list(given))
+    given[field] = {
+        "sms": lambda: rng.choice([wrong_type(rng, list, tuple, set, np.ndarray), (2, 0), (1, 1),
+                                   (0, bad_number(rng, 0, 65535))]),
+        "split": lambda: wrong_type(rng, None),
+        "group": lambda: bad_number(rng, 0, 2**31 - 1, None),
+    }[field]()  # fmt: skip
+    return lambda: Partition(**given), f"Partition.{field}"
+
+
+def bad_graph(rng: random.Random, _: Path) -> Attempt:
+    node = Launch(1, 32, 16, duration=1.0)
+    if rng.random() < 0.5:
+        changes = {"stream": 0, "duration": None, "programmatic": True, "trigger": 0.5}
+        field = rng.choice(list(changes))
+        wrong = dataclasses.replace(node, **{field: changes[field]})
+        nodes: list[Any] = [node, rng.choice([wrong, wrong_type(rng)])]
+        return lambda: Graph(nodes), "Graph.nodes[1]"
+    edges = rng.choice([[(0, bad_number(rng, 0, 1))], [(0, 1), (1, 0)], [(0, 1), (0, 1)], [(0,)],
+                        [wrong_type(rng, list, tuple, set, np.ndarray)]])  # fmt: skip
+    return lambda: Graph([node, node], edges), "Graph.edges"
 
 
 def bad_drawn(rng: random.Random, _: Path) -> Attempt:
@@ -148,6 +183,7 @@ def bad_sequence(rng: random.Random, _: Path) -> Attempt:
                 Launch(1, 32, 16, duration=rng.random()),
                 Launch(1, 32, 16, stream="legacy"),
                 RecordEvent(0, 0),
+                Graph([Launch(1, 32, 16, duration=rng.random())]).launch(),
             ]
         ),
     )
@@ -338,7 +374,9 @@ def bad_fuzz(rng: random.Random, _: Path) -> Attempt:
 
 
 SHARES: dict[Entry, int] = {
-    bad_launch: 15,
+    bad_launch: 13,
+    bad_partition: 1,
+    bad_graph: 1,
     bad_release: 3,
     bad_cuda_event: 2,
     bad_drawn: 3,

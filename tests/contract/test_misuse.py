@@ -42,8 +42,9 @@ MESSAGES = {
     "held: a duration": "launch 0: duration: here blocks stay until they are released",
     "held: the legacy stream": "launch 0: stream: the legacy stream needs launches with durations",
     "held: a negative stream": "launch 0: stream: -5 must not be negative",
-    "held: record an event": "CUDA events need launches with durations",
-    "held: wait for an event": "CUDA events need launches with durations",
+    "held: record an event": "CUDA events and graphs need launches with durations",
+    "held: wait for an event": "CUDA events and graphs need launches with durations",
+    "held: launch a graph": "CUDA events and graphs need launches with durations",
     "timed: a release": "release: launches with durations end by themselves",
     "timed: no duration": "launch 0: duration: one, or one per block, is needed",
     "timed: a duration too few": "launch 0: duration: one, or one per block, is needed",
@@ -60,6 +61,7 @@ MESSAGES = {
     "table: an unknown sequence": "sequence 0: the table has 0",
     "table: bounds beyond it": "bounds: they are not ascending within the table",
     "table: an unknown kind": "cells: no such kind of event",
+    "table: an unknown partition": "cells: there is no partition 2",
     "matching states: an array too many": "smid: an array for each sequence is needed",
 }
 

@@ -31,6 +31,12 @@ TIMED = tb.Sequence(
         launch(2, stream="legacy", duration=(1e-3, 2e-3)),
     ]
 )
+EVERY_WAY = launch(
+    8, stream=1, duration=1e-3, partition=tb.Partition((0, 1), split=tb.SmSplit(2), group=0),
+    cooperative=True, non_blocking=True, programmatic=True, trigger=1e-6, memory_wait=2e-6,
+    completion_event=3,
+)  # fmt: skip
+GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3)], edges=[(0, 1)])
 NOT_VALUES = {tb.Steered}  # it holds a GPU
 SPECIAL = {tb.CudaError: ("cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "what it says")}
 
@@ -57,7 +63,8 @@ def public_values() -> list[Any]:
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
         held.residents(),
-        tb.split_sms("h200", 64)[0][0],
+        tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True), EVERY_WAY, GRAPH,
+        GRAPH.launch(2, non_blocking=True), tb.Sequence([GRAPH.launch(), EVERY_WAY]),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,

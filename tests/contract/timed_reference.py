@@ -6,20 +6,33 @@ leaves out is the subject of other tests: SMs, warps, registers, shared memory.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tbsched.program.sequence import LEGACY_STREAM, Launch, RecordEvent, Sequence, WaitEvent
+
+
+@dataclass(frozen=True)
+class Launched:
+    """The completion event of a launch."""
+
+    launch: Work
 
 
 @dataclass(eq=False)
 class Work:
     """One event of the sequence, on its way."""
 
-    item: Launch | RecordEvent | WaitEvent
+    item: Launch | RecordEvent | WaitEvent | Launched
     stream: object
     issue: int
     must_be_done: list[Work] = field(default_factory=list)
     record: Work | None = None  # of a wait, what it waits for
+    blocking: bool = True  # it and the legacy stream wait for each other
+    before: list[Work] = field(default_factory=list)  # all work before it in the program
+    follows: Work | None = None  # the launch whose triggers it waits for, while it may still run
+    late_wait: bool = False  # of a wait: its event had not happened when it was called
     rank: tuple[int, int] = (0, 0)
     issued: bool = False
     queue: int = -1  # of a launch that is issued
@@ -29,8 +42,9 @@ class Work:
     freed_at: int = (
         0  # of the legacy stream: when all work before it was done, if that took a while
     )
+    taken_at: int = 0
     starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
 
 
 @dataclass(frozen=True)
@@ -47,14 +61,29 @@ class Toy:
     event_latency: int = 0
     legacy_latency: int = 0
     launch_switch: int = 0
+    trigger_latency: int = 0
+    completed_latency: int = 0
+    head_of_line: bool = True
 
-    def gone(self, work: Work, now: int) -> bool:
-        """Whether the room of all blocks of a launch is free again."""
-        return (
-            isinstance(work.item, Launch)
-            and len(work.ends) == work.item.blocks
-            and max(work.ends) + self.exit_latency <= now
-        )
+    def gone_at(self, work: Work) -> float:
+        """When the room of all blocks of a launch is free again, as far as that is known."""
+        ends = [end for end in work.ends if end is not None]
+        if not isinstance(work.item, Launch) or len(ends) < work.item.blocks:
+            return math.inf
+        return max(ends) + self.exit_latency
+
+    def over_at(self, work: Work) -> float:
+        """When it is gone, and so is all work before it in its stream."""
+        earlier = -math.inf if work.follows is None else self.over_at(work.follows)
+        return max(self.gone_at(work), earlier)
+
+    def triggered_at(self, work: Work) -> float:
+        """When the last block of a launch has triggered, as far as that is known."""
+        launch = work.item
+        assert isinstance(launch, Launch)
+        if len(work.starts) < launch.blocks:
+            return math.inf
+        return max(map(trigger_of(launch), work.starts, work.ends, nanoseconds(launch)))
 
 
 @dataclass
@@ -63,6 +92,22 @@ class Scheduler:
 
     current: Work | None = None
     next_turn: int = 0
+
+
+def time_of(seconds: float | None) -> float:
+    return math.inf if seconds is None else round(seconds * 1e9)
+
+
+def trigger_of(launch: Launch) -> Callable[[int, int | None, int], float]:
+    """When a block triggers, by its start, its end and its duration."""
+    trigger, wait = time_of(launch.trigger), time_of(launch.memory_wait)
+
+    def found(start: int, end: int | None, duration: int) -> float:
+        if trigger <= min(wait, duration) or (end is None and trigger <= wait):
+            return start + trigger
+        return math.inf if end is None else end - max(0, duration - trigger)
+
+    return found
 
 
 def nanoseconds(launch: Launch) -> list[int]:
@@ -76,30 +121,62 @@ def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
     works: list[Work] = []
     by_stream: dict[object, Work] = {}
     records: dict[int, Work] = {}
+    apart = {launch.stream for launch in sequence.launches if launch.non_blocking}
     launches = 0
     for position, item in enumerate(sequence):
         assert isinstance(item, Launch | RecordEvent | WaitEvent)
-        stream: object = item.stream if item.stream is not None else ("own", position)
+        own = item.stream is None
+        stream: object = ("own", position) if own else item.stream
         # An event is issued together with the launch before it, or with the first.
         is_launch = isinstance(item, Launch)
         with_launch = launches if is_launch else max(0, launches - 1)
-        work = Work(item, stream, issue_ns[with_launch] if issue_ns else 0)
+        work = Work(item, stream, issue_ns[with_launch] if issue_ns else 0, before=works[:])
+        work.blocking = not item.non_blocking if own else stream not in apart  # type: ignore[union-attr]
         launches += is_launch
         if stream in by_stream:
             work.must_be_done.append(by_stream[stream])
         if stream == LEGACY_STREAM:
-            work.must_be_done += works
-        else:
-            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM]
+            work.must_be_done += [w for w in works if w.blocking]
+        elif work.blocking:
+            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM and w.blocking]
         if isinstance(item, WaitEvent) and item.event in records:
             work.record = records[item.event]
         if isinstance(item, RecordEvent):
             records[item.event] = work
-        if isinstance(item, Launch):
-            work.rank = (item.priority if toy.by_priority else 0, position)
         by_stream[stream] = work
         works.append(work)
+        if isinstance(item, Launch):
+            work.rank = (item.priority if toy.by_priority else 0, position)
+            if item.completion_event is not None:
+                completed = Work(Launched(work), stream, work.issue, blocking=False)
+                records[item.completion_event] = completed
+                works.append(completed)
     return works
+
+
+MOST_UNDER_WAY = 8
+
+
+def relax(work: Work) -> None:
+    """Lets a programmatic launch that is called now wait for triggers, unless it must not."""
+    launch = work.item
+    assert isinstance(launch, Launch)
+    same = [w for w in work.before if w.stream == work.stream and not isinstance(w.item, Launched)]
+    mine = [w for w in same if isinstance(w.item, Launch)]
+    if not launch.programmatic or launch.cooperative or not mine or mine[-1].done:
+        return
+    since = work.before[work.before.index(mine[-1]) + 1 :]
+    waits = [w for w in since if w.late_wait and w.stream == work.stream]
+    if any(w.record is not None and w.record.stream != w.stream for w in waits):
+        return
+    is_legacy = work.stream == LEGACY_STREAM
+    if work.blocking and any(
+        w.blocking and (w.stream != LEGACY_STREAM if is_legacy else w.stream == LEGACY_STREAM)
+        for w in since
+    ):
+        return
+    work.follows = mine[-1]
+    work.must_be_done = mine[-MOST_UNDER_WAY:][:1] if len(mine) >= MOST_UNDER_WAY else []
 
 
 def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
@@ -126,9 +203,15 @@ def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
             return launches
         times = [work.issue for work in works] + [scheduler.next_turn]
         times += [work.issue + toy.launch_latency for work in launches]
-        exits = [end + toy.exit_latency for work in launches for end in work.ends]
+        exits = [
+            end + toy.exit_latency for work in launches for end in work.ends if end is not None
+        ]
         times += exits + [time + toy.completion_latency for time in exits]
         times += [work.done_at + toy.event_latency for work in works]
+        times += [work.taken_at + toy.completed_latency for work in launches]
+        times += [
+            int(at) + toy.trigger_latency for at in map(toy.triggered_at, launches) if at < math.inf
+        ]
         times += [work.freed_at + toy.legacy_latency for work in works]
         times += [work.done_at + toy.legacy_latency for work in works]
         now = min(time for time in times if time > now)
@@ -136,11 +219,17 @@ def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
 
 def met(work: Work, toy: Toy, now: int) -> bool:
     """Whether a work that is issued waits for nothing any more."""
+    if isinstance(work.item, Launched):
+        launch = work.item.launch
+        return launch.taken >= 0 and launch.taken_at + toy.completed_latency <= now
     if not all(other.done for other in work.must_be_done):
         return False
+    if work.follows is not None:
+        triggered = toy.triggered_at(work.follows) + toy.trigger_latency <= now
+        return triggered or work.follows.done
     if work.record is not None:
-        late = work.record.done_at > work.issue or not work.record.done
-        if not work.record.done or (late and work.record.done_at + toy.event_latency > now):
+        known_at = work.record.done_at + (toy.event_latency if work.late_wait else 0)
+        if not work.record.done or known_at > now:
             return False
     if work.stream == LEGACY_STREAM and isinstance(work.item, Launch):
         # Within the legacy stream it takes no longer than in any other.
@@ -160,16 +249,21 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
     """Applies the first rule that does something; False if none does."""
     for work in works:
         event = work.issued and not isinstance(work.item, Launch) and met(work, toy, now)
-        if not work.done and (event or toy.gone(work, now - toy.completion_latency)):
+        if not work.done and (event or toy.over_at(work) + toy.completion_latency <= now):
             work.done = True
             work.done_at = now
             return True
+    if go_on(launches, toy, now):
+        return True
     for work in works:
         if not work.issued and work.issue <= now:
             work.issued = True
             if isinstance(work.item, Launch):
                 called = [other for other in launches if other.queue >= 0]
                 work.queue = chosen_queue(work, called, toy)
+                relax(work)
+            if work.record is not None:
+                work.late_wait = not work.record.done
             return True
     heads = [
         work
@@ -179,23 +273,63 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
     ready = [
         work for work in heads if work.issue + toy.launch_latency <= now and met(work, toy, now)
     ]
-    resident = [work for work in launches if work.taken >= 0 and not toy.gone(work, now)]
+    resident = [work for work in launches if work.taken >= 0 and toy.gone_at(work) > now]
     if ready and len(resident) < toy.grids:
         first = min(ready, key=lambda work: work.rank)
         first.taken = 1 + max(work.taken for work in launches)
+        first.taken_at = now
         return True
+    return place(launches, resident, toy, scheduler, now)
+
+
+def go_on(launches: list[Work], toy: Toy, now: int) -> bool:
+    """Memory waits return once all work before in the stream is over."""
+    for work in launches:
+        if None not in work.ends or work.follows is None or toy.over_at(work.follows) > now:
+            continue
+        launch = work.item
+        assert isinstance(launch, Launch)
+        wait = round(time_of(launch.memory_wait))
+        for block, duration in zip(range(len(work.ends)), nanoseconds(launch), strict=False):
+            if work.ends[block] is None:
+                work.ends[block] = max(now, work.starts[block] + wait) + duration - wait
+        return True
+    return False
+
+
+def place(
+    launches: list[Work], resident: list[Work], toy: Toy, scheduler: Scheduler, now: int
+) -> bool:
+    """Places a block of the first launch in line, or all of a cooperative one."""
+
+    def in_line(work: Work) -> tuple[bool, int, int]:
+        launch = work.item
+        assert isinstance(launch, Launch)
+        goes_first = launch.cooperative and toy.by_priority
+        return (not goes_first, 0 if goes_first else work.rank[0], work.taken)
+
     waiting = [w for w in resident if len(w.starts) < w.item.blocks]  # type: ignore[union-attr]
     may_turn = now >= scheduler.next_turn
     waiting = [work for work in waiting if work is scheduler.current or may_turn]
-    there = [end for work in launches for end in work.ends if end + toy.exit_latency > now]
-    if waiting and len(there) < toy.slots:
-        # All blocks are alike, so none fits where an earlier one does not.
-        first = min(waiting, key=lambda work: (work.rank[0], work.taken))
-        assert isinstance(first.item, Launch)
+    there = [
+        end for work in launches for end in work.ends if end is None or end + toy.exit_latency > now
+    ]
+    for first in sorted(waiting, key=in_line):
+        launch = first.item
+        assert isinstance(launch, Launch)
+        # All blocks are alike: where a launch does not fit, only one of fewer at once does.
+        count = launch.blocks if launch.cooperative else 1
+        if len(there) + count > toy.slots:
+            if toy.head_of_line:
+                return False
+            continue
         if first is not scheduler.current:
             scheduler.current = first
             scheduler.next_turn = now + toy.launch_switch
-        first.ends.append(now + nanoseconds(first.item)[len(first.starts)])
-        first.starts.append(now)
+        for duration in nanoseconds(launch)[len(first.starts) :][:count]:
+            wait = time_of(launch.memory_wait)
+            waits = first.follows is not None and toy.over_at(first.follows) > now
+            first.ends.append(None if waits and wait <= duration else now + duration)
+            first.starts.append(now)
         return True
     return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,17 +15,26 @@ from hypothesis import strategies as st
 from contract.timed_reference import Toy, simulate
 from helpers import gpu
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, predict
-from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
 from tbsched.traces.trace import Trace
 
 REPEATABLE = settings(deadline=None, derandomize=True)
 US = 1e-6
 # Built once: Hypothesis examines each new strategy, which takes longer than drawing from it.
-STREAMS = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
+STREAMS: st.SearchStrategy[Stream] = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
 STREAM_OR_NONE = STREAMS | st.none()
 PRIORITIES = st.integers(-1, 1)
-BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True}
+BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": True}
 DEVICES = ("h200", "rtx3090", "xavier")
 
 
@@ -45,8 +56,44 @@ def toy_launches(draw: st.DrawFn) -> Launch:
     )
 
 
-def cuda_events(kind: type[RecordEvent | WaitEvent]) -> st.SearchStrategy[Event]:
-    return st.builds(kind, st.integers(0, 1), STREAMS)
+NON_BLOCKING = 2
+WAY_STREAMS: st.SearchStrategy[Stream]
+WAY_STREAMS = st.sampled_from([0, 0, 0, 0, 1, NON_BLOCKING, LEGACY_STREAM])
+WAY_TIME = st.sampled_from([None, 0.0, 0.0, US, 3 * US, 9 * US])
+FEW_BLOCKS = st.sampled_from([1, 1, 2])
+WAYS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "programmatic": st.sampled_from([True, True, True, False]),
+        "trigger": WAY_TIME,
+        "memory_wait": WAY_TIME,
+        "completion_event": st.sampled_from([None, None, None, 0, 1]),
+        "cooperative": st.sampled_from([False, False, False, True]),
+        "duration": st.integers(1, 30).map(lambda us: us * US),
+        "priority": PRIORITIES,
+    }
+)
+
+
+@st.composite
+def way_launches(draw: st.DrawFn) -> Launch:
+    stream = draw(WAY_STREAMS)
+    return Launch(
+        draw(FEW_BLOCKS), 32, 16, stream=stream, non_blocking=stream == NON_BLOCKING, **draw(WAYS)
+    )
+
+
+def way_programs() -> st.SearchStrategy[Sequence]:
+    """Launches that depend on each other in every way, most of them in one stream."""
+    cuda = cuda_events(RecordEvent, WAY_STREAMS) | cuda_events(WaitEvent, WAY_STREAMS)
+    launches = way_launches()
+    events = st.one_of(launches, launches, launches, cuda)
+    return st.lists(events, min_size=4, max_size=14).map(Sequence)
+
+
+def cuda_events(
+    kind: type[RecordEvent | WaitEvent], streams: st.SearchStrategy[Stream] = STREAMS
+) -> st.SearchStrategy[Event]:
+    return st.builds(kind, st.integers(0, 1), streams)
 
 
 def programs(launches: st.SearchStrategy[Launch]) -> st.SearchStrategy[Sequence]:
@@ -91,65 +138,80 @@ def test_every_order_of_launches_has_its_rules_here() -> None:
 LATENCIES = st.sampled_from([0, 0, 500, 1000, 2500])
 
 
-@settings(REPEATABLE, max_examples=1500)
-@given(
-    program=issued(programs(toy_launches()), st.sampled_from([0, 0, 500, 1000, 4000])),
-    slots=st.integers(1, 8),
-    queues=st.integers(1, 4),
-    grids=st.integers(1, 5),
-    order=st.sampled_from(sorted(BY_PRIORITY)),
-    launch_latency=LATENCIES,
-    completion_latency=LATENCIES,
-    exit_latency=LATENCIES,
-    event_latency=LATENCIES,
-    legacy_latency=LATENCIES,
-    launch_switch=LATENCIES,
-)
-def test_toy_gpu_runs_as_a_plain_simulation_says(
-    program: tuple[Sequence, list[int]],
-    slots: int,
-    queues: int,
-    grids: int,
-    order: str,
-    launch_latency: int,
-    completion_latency: int,
-    exit_latency: int,
-    event_latency: int,
-    legacy_latency: int,
-    launch_switch: int,
-) -> None:
-    sequence, issue_ns = program
-    spec = gpu(
-        blocks_per_sm=slots,
-        hardware_queues=queues,
-        resident_grids=grids,
-        launch_order=order,
-        launch_latency_ns=launch_latency,
-        completion_latency_ns=completion_latency,
-        exit_latency_ns=exit_latency,
-        event_latency_ns=event_latency,
-        legacy_latency_ns=legacy_latency,
-        launch_switch_ns=launch_switch,
-    )
+@dataclass(frozen=True)
+class ToyGpu:
+    """The same device for both."""
+
+    toy: Toy
+    order: str
+
+    @property
+    def spec(self) -> DeviceSpec:
+        toy = self.toy
+        return gpu(
+            blocks_per_sm=toy.slots,
+            hardware_queues=toy.queues,
+            resident_grids=toy.grids,
+            launch_order=self.order,
+            launch_latency_ns=toy.launch_latency,
+            completion_latency_ns=toy.completion_latency,
+            exit_latency_ns=toy.exit_latency,
+            event_latency_ns=toy.event_latency,
+            legacy_latency_ns=toy.legacy_latency,
+            launch_switch_ns=toy.launch_switch,
+            trigger_latency_ns=toy.trigger_latency,
+            launch_completion_latency_ns=toy.completed_latency,
+        )
+
+
+@st.composite
+def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
+    order = draw(st.sampled_from(sorted(BY_PRIORITY)))
     toy = Toy(
-        slots,
-        queues,
-        grids,
-        BY_PRIORITY[order],
-        launch_latency,
-        completion_latency,
-        exit_latency,
-        event_latency,
-        legacy_latency,
-        launch_switch,
+        draw(slots),
+        queues=draw(st.integers(1, 4)),
+        grids=draw(st.integers(1, 5)),
+        by_priority=BY_PRIORITY[order],
+        head_of_line=order != "pass_by",
+        launch_latency=draw(LATENCIES),
+        completion_latency=draw(LATENCIES),
+        exit_latency=draw(LATENCIES),
+        event_latency=draw(LATENCIES),
+        legacy_latency=draw(LATENCIES),
+        launch_switch=draw(LATENCIES),
+        trigger_latency=draw(LATENCIES),
+        completed_latency=draw(LATENCIES),
     )
-    trace = predict(sequence, spec, issue_times=in_seconds(issue_ns))
-    expected = simulate(sequence, toy, issue_ns)
+    return ToyGpu(toy, order)
+
+
+def check_against_plain_simulation(device: ToyGpu, sequence: Sequence, issue_ns: list[int]) -> None:
+    trace = predict(sequence, device.spec, issue_times=in_seconds(issue_ns))
     found = [
         (p.hardware_queue, p.start_ns.tolist(), p.end_ns.tolist())  # type: ignore[union-attr]
         for p in trace
     ]
+    expected = simulate(sequence, device.toy, issue_ns)
     assert found == [(work.queue, work.starts, work.ends) for work in expected]
+
+
+GAPS = st.sampled_from([0, 0, 500, 1000, 4000])
+
+
+@settings(REPEATABLE, max_examples=1400)
+@given(program=issued(programs(toy_launches()), GAPS), device=toy_gpus(st.integers(1, 8)))
+def test_toy_gpu_runs_as_a_plain_simulation_says(
+    program: tuple[Sequence, list[int]], device: ToyGpu
+) -> None:
+    check_against_plain_simulation(device, *program)
+
+
+@settings(REPEATABLE, max_examples=400)
+@given(program=issued(way_programs(), GAPS), device=toy_gpus(st.integers(2, 4)))
+def test_dependent_and_cooperative_launches_run_as_a_plain_simulation_says(
+    program: tuple[Sequence, list[int]], device: ToyGpu
+) -> None:
+    check_against_plain_simulation(device, *program)
 
 
 def within_capacity(trace: Trace, name: str) -> bool:

@@ -51,8 +51,9 @@ class Floor {
 
   void load(const std::byte* const image, const size_t size) {
     const Driver& driver = context_.driver();
-    modules_.push_back(std::make_unique<Module>(driver, std::span(image, size)));
-    const CUfunction function = functions_.emplace_back(modules_.back()->function(kProbeName));
+    libraries_.push_back(std::make_unique<Library>(driver, std::span(image, size)));
+    CUfunction& function = functions_.emplace_back();
+    driver.kernel_get_function(&function, libraries_.back()->kernel(kProbeName));
     driver.function_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                   context_.properties().shared_memory_per_block);
     driver.function_set_attribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -100,6 +101,7 @@ class Floor {
         .ask_sleep_ns = 2000,
         .look_sleep_ns = static_cast<uint32_t>(std::clamp(event.blocks, 500, 4000)),
         .waiting = kHeld,
+        .steps = {},
     };
     if (!held) arguments.waiting.linger_ns = 0;
     CUlaunchConfig config{};
@@ -125,7 +127,7 @@ class Floor {
   DeviceMemory<Relay> relays_;
   uint32_t run_ = 0;
   std::vector<std::unique_ptr<CudaStream>> streams_;
-  std::vector<std::unique_ptr<Module>> modules_;
+  std::vector<std::unique_ptr<Library>> libraries_;
   std::vector<CUfunction> functions_;
 };
 

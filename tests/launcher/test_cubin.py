@@ -17,6 +17,7 @@ launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
 FEW = 16  # an SM gives no warp fewer
 CUBINS = sorted(name for name in launcher.images() if name.startswith("sm_"))
+DEPENDENT = sorted(name for name in launcher.images() if name.startswith("dependent_sm_"))
 
 
 def cuobjdump() -> str:
@@ -50,10 +51,12 @@ def usage(cubin: bytes, folder: Path) -> dict[str, int]:
 
 
 def test_there_is_ptx_for_gpus_newer_than_the_toolkit() -> None:
-    ptx = [image for name, image in launcher.images().items() if name.startswith("compute_")]
-    assert len(ptx) == 1
-    assert b".entry tbsched_probe" in ptx[0]
-    assert ptx[0].endswith(b"\0")
+    ptx = [image for name, image in launcher.images().items() if "compute_" in name]
+    assert len(ptx) == 2
+    for image in ptx:
+        assert b".entry tbsched_probe" in image
+        assert image.endswith(b"\0")
+    assert [b"griddepcontrol" in image for image in ptx] == [False, True]
 
 
 @pytest.mark.parametrize("name", CUBINS)
@@ -62,6 +65,16 @@ def test_probe_needs_few_registers_and_no_memory(name: str, tmp_path: Path) -> N
     found = usage(launcher.images()[name], tmp_path)
     assert found["REG"] == needed(launcher.images()[name])
     assert {**found, "REG": 0} == {"REG": 0, "STACK": 0, "SHARED": 0, "LOCAL": 0}
+
+
+def test_the_dependent_probe_needs_few_registers_from_hopper_on() -> None:
+    numbers = [int(name.removeprefix("dependent_sm_")) for name in DEPENDENT]
+    assert numbers == [int(n) for n in (name[3:] for name in CUBINS) if int(n) >= 90]
+    assert needed(launcher.images()["dependent_sm_90"]) <= FEW
+    for name in DEPENDENT:
+        image = launcher.images()[name]
+        assert needed(image) <= 24
+        assert launcher.patch(image, needed(image), 0) == image
 
 
 @pytest.mark.parametrize("name", CUBINS)

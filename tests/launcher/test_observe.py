@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -15,28 +14,12 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import Fake
+from helpers import Fake, run_on_fake
 from tbsched.launcher.observe import Gpu
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
 SMS = 4
-
-
-def run_python(code: str, fake: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Another process: the driver is loaded once a process, with its environment."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={
-            **os.environ,
-            "TBSCHED_LIBCUDA": str(fake),
-            "TBSCHED_LIBNVML": str(fake),
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
 
 
 @pytest.fixture
@@ -259,7 +242,7 @@ def test_many_blocks(gpu: Gpu) -> None:
 def test_nothing_is_loaded_or_allocated_again(gpu: Gpu, knobs: Fake) -> None:
     seq = tb.Sequence([FULL, tb.Launch(4, 96, 40, carveout=50), tb.Release(0)])
     gpu.observe(seq)
-    kept = ("modules", "streams", "host_allocations")
+    kept = ("libraries", "streams", "host_allocations")
     before = [knobs[key] for key in kept]
     gpu.observe(seq)
     assert [knobs[key] for key in kept] == before
@@ -323,14 +306,14 @@ def test_a_closed_gpu_says_so(fake: Path) -> None:
         "try: gpu.observe(tb.Sequence([]))\n"
         "except ValueError as error: print(error)\n"
     )
-    assert "closed" in run_python(code, fake).stdout
+    assert "closed" in run_on_fake(code, fake).stdout
 
 
 OBSERVE = "import tbsched as tb\nprint(tb.observe(tb.Sequence([tb.Launch(2, 32, 16)]))[0].placed)\n"
 
 
 def test_module_level_observe_keeps_the_gpu_open(fake: Path) -> None:
-    done = run_python(
+    done = run_on_fake(
         OBSERVE + "print(len(__import__('sys').modules['tbsched.launcher.observe']._opened))", fake
     )
     assert done.stdout.split() == ["2", "1"]
@@ -338,23 +321,23 @@ def test_module_level_observe_keeps_the_gpu_open(fake: Path) -> None:
 
 
 def test_no_driver_says_what_was_looked_for() -> None:
-    done = run_python(OBSERVE, Path("/nowhere/libcuda.so"))
+    done = run_on_fake(OBSERVE, Path("/nowhere/libcuda.so"))
     assert "NoGpuError: looked for the CUDA driver, /nowhere/libcuda.so" in done.stderr
 
 
 def test_no_device_says_what_the_driver_said(fake: Path) -> None:
-    done = run_python(OBSERVE, fake, FAKE_NO_DEVICE="1")
+    done = run_on_fake(OBSERVE, fake, FAKE_NO_DEVICE="1")
     assert "NoGpuError" in done.stderr
     assert "CUDA_ERROR_NO_DEVICE" in done.stderr
 
 
 def test_no_such_gpu_says_how_many_there_are(fake: Path) -> None:
-    done = run_python("import tbsched as tb\ntb.observe(tb.Sequence([]), gpu=3)", fake)
+    done = run_on_fake("import tbsched as tb\ntb.observe(tb.Sequence([]), gpu=3)", fake)
     assert "NoGpuError: looked for GPU 3; the CUDA driver shows 1" in done.stderr
 
 
 def test_a_gpu_older_than_every_image_is_no_gpu(fake: Path) -> None:
-    done = run_python(OBSERVE, fake, FAKE_ARCHITECTURE="35")
+    done = run_on_fake(OBSERVE, fake, FAKE_ARCHITECTURE="35")
     assert "NoGpuError: this GPU has compute capability 3.5" in done.stderr
 
 
@@ -363,7 +346,7 @@ def test_a_gpu_newer_than_the_toolkit_compiles_the_ptx(fake: Path, tmp_path: Pat
 
     cubin = tmp_path / "jit.cubin"
     cubin.write_bytes(_launcher.images()["sm_90"])
-    done = run_python(OBSERVE, fake, FAKE_ARCHITECTURE="999", FAKE_JIT_CUBIN=str(cubin))
+    done = run_on_fake(OBSERVE, fake, FAKE_ARCHITECTURE="999", FAKE_JIT_CUBIN=str(cubin))
     assert done.stdout.split() == ["2"], done.stderr
 
 
@@ -372,14 +355,14 @@ def test_a_gpu_newer_than_the_toolkit_compiles_the_ptx(fake: Path, tmp_path: Pat
     [({"FAKE_MIG": "1"}, "MIG is enabled"), ({"FAKE_PROCESSES": "2"}, "2 other process")],
 )
 def test_what_disturbs_is_said_once(fake: Path, setting: dict[str, str], warning: str) -> None:
-    done = run_python(OBSERVE + OBSERVE, fake, **setting)
+    done = run_on_fake(OBSERVE + OBSERVE, fake, **setting)
     assert done.stdout.split() == ["2", "2"]
     assert done.stderr.count(warning) == 1
 
 
 def test_mps_is_said(fake: Path, tmp_path: Path) -> None:
     (tmp_path / "control").touch()
-    done = run_python(OBSERVE, fake, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
+    done = run_on_fake(OBSERVE, fake, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
     assert "MPS" in done.stderr
 
 
@@ -389,8 +372,8 @@ def test_the_users_environment_stays(fake: Path) -> None:
         "for name in (b'CUDA_MODULE_LOADING', b'CUDA_DEVICE_MAX_CONNECTIONS'):\n"
         "    print(libc.getenv(name).decode())\n"
     )
-    assert run_python(code, fake).stdout.split() == ["2", "EAGER", "32"]
-    done = run_python(code, fake, CUDA_DEVICE_MAX_CONNECTIONS="8")
+    assert run_on_fake(code, fake).stdout.split() == ["2", "EAGER", "32"]
+    done = run_on_fake(code, fake, CUDA_DEVICE_MAX_CONNECTIONS="8")
     assert done.stdout.split() == ["2", "EAGER", "8"]
 
 
@@ -404,7 +387,7 @@ def test_a_forked_child_does_not_hang(fake: Path) -> None:
         "    except tb.NoGpuError: del gpu; sys.exit(5)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    assert run_python(code, fake).stdout.split() == ["5"]
+    assert run_on_fake(code, fake).stdout.split() == ["5"]
 
 
 def test_without_the_launcher_the_way_to_get_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_an_endless_source_is_taken_as_the_gpu_comes_to_it(gpu: Gpu) -> None:
 
 def test_nothing_is_loaded_or_allocated_again(gpu: Gpu, knobs: Fake) -> None:
     list(gpu.observe_many(FEW))
-    kept = ("modules", "streams", "host_allocations")
+    kept = ("libraries", "streams", "host_allocations")
     before = [knobs[key] for key in kept]
     list(gpu.observe_many(FEW))
     assert [knobs[key] for key in kept] == before

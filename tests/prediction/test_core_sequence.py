@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from tbsched import _core
-from tbsched.program.sequence import Launch, RecordEvent, Release, WaitEvent
+from tbsched.program.partition import Partition
+from tbsched.program.sequence import Graph, Launch, RecordEvent, Release, WaitEvent
 
 
 @pytest.mark.parametrize("event", ["Launch", None, 5, object(), Launch])
 def test_what_is_no_event_is_named(event: Any) -> None:
-    message = "one of Launch Release RecordEvent WaitEvent is needed, got "
+    message = "one of Launch Release RecordEvent WaitEvent GraphLaunch is needed, got "
     with pytest.raises(TypeError, match=message):
         _core.Sequence([Launch(1, 32, 16), event])
 
@@ -32,7 +33,9 @@ def test_something_that_is_no_list_of_events_is_refused() -> None:
 
 
 def test_every_kind_of_event_is_taken_from_any_iterable() -> None:
+    node = Launch(2, 32, 16, duration=1e-6, partition=Partition((0, 1)), cooperative=True)
     events = (
+        Graph([node, node], edges=[(0, 1)]).launch("legacy"),
         Launch(2, 32, 16, duration=1e-6, stream="legacy"),
         RecordEvent(0, "legacy"),
         WaitEvent(0, 3),

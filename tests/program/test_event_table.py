@@ -14,6 +14,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable
+from tbsched.program.partition import Partition
 
 H200 = device("h200")
 RICH = SequenceOptions(
@@ -34,7 +35,10 @@ def events(table: EventTable, number: int) -> list[Launch | Release]:
             continue
         assert kind == LAUNCH
         values = dict(zip(FIELDS, cells, strict=True))
-        carveout = values.pop("carveout")
+        carveout, partition = values.pop("carveout"), values.pop("partition")
+        values["cooperative"] = bool(values["cooperative"])
+        if partition >= 0:
+            values["partition"] = table.partitions[partition]
         found.append(Launch(**values, carveout=None if carveout < 0 else carveout))
     return found
 
@@ -55,6 +59,18 @@ def test_a_table_has_the_sequences_that_are_built_one_by_one(options: SequenceOp
         launch.blocks for k in range(64) for launch in drawn(options).draw(k).sequence.launches
     ]
     assert table.launch_blocks.tolist() == blocks
+
+
+def test_parts_of_a_table_keep_its_partitions() -> None:
+    cooperative = (LAUNCH, 2, 32, 16, 0, 0, -1, 1, 0, 1, 1)
+    cells = np.array([cooperative, (*cooperative[:-2], -1, 0)], np.int32)
+    table = EventTable(cells, np.array([0, 1, 2]), (Partition((1,)), Partition((0, 5))))
+    expected = Launch(2, 32, 16, partition=Partition((0, 5)), cooperative=True)
+    state = H200.initial_states()[0]
+    for part in (table.chosen(np.array([True, False])), table.first_events(np.array([1, 0]))):
+        assert events(part, 0) == [expected]
+        _, (smid, *_), _ = predict_until_refused(part, H200, "hopper", state, 1)
+        assert sorted(smid.tolist()) == [0, 5]
 
 
 def test_parts_of_a_table() -> None:
@@ -119,10 +135,13 @@ def test_what_makes_no_sense_is_refused() -> None:
         with pytest.raises(ValueError, match=message):
             predict_until_refused(EventTable(cells, bounds), H200, "hopper", state, 1)  # type: ignore[arg-type]
 
-    refused(table.cells[:, :8].copy(), table.bounds, "9 columns")
+    refused(table.cells[:, :10].copy(), table.bounds, "11 columns")
     refused(table.cells, table.bounds[:0], "one bound more")
     refused(table.cells, table.bounds[::-1].copy(), "sequence 0: bounds: .* ascending")
     refused(table.cells, table.bounds + len(table.cells), "sequence 0: bounds")
+    absent = table.cells.copy()
+    absent[0, FIELDS.index("partition") + 1] = 0
+    refused(absent, table.bounds, "sequence 0: cells: there is no partition 0")
     refused(table.cells + 2, table.bounds, "sequence 0: cells: no such kind")
     wrong = table.cells.copy()
     wrong[0, 2] = 4096

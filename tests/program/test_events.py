@@ -10,6 +10,8 @@ import pytest
 
 from tbsched.program.events.kinds import KINDS, Event, Kind, event_from_data, event_to_data
 from tbsched.program.sequence import (
+    Graph,
+    GraphLaunch,
     Launch,
     RecordEvent,
     Release,
@@ -18,7 +20,9 @@ from tbsched.program.sequence import (
     with_launches,
 )
 
-ONE_OF_EACH = (Launch(4, 64, 32, duration=1e-3), Release(3), RecordEvent(1, 2), WaitEvent(1, 0))
+NODE = Launch(4, 64, 32, duration=1e-3)
+GRAPH = Graph([NODE, NODE, NODE], edges=[(0, 2), (1, 2)])
+ONE_OF_EACH = (NODE, Release(3), RecordEvent(1, 2), WaitEvent(1, 0), GRAPH.launch(3))
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,16 @@ def test_event_can_be_read_back_from_its_data(event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=repr)
-def test_launches_of_an_event_are_the_launch_itself_or_none(event: Event) -> None:
-    assert event.launches == ((event,) if isinstance(event, Launch) else ())
+def test_launches_of_an_event_are_the_launch_itself_or_nodes_or_none(event: Event) -> None:
+    nodes = GRAPH.nodes if isinstance(event, GraphLaunch) else ()
+    assert event.launches == ((event,) if isinstance(event, Launch) else nodes)
 
 
 def test_unknown_event_is_refused_with_those_there_are() -> None:
     unknown: Any = Fence()
-    with pytest.raises(TypeError, match="Launch, Release, RecordEvent or WaitEvent is needed, got"):
+    with pytest.raises(TypeError, match="RecordEvent, WaitEvent or GraphLaunch is needed, got"):
         Sequence([unknown])
-    with pytest.raises(ValueError, match=r'here: .* or \{"wait_event": …\} is needed'):
+    with pytest.raises(ValueError, match=r'here: .* or \{"graph": …\} is needed'):
         event_from_data("here", {"fence": 1})
 
 
@@ -75,6 +80,12 @@ def test_launches_are_replaced_in_their_order() -> None:
     seq = Sequence([Launch(1, 32, 16), Release(0), Launch(2, 32, 16)])
     others = [Launch(3, 32, 16), Launch(4, 32, 16)]
     assert with_launches(seq, others) == Sequence([others[0], Release(0), others[1]])
+
+
+def test_nodes_of_graphs_are_replaced_with_the_launches_around_them() -> None:
+    others = [Launch(blocks, 32, 16, duration=1.0) for blocks in range(1, 6)]
+    seq = with_launches(Sequence([NODE, GRAPH.launch(3), NODE]), others)
+    assert seq.events == (others[0], Graph(others[1:4], GRAPH.edges).launch(3), others[4])
 
 
 @pytest.mark.parametrize("count", [1, 3])

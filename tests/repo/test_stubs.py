@@ -52,6 +52,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.program.partition import Partition as _Partition
 from tbsched.program.sequence import Event as _Event
 
 _Ints = npt.NDArray[np.int32]
@@ -76,6 +77,7 @@ def plain(annotation: str) -> str:
     )
     text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
     text = re.sub(r"\bIterable\b", "_Iterable[_Event]", text)
+    text = re.sub(r"\btuple$", "tuple[_Partition, ...]", text)
     return re.sub(r"\bSequence\[", "_Sequence[", text)
 
 

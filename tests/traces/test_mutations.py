@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tbsched as tb
+from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.records import read_record, record_line
 
 WRONG: tuple[Any, ...] = (
@@ -28,10 +30,24 @@ TIMED = tb.Sequence(
     ]
 )
 
+NEW = tb.Sequence(
+    [
+        tb.Graph([tb.Launch(2, 32, 16, duration=1e-3)]).launch(0, non_blocking=True),
+        tb.Launch(
+            2, 32, 16, stream=1, duration=1e-3, cooperative=True, programmatic=True, trigger=1e-4,
+            partition=tb.Partition((0, 1), split=tb.SmSplit(2, groups=1), group=0),
+        ),
+    ]
+)  # fmt: skip
+
 
 def lines_of(sequence: tb.Sequence, folder: Path) -> list[Any]:
     """The objects of a trace file that has everything."""
-    trace = tb.predict(sequence, "rtx3090", warp_slots=not sequence.timed)
+    if sequence is NEW:
+        placements = (tb.Placement(np.zeros(2, np.int32)), tb.Placement(np.ones(2, np.int32)))
+        trace = tb.Trace(NEW, DeviceInfo("G", 4), placements)
+    else:
+        trace = tb.predict(sequence, "rtx3090", warp_slots=not sequence.timed)
     extra = {"issued_ns": [0, 5], "seed": 1, "shrunk": True, "unstable": "wavers"}
     tb.save_traces(folder / "t.jsonl", [dataclasses.replace(trace, id="t", extra=extra)])
     return [json.loads(line) for line in (folder / "t.jsonl").read_text().splitlines()]
@@ -65,7 +81,7 @@ def mutations(lines: list[Any]) -> Iterator[list[Any]]:
         yield changed
 
 
-@pytest.mark.parametrize("sequence", [HELD, TIMED], ids=["held", "timed"])
+@pytest.mark.parametrize("sequence", [HELD, TIMED, NEW], ids=["held", "timed", "new"])
 def test_what_is_loaded_works(tmp_path: Path, sequence: tb.Sequence) -> None:
     path = tmp_path / "m.jsonl"
     loaded = 0

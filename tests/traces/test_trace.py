@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.program.partition import Partition, SmSplit
+from tbsched.program.sequence import Event, Graph, Launch, Release, Sequence
 from tbsched.traces import files
 from tbsched.traces.files import load_traces, save_traces
+from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -86,6 +88,48 @@ def test_traces_of_several_devices_share_a_file(tmp_path: Path) -> None:
     assert (tmp_path / "t.jsonl").read_text().count("tbsched_trace") == 3
 
 
+# Launches that version 1 has no words for.
+NEW = {
+    "partition": Partition((0, 2), split=SmSplit(2, ignore_coscheduling=True)),
+    "cooperative": True,
+    "non_blocking": True,
+    "programmatic": True,
+    "trigger": 1e-6,
+    "memory_wait": 2e-6,
+    "completion_event": 3,
+}
+
+
+def of(event: Event) -> Trace:
+    return Trace(Sequence([event]), GPU, (Placement(int32(7)),))
+
+
+@pytest.mark.parametrize("field", NEW)
+def test_what_version_1_has_no_words_for_is_written_in_version_2(
+    tmp_path: Path, field: str
+) -> None:
+    plain, new = (of(Launch(1, 1, 1, duration=1.0, **some)) for some in ({}, {field: NEW[field]}))
+    path = tmp_path / "t.jsonl"
+    save_traces(path, [plain, new, plain])
+    headers = [json.loads(line).get("tbsched_trace") for line in path.read_text().splitlines()]
+    assert headers == [1, None, 2, None, None]
+    assert [trace.sequence for trace in load_traces(path)] == [
+        plain.sequence, new.sequence, plain.sequence
+    ]  # fmt: skip
+
+
+def test_a_growing_file_gets_a_header_of_the_version_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    plain = of(Launch(1, 1, 1, duration=1.0))
+    graph = of(Graph([Launch(1, 1, 1, duration=1.0)]).launch("legacy"))
+    with TraceFile(path) as file:
+        for trace in (plain, graph, graph):
+            file.append(trace)
+    headers = [json.loads(line).get("tbsched_trace") for line in path.read_text().splitlines()]
+    assert headers == [1, None, 2, None, None]
+    assert [trace.sequence for trace in load_traces(path)][1:] == [graph.sequence] * 2
+
+
 def test_folder_is_read_in_order_of_its_file_names(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl.xz", "c.jsonl.gz"):
         trace = Trace(Sequence(), GPU, (), id=name)
@@ -128,7 +172,12 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
         ("{", "line 1"),
         ("[]", "line 1: an object is needed"),
         (RECORD, "line 1: the first line must be a header"),
-        ('{"tbsched_trace":2,"device":{"name":"G","sms":4}}', "line 1: .*version 2.*newer tbsched"),
+        ('{"tbsched_trace":3,"device":{"name":"G","sms":4}}', "line 1: .*version 3.*newer tbsched"),
+        (
+            '{"tbsched_trace":0,"device":{"name":"G","sms":4}}',
+            "version 0; .* reads versions 1 to 2",
+        ),
+        ('{"tbsched_trace":true,"device":{"name":"G","sms":4}}', "version True"),
         ('{"tbsched_trace":1}', "line 1: 'device'"),
         ('{"tbsched_trace":1,"device":{"name":"G"}}', "line 1: 'sms'"),
         ('{"tbsched_trace":1,"device":{"name":"G","sms":"four"}}', "line 1: .*four"),

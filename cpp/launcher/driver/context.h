@@ -39,6 +39,7 @@ class Context {
   int32_t most_urgent() const { return most_urgent_; }
   const Surroundings& surroundings() const { return surroundings_; }
   CUcontext handle() const { return primary_.handle(); }
+  CUdevice device() const { return device_; }
   // Bytes per thread of an unused context.
   size_t local_memory() const { return local_memory_; }
 

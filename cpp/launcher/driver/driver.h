@@ -10,18 +10,28 @@
 
 namespace tbsched::cuda {
 
+static_assert(CUDA_VERSION >= 12050, "the launcher needs the toolkit of CUDA 12.5 or later");
+
 template <typename Function>
 class Entry;
+
+// Of an entry that older drivers lack: it is false there, and must not be called.
+struct MayBeMissing {};
 
 template <typename... Arguments>
 class Entry<CUresult (*)(Arguments...)> {
  public:
   Entry(const SharedLibrary& library, const char* const name)
-      : name_(name), function_(library.find<CUresult (*)(Arguments...)>(name)) {
+      : Entry(library, name, MayBeMissing()) {
     if (library && function_ == nullptr) {
       throw NoGpu(std::string("the CUDA driver is too old: it has no ") + name);
     }
   }
+  Entry(const SharedLibrary& library, const char* const name, MayBeMissing)
+      : name_(name), function_(library.find<CUresult (*)(Arguments...)>(name)) {}
+
+  explicit operator bool() const { return function_ != nullptr; }
+  const char* name() const { return name_; }
 
   CUresult code(const Arguments... arguments) const { return function_(arguments...); }
 
@@ -71,9 +81,11 @@ struct Driver {
   Entry<decltype(&::cuCtxSetLimit)> context_set_limit{library, "cuCtxSetLimit"};
   Entry<decltype(&::cuCtxGetStreamPriorityRange)> stream_priority_range{
       library, "cuCtxGetStreamPriorityRange"};
-  Entry<decltype(&::cuModuleLoadData)> module_load_data{library, "cuModuleLoadData"};
-  Entry<decltype(&::cuModuleUnload)> module_unload{library, "cuModuleUnload"};
-  Entry<decltype(&::cuModuleGetFunction)> module_get_function{library, "cuModuleGetFunction"};
+  Entry<decltype(&::cuLibraryLoadData)> library_load_data{library, "cuLibraryLoadData"};
+  Entry<decltype(&::cuLibraryUnload)> library_unload{library, "cuLibraryUnload"};
+  Entry<decltype(&::cuLibraryGetKernel)> library_get_kernel{library, "cuLibraryGetKernel"};
+  Entry<decltype(&::cuKernelGetFunction)> kernel_get_function{library, "cuKernelGetFunction"};
+  Entry<decltype(&::cuKernelSetAttribute)> kernel_set_attribute{library, "cuKernelSetAttribute"};
   Entry<decltype(&::cuLinkCreate)> link_create{library, "cuLinkCreate_v2"};
   Entry<decltype(&::cuLinkAddData)> link_add_data{library, "cuLinkAddData_v2"};
   Entry<decltype(&::cuLinkComplete)> link_complete{library, "cuLinkComplete"};
@@ -100,6 +112,33 @@ struct Driver {
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,
                                                                     "cuMemHostGetDevicePointer_v2"};
+  Entry<decltype(&::cuGraphCreate)> graph_create{library, "cuGraphCreate"};
+  Entry<decltype(&::cuGraphDestroy)> graph_destroy{library, "cuGraphDestroy"};
+  Entry<decltype(&::cuGraphAddKernelNode)> graph_add_kernel{library, "cuGraphAddKernelNode_v2"};
+  Entry<decltype(&::cuGraphKernelNodeSetAttribute)> graph_set_attribute{
+      library, "cuGraphKernelNodeSetAttribute"};
+  // cuda.h of CUDA 13 has another function by this name.
+  Entry<CUresult (*)(CUgraph, const CUgraphNode*, const CUgraphNode*, size_t)>
+      graph_add_dependencies{library, "cuGraphAddDependencies"};
+  Entry<decltype(&::cuGraphInstantiate)> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
+  Entry<decltype(&::cuGraphUpload)> graph_upload{library, "cuGraphUpload"};
+  Entry<decltype(&::cuGraphLaunch)> graph_launch{library, "cuGraphLaunch"};
+  Entry<decltype(&::cuGraphExecDestroy)> graph_exec_destroy{library, "cuGraphExecDestroy"};
+  // Green contexts, of CUDA 12.4; and their streams, of 12.5.
+  Entry<decltype(&::cuDeviceGetDevResource)> device_get_resource{library, "cuDeviceGetDevResource",
+                                                                 MayBeMissing()};
+  Entry<decltype(&::cuDevSmResourceSplitByCount)> split_sms{library, "cuDevSmResourceSplitByCount",
+                                                            MayBeMissing()};
+  Entry<decltype(&::cuDevResourceGenerateDesc)> describe_resource{
+      library, "cuDevResourceGenerateDesc", MayBeMissing()};
+  Entry<decltype(&::cuGreenCtxCreate)> green_context_create{library, "cuGreenCtxCreate",
+                                                            MayBeMissing()};
+  Entry<decltype(&::cuGreenCtxDestroy)> green_context_destroy{library, "cuGreenCtxDestroy",
+                                                              MayBeMissing()};
+  Entry<decltype(&::cuCtxFromGreenCtx)> context_from_green{library, "cuCtxFromGreenCtx",
+                                                           MayBeMissing()};
+  Entry<decltype(&::cuGreenCtxStreamCreate)> green_stream_create{library, "cuGreenCtxStreamCreate",
+                                                                 MayBeMissing()};
 
  private:
   explicit Driver(const char* path);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,28 +10,30 @@
 #include <span>
 #include <vector>
 
+#include "launcher/driver/context.h"
 #include "launcher/driver/driver.h"
 
 namespace tbsched::cuda {
 
-class Module {
+// Loaded code: of all contexts of the GPU, those of partitions, too.
+class Library {
  public:
-  Module(const Driver& driver, const std::span<const std::byte> image) : driver_(driver) {
-    driver_.module_load_data(&handle_, image.data());
+  Library(const Driver& driver, const std::span<const std::byte> image) : driver_(driver) {
+    driver_.library_load_data(&handle_, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   }
-  ~Module() { driver_.module_unload.code(handle_); }
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
+  ~Library() { driver_.library_unload.code(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
 
-  CUfunction function(const char* const name) const {
-    CUfunction function = nullptr;
-    driver_.module_get_function(&function, handle_, name);
-    return function;
+  CUkernel kernel(const char* const name) const {
+    CUkernel kernel = nullptr;
+    driver_.library_get_kernel(&kernel, handle_, name);
+    return kernel;
   }
 
  private:
   const Driver& driver_;
-  CUmodule handle_ = nullptr;
+  CUlibrary handle_ = nullptr;
 };
 
 // Pinned host memory that the GPU reads and writes.
@@ -107,12 +110,47 @@ class DeviceMemory {
   size_t count_ = 0;
 };
 
+// Some of the GPU's SMs: what is launched in its streams runs there.
+class GreenContext {
+ public:
+  // `sms`: from a split.
+  GreenContext(const Context& context, CUdevResource sms)
+      : driver_(context.driver()), sms_(static_cast<int32_t>(sms.sm.smCount)) {
+    CUdevResourceDesc described = nullptr;
+    driver_.describe_resource(&described, &sms, 1);
+    driver_.green_context_create(&handle_, described, context.device(),
+                                 CU_GREEN_CTX_DEFAULT_STREAM);
+  }
+  ~GreenContext() { driver_.green_context_destroy.code(handle_); }
+  GreenContext(const GreenContext&) = delete;
+  GreenContext& operator=(const GreenContext&) = delete;
+
+  CUgreenCtx handle() const { return handle_; }
+  // The same, as graphs name it.
+  CUcontext context() const {
+    CUcontext context = nullptr;
+    driver_.context_from_green(&context, handle_);
+    return context;
+  }
+  int32_t sms() const { return sms_; }
+
+ private:
+  const Driver& driver_;
+  const int32_t sms_;
+  CUgreenCtx handle_ = nullptr;
+};
+
 class CudaStream {
  public:
   // `flags`: CU_STREAM_DEFAULT and the legacy stream wait for each other's work.
   CudaStream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
       : driver_(driver) {
     driver_.stream_create(&handle_, flags, priority);
+  }
+  // Of a partition; there are none that wait for the legacy stream.
+  CudaStream(const Driver& driver, const GreenContext& partition, const int32_t priority)
+      : driver_(driver) {
+    driver_.green_stream_create(&handle_, partition.handle(), CU_STREAM_NON_BLOCKING, priority);
   }
   ~CudaStream() { driver_.stream_destroy.code(handle_); }
   CudaStream(const CudaStream&) = delete;
@@ -142,19 +180,35 @@ class StreamEvent {
   CUevent handle_ = nullptr;
 };
 
-// Streams of one priority, made when first needed and kept.
+// Where the launches of a stream go, and how urgent they are.
+struct Lane {
+  const GreenContext* partition = nullptr;  // null: the whole GPU
+  int32_t priority = 0;
+  auto operator<=>(const Lane&) const = default;
+};
+
+// Non-blocking streams, made when first needed and kept.
 class StreamPool {
  public:
-  const CudaStream& at(const Driver& driver, const int32_t priority, const size_t index) {
-    auto& streams = streams_[priority];
-    while (streams.size() <= index) {
-      streams.push_back(std::make_unique<CudaStream>(driver, CU_STREAM_NON_BLOCKING, priority));
-    }
-    return *streams[index];
+  CUstream at(const Driver& driver, const Lane& lane, const size_t index) {
+    auto& streams = streams_[lane];
+    while (streams.size() <= index) streams.push_back(make(driver, lane));
+    return streams[index]->handle();
+  }
+  // Forgets the streams of all partitions. Nothing may run in them.
+  void leave_partitions() {
+    std::erase_if(streams_, [](const auto& entry) { return entry.first.partition != nullptr; });
   }
 
  private:
-  std::map<int32_t, std::vector<std::unique_ptr<CudaStream>>> streams_;
+  static std::unique_ptr<CudaStream> make(const Driver& driver, const Lane& lane) {
+    if (lane.partition != nullptr) {
+      return std::make_unique<CudaStream>(driver, *lane.partition, lane.priority);
+    }
+    return std::make_unique<CudaStream>(driver, CU_STREAM_NON_BLOCKING, lane.priority);
+  }
+
+  std::map<Lane, std::vector<std::unique_ptr<CudaStream>>> streams_;
 };
 
 }  // namespace tbsched::cuda

@@ -1,6 +1,8 @@
 #include "launcher/plan/limits.h"
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,7 @@ constexpr int32_t kRegisterUnit = 8;  // per thread
 constexpr int32_t kMostCluster = 16;
 constexpr int64_t kLongestNs = 60'000'000'000;
 constexpr size_t kMostTimedStreams = 1024;
+constexpr int32_t kDependentLaunches = 90;  // the first architecture that has them
 
 class LaunchCheck {
  public:
@@ -35,10 +38,15 @@ class LaunchCheck {
     within("local_memory", launch_.local_memory, 0, 512 * 1024);
     within("cluster", launch_.cluster, 1, device.clusters ? kMostCluster : 1);
     within("priority", launch_.priority, context_.most_urgent(), context_.least_urgent());
-    if (launch_.stream == kLegacyStream) within("priority", launch_.priority, 0, 0);
+    if (launch_.stream == kLegacyStream) check_legacy();
     for (const int64_t duration : launch_.duration_ns) {
       within("duration", duration, 0, kLongestNs, " ns");
     }
+    if (launch_.trigger_ns) within("trigger", *launch_.trigger_ns, 0, kLongestNs, " ns");
+    if (launch_.memory_wait_ns) {
+      within("memory_wait", *launch_.memory_wait_ns, 0, kLongestNs, " ns");
+    }
+    check_dependence(device.architecture);
     if (launch_.carveout) within("carveout", *launch_.carveout, 0, 100);
     if (launch_.blocks % launch_.cluster != 0) {
       throw std::invalid_argument(
@@ -49,6 +57,25 @@ class LaunchCheck {
   }
 
  private:
+  void check_dependence(const int32_t architecture) const {
+    const bool dependent = launch_.programmatic || launch_.trigger_ns || launch_.memory_wait_ns;
+    if (!dependent || architecture >= kDependentLaunches) return;
+    throw std::invalid_argument(
+        name_ +
+        (launch_.programmatic ? "programmatic"
+         : launch_.trigger_ns ? "trigger"
+                              : "memory_wait") +
+        ": programmatic dependent launches need compute capability 9.0 or later; this GPU has " +
+        std::to_string(architecture / 10) + "." + std::to_string(architecture % 10));
+  }
+
+  void check_legacy() const {
+    within("priority", launch_.priority, 0, 0);
+    if (launch_.partition) {
+      throw std::invalid_argument(name_ + "partition: the legacy stream is of the whole GPU");
+    }
+  }
+
   void within(const std::string_view field, const int64_t value, const int64_t low,
               const int64_t high, const std::string_view unit = "") const {
     if (value >= low && value <= high) return;
@@ -80,14 +107,13 @@ class SequenceCheck {
   explicit SequenceCheck(const Context& context) : context_(context) {}
 
   void operator()(const Launch& launch) {
-    LaunchCheck(launches_, launch, context_).check();
-    blocks_ += launch.blocks;
+    check(launch);
     if (launch.stream) {
-      check_priority(launch);
+      check_stream(launch);
     } else {
       ++own_streams_;
     }
-    ++launches_;
+    if (launch.partition && !launch.non_blocking && !in_partition_) in_partition_ = launches_ - 1;
   }
   void operator()(const Release& release) {
     if (release.launch >= 0 && std::cmp_less(release.launch, launches_) &&
@@ -97,13 +123,32 @@ class SequenceCheck {
     throw std::invalid_argument("Release.launch: " + std::to_string(release.launch) +
                                 " is no earlier launch that is still held");
   }
-  void operator()(const RecordEvent& record) { streams_of_events_.insert(record.stream); }
-  void operator()(const WaitEvent& wait) { streams_of_events_.insert(wait.stream); }
-  void operator()(const GraphLaunch&) { throw std::invalid_argument("graph: it cannot run yet"); }
+  void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
+  void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
+  void operator()(const GraphLaunch& launched) {
+    for (const Launch& node : launched.graph->nodes) check(node);
+    graph_streams_.insert(launched.stream);
+    other_streams_.insert(launched.stream);
+  }
 
   void check_totals(const bool timed) {
-    for (const auto& [stream, priority] : priority_of_stream_) streams_of_events_.erase(stream);
-    const size_t streams = own_streams_ + priority_of_stream_.size() + streams_of_events_.size();
+    const bool legacy =
+        first_of_stream_.contains(kLegacyStream) || other_streams_.contains(kLegacyStream);
+    for (const auto& [stream, launch] : first_of_stream_) {
+      other_streams_.erase(stream);
+      if (launch->partition && graph_streams_.contains(stream)) {
+        throw std::invalid_argument("GraphLaunch.stream: " + std::to_string(stream) +
+                                    " is of a partition (Launch.partition); a graph is launched " +
+                                    "in a stream of the whole GPU");
+      }
+    }
+    if (timed && legacy && in_partition_) {
+      throw std::invalid_argument(
+          "launch " + std::to_string(*in_partition_) +
+          ": Launch.non_blocking: False, but the legacy stream is used, and the driver makes only "
+          "non-blocking streams in a partition (Launch.partition)");
+    }
+    const size_t streams = own_streams_ + first_of_stream_.size() + other_streams_.size();
     if (timed && streams > kMostTimedStreams) {
       throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
                                   " streams in the whole sequence, at most " +
@@ -116,23 +161,54 @@ class SequenceCheck {
   }
 
  private:
-  void check_priority(const Launch& launch) {
-    const auto [known, is_new] = priority_of_stream_.try_emplace(*launch.stream, launch.priority);
-    if (known->second == launch.priority) return;
-    throw std::invalid_argument("launch " + std::to_string(launches_) +
-                                ": Launch.priority: " + std::to_string(launch.priority) +
-                                " differs from that of an earlier launch in stream " +
-                                std::to_string(*launch.stream));
+  void check(const Launch& launch) {
+    LaunchCheck(launches_++, launch, context_).check();
+    blocks_ += launch.blocks;
+  }
+
+  void check_stream(const Launch& launch) {
+    const auto [known, is_new] = first_of_stream_.try_emplace(*launch.stream, &launch);
+    if (is_new) return;
+    const Launch& first = *known->second;
+    const auto differs = [&](const std::string& what) {
+      throw std::invalid_argument("launch " + std::to_string(launches_ - 1) + ": Launch." + what +
+                                  " differs from that of an earlier launch in stream " +
+                                  std::to_string(*launch.stream));
+    };
+    if (launch.priority != first.priority) differs("priority: " + std::to_string(launch.priority));
+    if (!same(launch.partition, first.partition)) differs("partition: it");
+  }
+
+  static bool same(const std::shared_ptr<const Partition>& a,
+                   const std::shared_ptr<const Partition>& b) {
+    return a == b || (a && b && *a == *b);
   }
 
   const Context& context_;
   size_t launches_ = 0;
   int64_t blocks_ = 0;
   std::set<int32_t> released_;
-  std::map<int32_t, int32_t> priority_of_stream_;
-  std::set<int32_t> streams_of_events_;
+  std::map<int32_t, const Launch*> first_of_stream_;
+  std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
+  std::set<int32_t> graph_streams_;
+  std::set<int32_t> other_streams_;  // of events and graphs
   size_t own_streams_ = 0;
 };
+
+std::string place_of(const Launch& launch) {
+  if (!launch.partition) return "this GPU";
+  return "the partition of " + std::to_string(launch.partition->sms.size()) + " SMs";
+}
+
+void check_cooperative(const size_t number, const Launch& launch, const int32_t resident,
+                       const int32_t sms) {
+  const int64_t most = int64_t{resident} * (launch.cluster > 1 ? launch.cluster : sms);
+  if (launch.blocks <= most) return;
+  throw std::invalid_argument("launch " + std::to_string(number) +
+                              ": Launch.cooperative: " + std::to_string(launch.blocks) +
+                              " blocks (Launch.blocks) never run at once: " + place_of(launch) +
+                              " holds at most " + std::to_string(most) + " of them");
+}
 
 }  // namespace
 
@@ -142,13 +218,17 @@ void check_limits(const Sequence& sequence, const Context& context) {
   check.check_totals(is_timed(sequence));
 }
 
-void check_resident(const size_t number, const Launch& launch, const int32_t resident) {
-  if (resident > 0) return;
+void check_resident(const size_t number, const Launch& launch, const int32_t resident,
+                    const int32_t sms) {
+  if (resident > 0) {
+    if (launch.cooperative) check_cooperative(number, launch, resident, sms);
+    return;
+  }
   const std::string unit = launch.cluster > 1 ? "cluster of " + std::to_string(launch.cluster) +
                                                     " such blocks (Launch.cluster)"
                                               : "such block";
   throw std::invalid_argument("launch " + std::to_string(number) + ": not one " + unit +
-                              " ever fits this GPU: Launch.threads " +
+                              " ever fits " + place_of(launch) + ": Launch.threads " +
                               std::to_string(launch.threads) + ", Launch.registers " +
                               std::to_string(launch.registers) + ", Launch.shared_memory " +
                               std::to_string(launch.shared_memory) + ", Launch.local_memory " +

@@ -11,8 +11,9 @@ namespace tbsched::cuda {
 namespace {
 
 constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
-constexpr size_t kMostStreams = 128;         // of one priority; as many grids can be resident
+constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
 constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
+constexpr size_t kMostPartitions = 64;       // kept; each takes memory of the GPU
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -26,8 +27,8 @@ size_t warps_of(const Launch& launch) {
 // Gives each launch without a stream number a stream of its own, the same one in every run.
 class StreamChoice {
  public:
-  size_t index_for(const size_t number, const Launch& launch) {
-    auto& used = used_[launch.priority];
+  size_t index_for(const size_t number, const Launch& launch, const Lane& lane) {
+    auto& used = used_[lane];
     if (launch.stream) {
       const auto known = numbered_.find(*launch.stream);
       if (known != numbered_.end()) return known->second;
@@ -39,7 +40,7 @@ class StreamChoice {
   }
 
   void release(const size_t number) {
-    for (auto& [priority, used] : used_) {
+    for (auto& [lane, used] : used_) {
       std::replace(used.begin(), used.end(), static_cast<int64_t>(number), kFree);
     }
   }
@@ -58,52 +59,83 @@ class StreamChoice {
     return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMostStreams - 1;
   }
 
-  std::map<int32_t, std::vector<int64_t>> used_;  // by priority: the launch in each stream
+  std::map<Lane, std::vector<int64_t>> used_;  // the launch in each stream
   std::map<int32_t, size_t> numbered_;
 };
 
-// The streams and events of a timed sequence, made when first used.
+// The streams and events of a timed sequence, made when first used. Those of partitions are kept.
 class TimedStreams {
  public:
-  TimedStreams(const Sequence& sequence, const Driver& driver, Plan& plan)
-      : driver_(driver), plan_(plan) {
+  TimedStreams(const Sequence& sequence, const Driver& driver, Supplies& supplies, Plan& plan)
+      : driver_(driver), supplies_(supplies), plan_(plan) {
     for (const Event& event : sequence) {
-      for_each_launch(event, [&](const Launch& launch) {
-        if (launch.stream) priorities_[*launch.stream] = launch.priority;
-      });
+      std::visit(Overloaded{
+                     [&](const Launch& launch) { note(launch); },
+                     [](const Release&) {},
+                     [](const RecordEvent&) {},
+                     [](const WaitEvent&) {},
+                     [&](const GraphLaunch& launched) {
+                       kinds_[launched.stream].non_blocking = launched.non_blocking;
+                     },
+                 },
+                 event);
     }
   }
 
   CUstream of(const Launch& launch) {
-    return launch.stream ? numbered(*launch.stream) : make(launch.priority);
+    return launch.stream ? numbered(*launch.stream)
+                         : make({supplies_.lane(launch), launch.non_blocking});
   }
+  CUstream of(const GraphLaunch& launched) { return numbered(launched.stream); }
 
   // Of RecordEvent and WaitEvent.
   template <typename Mark>
   PlannedMark mark(const Mark& mark) {
-    auto& event = plan_.events[mark.event];
+    return {.event = event(mark.event), .stream = numbered(mark.stream)};
+  }
+
+  CUevent event(const int32_t number) {
+    auto& event = plan_.events[number];
     if (!event) event = std::make_unique<StreamEvent>(driver_);
-    return {.event = event->handle(), .stream = numbered(mark.stream)};
+    return event->handle();
   }
 
  private:
+  // All launches of a stream agree about it.
+  struct Kind {
+    Lane lane;
+    bool non_blocking = false;
+  };
+
   CUstream numbered(const int32_t number) {
     if (number == kLegacyStream) return nullptr;
     const auto known = numbered_.find(number);
     if (known != numbered_.end()) return known->second;
-    return numbered_[number] = make(priorities_[number]);
+    return numbered_[number] = make(kinds_[number]);
   }
 
-  CUstream make(const int32_t priority) {
+  void note(const Launch& launch) {
+    if (!launch.stream) return;
+    const auto [kind, is_new] = kinds_.try_emplace(*launch.stream);
+    if (is_new) kind->second = {supplies_.lane(launch), launch.non_blocking};
+  }
+
+  CUstream make(const Kind& kind) {
+    if (kind.lane.partition != nullptr) {
+      return supplies_.streams.at(driver_, kind.lane, in_lane_[kind.lane]++);
+    }
+    const CUstream_flags flags = kind.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
     return plan_.streams
-        .emplace_back(std::make_unique<CudaStream>(driver_, CU_STREAM_DEFAULT, priority))
+        .emplace_back(std::make_unique<CudaStream>(driver_, flags, kind.lane.priority))
         ->handle();
   }
 
   const Driver& driver_;
+  Supplies& supplies_;
   Plan& plan_;
-  std::map<int32_t, int32_t> priorities_;
+  std::map<int32_t, Kind> kinds_;
   std::map<int32_t, CUstream> numbered_;
+  std::map<Lane, size_t> in_lane_;  // streams taken so far
 };
 
 uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
@@ -119,6 +151,18 @@ std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
     return ticks(std::min(std::chrono::nanoseconds(duration), hold), waiting);
   });
   return found;
+}
+
+// A block that does both at the same time triggers first: then nobody waits for it.
+void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments& arguments) {
+  Step* next = std::begin(arguments.steps);
+  const auto add = [&](const Step::Kind kind, const std::optional<int64_t> after) {
+    if (after) *next++ = {.kind = kind, .ticks = ticks(std::chrono::nanoseconds(*after), waiting)};
+  };
+  const bool triggers_first = launch.trigger_ns.value_or(0) <= launch.memory_wait_ns.value_or(0);
+  if (triggers_first) add(Step::kTrigger, launch.trigger_ns);
+  add(Step::kWait, launch.memory_wait_ns);
+  if (!triggers_first) add(Step::kTrigger, launch.trigger_ns);
 }
 
 // How blocks ask whether to leave.
@@ -141,38 +185,83 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
   return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
-}  // namespace
+// Plans one event after the other: visits them in order.
+class Planner {
+ public:
+  Planner(const Sequence& sequence, const Context& context, Supplies& supplies,
+          const std::function<void()>& interrupted, Plan& plan)
+      : context_(context),
+        supplies_(supplies),
+        interrupted_(interrupted),
+        plan_(plan),
+        timed_(sequence, context.driver(), supplies, plan) {}
 
-Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams, const std::function<void()>& interrupted) {
-  check_limits(sequence, context);
-  Plan plan{.timed = is_timed(sequence)};
-  StreamChoice choice;
-  TimedStreams timed(sequence, context.driver(), plan);
-  const auto add = [&](const Launch& launch) {
-    interrupted();
-    const size_t number = plan.launches.size();
-    ProbeFunction& function = probe.variant(launch.registers, launch.local_memory);
-    check_resident(number, launch, resident(context, function, launch));
-    PlannedLaunch& next = plan.launches.emplace_back();
+  void operator()(const Launch& launch) {
+    interrupted_();
+    const size_t number = plan_.launches.size();
+    const Lane lane = supplies_.lane(launch);
+    const CUstream stream = plan_.timed ? timed_.of(launch) : held(launch, lane, number);
+    PlannedLaunch& next = add(launch, lane, supplies_.probe.variant(launch), stream);
+    next.stream = stream;
+    if (launch.completion_event) next.completion = timed_.event(*launch.completion_event);
+  }
+  void operator()(const Release& release) { choice_.release(static_cast<size_t>(release.launch)); }
+  void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
+  void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
+  void operator()(const GraphLaunch& launched) {
+    const CUstream stream = timed_.of(launched);
+    plan_.graphs.push_back(
+        {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
+    for (const Launch& node : launched.graph->nodes) {
+      interrupted_();
+      const Lane lane = supplies_.lane(node);
+      const CUstream of_partition =
+          lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
+      add(node, lane, supplies_.probe.node_variant(node), of_partition).stream = stream;
+    }
+  }
+
+ private:
+  CUstream held(const Launch& launch, const Lane& lane, const size_t number) {
+    return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
+  }
+
+  // `stream`: one of the SMs that it runs on.
+  PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
+                     const CUstream stream) {
+    const int32_t sms = lane.partition ? lane.partition->sms() : context_.properties().sms;
+    check_resident(plan_.launches.size(), launch, resident(context_, function, launch, stream),
+                   sms);
+    PlannedLaunch& next = plan_.launches.emplace_back();
     next.launch = launch;
     next.function = &function;
-    next.stream =
-        plan.timed ? timed.of(launch)
-                   : streams.at(context.driver(), launch.priority, choice.index_for(number, launch))
-                         .handle();
-  };
-  for (const Event& event : sequence) {
-    std::visit(
-        Overloaded{
-            [&](const Launch& launch) { add(launch); },
-            [&](const Release& release) { choice.release(static_cast<size_t>(release.launch)); },
-            [&](const RecordEvent& record) { plan.marks.push_back(timed.mark(record)); },
-            [&](const WaitEvent& wait) { plan.marks.push_back(timed.mark(wait)); },
-            [](const GraphLaunch&) {},  // refused by check_limits
-        },
-        event);
+    next.partition = lane.partition;
+    return next;
   }
+
+  const Context& context_;
+  Supplies& supplies_;
+  const std::function<void()>& interrupted_;
+  Plan& plan_;
+  StreamChoice choice_;
+  TimedStreams timed_;
+};
+
+}  // namespace
+
+void Supplies::trim() {
+  probe.trim();
+  if (partitions.size() <= kMostPartitions) return;
+  streams.leave_partitions();
+  partitions.clear();
+}
+
+Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
+                   const std::function<void()>& interrupted) {
+  check_limits(sequence, context);
+  Plan plan{.timed = is_timed(sequence)};
+  Planner planner(sequence, context, supplies, interrupted, plan);
+  for (const Event& event : sequence) std::visit(planner, event);
   return plan;
 }
 
@@ -195,7 +284,9 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
         .ask_sleep_ns = asking.ask_sleep_ns,
         .look_sleep_ns = asking.look_sleep_ns,
         .waiting = waiting,
+        .steps = {},
     };
+    if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "launcher/driver/context.h"
+#include "launcher/driver/partitions.h"
 #include "launcher/driver/resources.h"
+#include "launcher/plan/graphs.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
@@ -21,7 +23,9 @@ namespace tbsched::cuda {
 struct PlannedLaunch {
   Launch launch;
   ProbeFunction* function = nullptr;
-  CUstream stream = nullptr;
+  const GreenContext* partition = nullptr;  // null: the whole GPU
+  CUstream stream = nullptr;                // of a node: that of its graph
+  CUevent completion = nullptr;             // happens when all blocks have started; null: none does
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block
@@ -40,9 +44,26 @@ struct Plan {
   bool timed = false;  // launches end by themselves
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
+  std::vector<PlannedGraph> graphs;
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
+};
+
+// What plans take their kernels and streams from: made when first needed and kept.
+struct Supplies {
+  Supplies(const Context& context, bool from_ptx) : probe(context, from_ptx), partitions(context) {}
+
+  // Throws std::invalid_argument for a partition that the driver does not make.
+  Lane lane(const Launch& launch) {
+    return {launch.partition ? &partitions.of(*launch.partition) : nullptr, launch.priority};
+  }
+  // Forgets what has become much. Nothing may run.
+  void trim();
+
+  Probe probe;
+  Partitions partitions;
+  StreamPool streams;
 };
 
 // Kept from run to run; nothing in it shrinks.
@@ -68,7 +89,7 @@ class RunMemory {
 
 // Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
 // asked before each launch: kernels may have to be loaded. The context is current.
-Plan plan_sequence(const Sequence& sequence, const Context& context, Probe& probe,
-                   StreamPool& streams, const std::function<void()>& interrupted);
+Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
+                   const std::function<void()>& interrupted);
 
 }  // namespace tbsched::cuda

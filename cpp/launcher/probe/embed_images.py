@@ -1,4 +1,7 @@
-"""Writes the compiled probe kernels into a C++ source: embed_images.py OUT IMAGE…"""
+"""Writes the compiled probe kernels into a C++ source: embed_images.py OUT IMAGE…
+
+An image of the probe for dependent launches has a name that begins with ``dependent``.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def main(out: Path, images: list[Path]) -> None:
         is_ptx = image.suffix == ".ptx"
         arrays.append(array(image.stem, image.read_bytes() + (b"\0" if is_ptx else b"")))
         ptx = "true" if is_ptx else "false"
-        rows.append(f"    ProbeImage{{{number}, {ptx}, std::as_bytes(std::span({image.stem}))}},")
+        dependent = "true" if image.stem.startswith("dependent") else "false"
+        data = f"std::as_bytes(std::span({image.stem}))"
+        rows.append(f"    ProbeImage{{{number}, {ptx}, {dependent}, {data}}},")
     out.write_text(
         '#include "launcher/probe/probe_images.h"\n\n#include <array>\n\n'
         "namespace tbsched::cuda {\nnamespace {\n\n"

@@ -53,6 +53,18 @@ struct alignas(128) Relay {
 // or the first block of the launch alone, where it stays as long as any other.
 inline constexpr uint32_t kFirstBlockAsks = 32;
 
+// What a block of a dependent launch does on its way, so many ticks after its start. Time that it
+// spends waiting does not count.
+struct Step {
+  enum Kind : uint32_t {
+    kNone,     // and no step after it
+    kTrigger,  // lets what depends on the launch start, as far as this block is concerned
+    kWait,     // for the end of what comes before in the stream
+  };
+  Kind kind;
+  uint32_t ticks;
+};
+
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.
 // So blocks look at a relay, and only few looks go on to the host: whoever finds there that blocks
 // shall leave tells the others.
@@ -69,6 +81,7 @@ struct ProbeArguments {
   uint32_t ask_sleep_ns;   // after a look that went on to the host
   uint32_t look_sleep_ns;  // after another one
   Waiting waiting;
+  Step steps[2];  // in order of time; of the dependent probe only
 };
 
 }  // namespace tbsched::cuda

@@ -77,9 +77,9 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   Holdings::Resources& resources = *holdings_->resources;
   {
     const Stopwatch stopwatch(spent_.plan);
-    resources.probe.trim();
-    resources.plan = plan_sequence(sequence, context(), resources.probe, resources.streams,
-                                   now_and_then(options.interrupted));
+    resources.supplies.trim();
+    resources.plan =
+        plan_sequence(sequence, context(), resources.supplies, now_and_then(options.interrupted));
   }
   int doubtful = 0;
   size_t shared = 0;
@@ -125,6 +125,8 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     const Stopwatch stopwatch(spent_.plan);
     resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     context().shrink_local_memory();
+    for (PlannedGraph& graph : plan.graphs) graph.make(context(), plan.launches);
+    if (!plan.graphs.empty()) context().driver().context_synchronize();
   }
   drained_in_order_ = false;
   Run run(context(), resources.worker, plan, options, holdings_->idle, spent_);
@@ -146,15 +148,14 @@ TimeSpent Gpu::time_spent() {
 
 int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
-  return cuda::resident(context(),
-                        holdings_->resources->probe.variant(launch.registers, launch.local_memory),
-                        launch);
+  Supplies& supplies = holdings_->resources->supplies;
+  return cuda::resident(context(), supplies.probe.variant(launch), launch,
+                        supplies.streams.at(context().driver(), supplies.lane(launch), 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
-  const ProbeFunction& function =
-      holdings_->resources->probe.variant(launch.registers, launch.local_memory);
+  const ProbeFunction& function = holdings_->resources->supplies.probe.variant(launch);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

@@ -11,7 +11,6 @@
 #include "launcher/driver/context.h"
 #include "launcher/driver/resources.h"
 #include "launcher/plan/plan.h"
-#include "launcher/probe/probe.h"
 #include "launcher/run/launch_worker.h"
 
 namespace tbsched::cuda {
@@ -27,10 +26,9 @@ struct Holdings {
 
   struct Resources {
     Resources(const Context& context, bool from_ptx)
-        : probe(context, from_ptx), memory(context.driver()) {}
+        : supplies(context, from_ptx), memory(context.driver()) {}
 
-    Probe probe;
-    StreamPool streams;
+    Supplies supplies;
     Plan plan;  // the last one: what it holds may be given back when the GPU is idle
     RunMemory memory;
     LaunchWorker worker;

@@ -42,10 +42,10 @@ size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::
 void launch_probe(const Context& context, PlannedLaunch& planned) {
   const CurrentContext current(context);
   planned.function->prepare(planned.launch);
-  const LaunchConfiguration configuration(planned.launch, planned.stream);
+  const LaunchConfiguration configuration(planned.launch, planned.stream, planned.completion);
   std::array<void*, 1> arguments{&planned.arguments};
   planned.issued = std::chrono::steady_clock::now();
-  context.driver().launch_kernel(&configuration.config, planned.function->handle(),
+  context.driver().launch_kernel(&configuration.config, planned.function->handle(planned.launch),
                                  arguments.data(), nullptr);
 }
 
@@ -78,6 +78,7 @@ Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOpti
       timed_(plan.timed),
       launches_(plan.launches),
       marks_(plan.marks),
+      graphs_(plan.graphs),
       options_(options),
       idle_(idle),
       spent_(spent),
@@ -111,6 +112,7 @@ void Run::perform(const Sequence& sequence) {
 void Run::play(const Sequence& sequence) {
   size_t number = 0;
   size_t mark = 0;
+  size_t graph = 0;
   const auto start = [&](const size_t launch_number) {
     if (!timed_) return launch(launch_number);
     progress_[launch_number].released = true;
@@ -123,7 +125,10 @@ void Run::play(const Sequence& sequence) {
                    [&](const Release& target) { release(static_cast<size_t>(target.launch)); },
                    [&](const RecordEvent&) { record(marks_[mark++]); },
                    [&](const WaitEvent&) { wait_for(marks_[mark++]); },
-                   [](const GraphLaunch&) {},  // refused when it was planned
+                   [&](const GraphLaunch& launched) {
+                     number += launched.graph->nodes.size();
+                     launch(graphs_[graph++]);
+                   },
                },
                event);
   }
@@ -134,13 +139,28 @@ void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
   PlannedLaunch& planned = launches_[number];
-  const bool blocks = number >= kLaunchesThatNeverBlock ||
+  // Whether a cooperative launch that has to wait holds up its caller, the driver does not say.
+  const bool blocks = number >= kLaunchesThatNeverBlock || planned.launch.cooperative ||
                       std::cmp_greater(planned.launch.local_memory, context_.local_memory());
   if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
     launch_probe(context_, planned);
     return;
   }
   worker_.submit([&context = context_, &planned] { launch_probe(context, planned); });
+}
+
+void Run::launch(const PlannedGraph& graph) {
+  const size_t count = graph.graph->nodes.size();
+  for (size_t node = 0; node < count; ++node) {
+    Progress& progress = progress_[graph.first + node];
+    progress.submitted = progress.released = true;
+  }
+  const auto nodes = launches_.subspan(graph.first, count);
+  by_worker([nodes, &graph](const Driver& driver) {
+    const auto issued = Clock::now();
+    for (PlannedLaunch& planned : nodes) planned.issued = issued;
+    driver.graph_launch(graph.executable->handle(), graph.stream);
+  });
 }
 
 void Run::record(const PlannedMark& mark) {

@@ -92,6 +92,7 @@ class Run {
   template <typename Call>
   void by_worker(const Call& call);
   void launch(size_t number);
+  void launch(const PlannedGraph& graph);
   void release(size_t number);
   void clean_up();
   // False: it gave up, since blocks are held and nothing has moved for long enough.
@@ -111,6 +112,7 @@ class Run {
   const bool timed_;
   const std::span<PlannedLaunch> launches_;
   const std::span<const PlannedMark> marks_;
+  const std::span<const PlannedGraph> graphs_;
   const RunOptions& options_;
   bool& idle_;
   TimeSpent& spent_;

@@ -1,9 +1,10 @@
 #include "tbsched/engine/block_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
-#include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/engine/launch_check.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -16,57 +17,27 @@ BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
 
 int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   const auto index = static_cast<int32_t>(launches_.size());
-  check(launch, index);
+  check(launch, index, model_);
   const DeviceSpec& spec = gpu_.spec();
-  const Demand demand = demand_of(launch, model_.device());
+  Demand demand = demand_of(launch, model_.device());
   if (demand.blocks_per_sm == 0) {
     const Room room =
         model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
     refuse(index, "one block is more than an empty SM of " + spec.name +
                       " holds: " + std::string(name(room.limiter)));
   }
+  const int32_t group = groups_.of(launch, model_.device());
+  if (group != kWholeGpu) demand.partition = groups_[group].partition();
+  if (launch.cooperative) check_cooperative(demand, launch.blocks, index);
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
       .priority = launch.priority,
       .leaving = leaving,
-      .in_gpcs_only =
-          launch.cluster > 1 && !fits_a_singleton(model_.device().cluster_domains, launch.cluster),
+      .group = group,
+      .cooperative = launch.cooperative,
   });
   return index;
-}
-
-void BlockScheduler::check(const Launch& launch, const int32_t index) const {
-  const DeviceSpec& spec = gpu_.spec();
-  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
-    refuse(index, "blocks, threads and registers must be positive, shared_memory not negative");
-  }
-  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
-      launch.shared_memory > spec.shared_memory_configurations.back()) {
-    refuse(index,
-           "threads, registers or shared_memory are more than " + spec.name + " allows a block");
-  }
-  if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
-    refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");
-  }
-  if (const Range range = ranges::local_memory_initial; !range.holds(launch.local_memory)) {
-    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is outside 0.." +
-                      std::to_string(range.high) + " bytes");
-  }
-  if (launch.cluster == 1) return;
-  const std::string got = "; got " + std::to_string(launch.cluster);
-  if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
-    refuse(index, "cluster: must be positive and divide blocks" + got);
-  }
-  if (!model_.policy().places_clusters) {
-    refuse(index, "cluster: policy '" + std::string(model_.policy().name) +
-                      "' places single blocks only" + got);
-  }
-  if (const int32_t largest = largest_cluster(model_.device().cluster_domains);
-      launch.cluster > largest) {
-    refuse(index, "cluster: an idle " + spec.name + " takes up to " + std::to_string(largest) +
-                      " blocks" + got);
-  }
 }
 
 void BlockScheduler::refuse_unknown(const int32_t launch) const {
@@ -92,9 +63,12 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   news_.push_back(launch);
 }
 
+// Cooperative launches go before all others, in the order in which they came.
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
   const LaunchState& state = launches_[launch];
-  return {order_.by_priority ? state.priority : 0, state.place, launch};
+  constexpr int32_t kBeforeAll = std::numeric_limits<int32_t>::min();
+  const int32_t urgency = state.cooperative ? kBeforeAll : state.priority;
+  return {order_.by_priority ? urgency : 0, state.place, launch};
 }
 
 void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
@@ -106,33 +80,36 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   } under_way(placing_);
   const Pass pass{observer, options};
   ++pass_;
-  if (options.every_refusal) waiting_.merge(asleep_);
+  if (options.every_refusal) wake_all();
   wake_if_any_sm_changed();
   const Cause cause = go_through_line(pass);
-  gpu_.hold_gpcs(false);
+  gpu_.let_go();
   tell_the_rest(cause, pass);
 }
 
-// A launch that does not fit holds up those behind it: until it moves, nobody looks at them.
+// A launch that does not fit holds up those behind it on its SMs: where those are all SMs, nobody
+// looks at them until it moves.
 BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
-  Obstacles obstacles;
+  holders_.clear();
+  int32_t to_all = -1;
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const Place place = *next;
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
       if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
           launches_[current_].looked_at != pass_) {
-        look_at(place_of(current_), pass, obstacles);
+        look_at(place_of(current_), pass);
       }
       return {Refusal::turn, current_};
     }
-    if (obstacles.to_all >= 0) return {Refusal::queue, obstacles.to_all};
-    look_at(place, pass, obstacles);
+    if (to_all >= 0) return {Refusal::queue, to_all};
+    if (look_at(place, pass)) to_all = place.launch;
     next = waiting_.upper_bound(place);
   }
   return {};
 }
 
-void BlockScheduler::look_at(const Place& place, const Pass& pass, Obstacles& obstacles) {
+// Returns whether it holds up all behind it.
+bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   const int32_t launch = place.launch;
   const int32_t placed_before = launches_[launch].placed;
   launches_[launch].looked_at = pass_;
@@ -141,35 +118,79 @@ void BlockScheduler::look_at(const Place& place, const Pass& pass, Obstacles& ob
   if (state.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
     spare_.push_back(waiting_.extract(place));
-    if (state.in_gpcs_only) wake_next_for_gpcs();
-  } else if (const bool stuck = state.in_gpcs_only && obstacles.to_gpcs >= 0;
-             !pass.options.every_refusal && (stuck || !order_.head_of_line)) {
-    asleep_.insert(waiting_.extract(place));
+    if (state.group != kWholeGpu) wake_next_for(groups_[state.group].sms);
+  } else if (!pass.options.every_refusal && may_sleep(state)) {
+    fall_asleep(place);
   }
   wake_if_any_sm_changed();
-  if (refusal == Refusal::none) return;
+  if (refusal == Refusal::none) return false;
 
-  const int32_t behind = refusal == Refusal::queue ? obstacles.to_gpcs : -1;
-  if (order_.head_of_line) {
-    // What waits for an idle GPU waits for all of it.
-    const bool in_gpcs = state.in_gpcs_only && refusal != Refusal::local_memory;
-    (in_gpcs ? obstacles.to_gpcs : obstacles.to_all) = launch;
-    gpu_.hold_gpcs(obstacles.to_gpcs >= 0);
-  }
+  const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
+  // What waits for an idle GPU waits for all of it.
+  const bool for_all =
+      state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
+  if (order_.head_of_line && !for_all) hold_for(launch);
   pass.observer.on_refuse(launch, refusal, behind);
+  return order_.head_of_line && for_all;
 }
 
-// Where launches may pass each other, one that was refused is so until an SM changes.
+// The last one in line of those that hold an SM that the launch can use.
+int32_t BlockScheduler::holder_before(const LaunchState& state) const {
+  const auto holds_some = [&](const int32_t holder) {
+    return state.group == kWholeGpu ||
+           groups_[launches_[holder].group].sms.meets(groups_[state.group].sms);
+  };
+  const auto found = std::find_if(holders_.rbegin(), holders_.rend(), holds_some);
+  return found == holders_.rend() ? -1 : *found;
+}
+
+// Of each group the last one is enough.
+void BlockScheduler::hold_for(const int32_t launch) {
+  const int32_t group = launches_[launch].group;
+  std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
+  holders_.push_back(launch);
+  gpu_.hold(groups_[group].sms);
+}
+
+// Whether those before it hold each SM that it can use.
+bool BlockScheduler::all_held(const LaunchState& state) const {
+  const SmSet& held = gpu_.held();
+  if (held.empty()) return false;
+  if (state.group == kWholeGpu) return held.size() == gpu_.spec().sms;
+  return groups_[state.group].sms.is_within(held);
+}
+
+// Where launches may pass each other, one that was refused is so until an SM changes. Else one
+// whose SMs are all held is so until a holder has been placed whole; meanwhile it holds up nothing
+// that is not held up anyway.
+bool BlockScheduler::may_sleep(const LaunchState& state) const {
+  return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
+}
+
+void BlockScheduler::fall_asleep(const Place& place) {
+  const auto line = static_cast<size_t>(launches_[place.launch].group - kWholeGpu);
+  if (asleep_.size() <= line) asleep_.resize(line + 1);
+  asleep_[line].insert(waiting_.extract(place));
+}
+
+void BlockScheduler::wake_all() {
+  for (Line& line : asleep_) waiting_.merge(line);
+}
+
 void BlockScheduler::wake_if_any_sm_changed() {
   if (order_.head_of_line || changes_seen_ == gpu_.changes()) return;
-  waiting_.merge(asleep_);
+  wake_all();
   changes_seen_ = gpu_.changes();
 }
 
-// Launches that need the GPCs get them one after the other.
-void BlockScheduler::wake_next_for_gpcs() {
-  if (order_.head_of_line && !asleep_.empty()) {
-    waiting_.insert(asleep_.extract(asleep_.begin()));
+// Launches that need the same SMs get them one after the other: the first of each group that needs
+// some of these.
+void BlockScheduler::wake_next_for(const SmSet& sms) {
+  if (!order_.head_of_line) return;
+  for (size_t line = 0; line < asleep_.size(); ++line) {
+    Line& asleep = asleep_[line];
+    if (asleep.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.meets(sms)) continue;
+    waiting_.insert(asleep.extract(asleep.begin()));
   }
 }
 
@@ -191,7 +212,12 @@ void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
 
 Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
+  if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
+  if (state.cooperative && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
+    rooms_.ask(gpu_, state.demand);
+    return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+  }
   footprints_.clear();
   footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
   const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
@@ -225,6 +251,27 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
     }
   }
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
+}
+
+// How many blocks of a launch a GPU would take now, placed on a copy of it.
+int32_t BlockScheduler::fitting(const Demand& demand, const int32_t blocks, GpuState gpu) const {
+  const int64_t most = int64_t{gpu.spec().sms} * demand.blocks_per_sm;
+  std::vector<int32_t> sms(static_cast<size_t>(std::min<int64_t>(blocks, most)));
+  Rooms rooms(model_.device());
+  std::vector<Footprint> footprints;
+  const Commit commit(gpu, demand, false, footprints);
+  const auto policy = model_.start(model_.states().front());
+  return static_cast<int32_t>(policy->place(demand, gpu, rooms, commit, sms));
+}
+
+void BlockScheduler::check_cooperative(const Demand& demand, const int32_t blocks,
+                                       const int32_t index) const {
+  const int32_t fit = fitting(demand, blocks, GpuState(model_.device()));
+  if (fit == blocks) return;
+  const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";
+  refuse(index, "cooperative: all blocks must be resident at once, and " + where +
+                    gpu_.spec().name + " holds " + std::to_string(fit) + "; got " +
+                    std::to_string(blocks));
 }
 
 // As many as wait, or as the GPU holds at most.

@@ -14,6 +14,7 @@
 
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/residents.h"
+#include "tbsched/engine/sm_groups.h"
 #include "tbsched/hardware/gpu/commit.h"
 #include "tbsched/hardware/gpu/gpu_state.h"
 #include "tbsched/hardware/gpu/rooms.h"
@@ -82,7 +83,8 @@ class BlockScheduler {
     int32_t blocks;
     int32_t priority;
     Leaving leaving;
-    bool in_gpcs_only;  // clusters that no singleton TPC takes
+    int32_t group;  // the SMs that it uses
+    bool cooperative;
     int32_t placed = 0;
     bool enqueued = false;
     int64_t place = 0;      // among those equally urgent
@@ -106,13 +108,6 @@ class BlockScheduler {
 
     bool operator==(const Cause&) const = default;
   };
-  // Launches that hold up all others behind them, or, if they are of clusters that no singleton TPC
-  // takes, others in the GPCs. -1: there is none.
-  struct Obstacles {
-    int32_t to_all = -1;
-    int32_t to_gpcs = -1;
-  };
-
   // What the engine of a pass is asked and told.
   struct Pass {
     Observer& observer;
@@ -125,12 +120,19 @@ class BlockScheduler {
   }
   [[noreturn]] void refuse_unknown(int32_t launch) const;
   [[noreturn]] void refuse_footprint(int32_t launch) const;
-  void check(const Launch& launch, int32_t index) const;
+  void check_cooperative(const Demand& demand, int32_t blocks, int32_t index) const;
+  int32_t fitting(const Demand& demand, int32_t blocks, GpuState gpu) const;
   Place place_of(int32_t launch) const;
   Cause go_through_line(const Pass& pass);
-  void look_at(const Place& place, const Pass& pass, Obstacles& obstacles);
+  bool look_at(const Place& place, const Pass& pass);
+  int32_t holder_before(const LaunchState& state) const;
+  void hold_for(int32_t launch);
+  bool all_held(const LaunchState& state) const;
+  bool may_sleep(const LaunchState& state) const;
+  void fall_asleep(const Place& place);
+  void wake_all();
   void wake_if_any_sm_changed();
-  void wake_next_for_gpcs();
+  void wake_next_for(const SmSet& sms);
   void tell_the_rest(const Cause& cause, const Pass& pass);
   Refusal try_to_place(int32_t launch, const Pass& pass);
   size_t choose(int32_t launch, const Pass& pass, const Commit& commit, std::span<int32_t> sms);
@@ -145,7 +147,11 @@ class BlockScheduler {
   int32_t current_ = -1;
 
   Line waiting_;
-  Line asleep_;  // as waiting_, but what refused them cannot have changed yet
+  // As waiting_, but what refused them cannot have changed yet: those of the whole GPU, then those
+  // of each group.
+  std::vector<Line> asleep_;
+  std::vector<int32_t> holders_;  // in a pass: they wait, and hold the SMs of their groups
+  SmGroups groups_;
   std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again
   uint64_t changes_seen_ = 0;           // of the GPU, by those asleep
   int64_t pass_ = 0;

@@ -19,6 +19,7 @@ Snapshot snapshot_of(const BlockScheduler& scheduler, const int32_t launches,
   }
   for (int32_t launch = 0; launch < launches; ++launch) {
     found.demands.push_back(scheduler.demand(launch));
+    found.demands.back().partition = nullptr;  // the snapshot may outlive it
   }
   return found;
 }

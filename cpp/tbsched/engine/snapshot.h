@@ -29,7 +29,7 @@ struct Snapshot {
   std::vector<SharedMemoryPiece> pieces;  // of those blocks; none where shared memory is pooled
   std::vector<int32_t> configured;        // bytes of shared memory per SM; 0: it is open
   std::vector<int32_t> turns;             // per SM: the processing block of the next warp, or -1
-  std::vector<Demand> demands;            // of each launch that has come
+  std::vector<Demand> demands;            // of each launch that has come, without its partition
 };
 
 // Of so many launches, whose resident blocks are given.

@@ -36,6 +36,14 @@ inline constexpr Range completion_latency_ns{0, 1000000000};
 inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
 inline constexpr Range legacy_latency_ns{0, 1000000000};
+inline constexpr Range trigger_latency_ns{0, 1000000000};
+inline constexpr Range launch_completion_latency_ns{0, 1000000000};
+inline constexpr Range node_latency_ns{0, 1000000000};
+inline constexpr Range node_place_ns{0, 1000000000};
+inline constexpr Range node_places{0, 1048576};
+inline constexpr Range relay_ns{0, 1000000000};
+inline constexpr Range graph_latency_ns{0, 1000000000};
+inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
 
@@ -67,6 +75,8 @@ struct Mechanisms {
   bool local_memory_configuration = false;
   // for a cluster, an idle SM comes before one with as much room
   bool clusters_seek_idle_sms = true;
+  // a relay starts those nodes of a graph that wait for several branches
+  bool graph_branches = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
 };
@@ -139,6 +149,23 @@ struct DeviceSpec {
   int64_t event_latency_ns = 0;
   // on top of completion_latency_ns, to and from the legacy stream
   int64_t legacy_latency_ns = 0;
+  // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
+  // start
+  int64_t trigger_latency_ns = 0;
+  // from when a launch leaves its hardware queue until its completion event happens
+  int64_t launch_completion_latency_ns = 0;
+  // from the exit of the last block of a graph's node until a node that waits for it may start
+  int64_t node_latency_ns = 0;
+  // between two places of a graph's node: it starts what follows it one after the other
+  int64_t node_place_ns = 0;
+  // so many nodes of a graph can follow one without a relay
+  int32_t node_places = 6;
+  // how long the block runs that starts nodes of a graph which wait for several branches
+  int64_t relay_ns = 0;
+  // from the call that launches a graph until its first node has reached the GPU
+  int64_t graph_latency_ns = 0;
+  // between two nodes of a graph that wait for no other: the driver launches one after the other
+  int64_t node_interval_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
 };
@@ -179,6 +206,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "explicit_carveout_is_upper_bound", .required = false}, spec.mechanisms.explicit_carveout_is_upper_bound);
   visit(Field{.section = "mechanisms", .name = "local_memory_configuration"}, spec.mechanisms.local_memory_configuration);
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
+  visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "scheduler", .name = "policy"}, spec.policy);
   visit(Field{.section = "scheduler", .name = "launch_order", .required = false}, spec.launch_order);
@@ -189,6 +217,14 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "exit_latency_ns", .range = ranges::exit_latency_ns, .required = false}, spec.exit_latency_ns);
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
   visit(Field{.section = "scheduler", .name = "legacy_latency_ns", .range = ranges::legacy_latency_ns, .required = false}, spec.legacy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
+  visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_latency_ns", .range = ranges::node_latency_ns, .required = false}, spec.node_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_place_ns", .range = ranges::node_place_ns, .required = false}, spec.node_place_ns);
+  visit(Field{.section = "scheduler", .name = "node_places", .range = ranges::node_places, .required = false}, spec.node_places);
+  visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
+  visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }
 

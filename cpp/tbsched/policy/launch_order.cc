@@ -11,12 +11,14 @@ namespace {
 constexpr std::array kLaunchOrders = {
     LaunchOrder{"leftover",
                 "by priority, then first come, first served; a launch that does not fit holds up "
-                "those of the same and of less urgent priorities",
-                "ICCD 2023, section II-D; seen on an H200", true, true},
+                "those of the same and of less urgent priorities on the SMs that it can use",
+                "ICCD 2023, section II-D; seen on an H200", true, true, true},
     LaunchOrder{"fifo", "first come, first served over all priorities",
-                "for comparison: streams without priorities", false, true},
+                "for comparison: streams without priorities", false, true, true},
     LaunchOrder{"pass_by", "as leftover, but what fits passes a launch that does not",
-                "for comparison: a scheduler that leaves no room unused", true, false},
+                "for comparison: a scheduler that leaves no room unused", true, false, true},
+    LaunchOrder{"one_line", "as leftover, but a launch that does not fit holds up those on all SMs",
+                "for comparison: a scheduler that knows no partitions", true, true, false},
 };
 
 }  // namespace

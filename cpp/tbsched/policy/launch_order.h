@@ -12,7 +12,8 @@ struct LaunchOrder {
   std::string_view summary;
   std::string_view source;
   bool by_priority;   // the more urgent launch first
-  bool head_of_line;  // a launch that does not fit whole holds up all behind it
+  bool head_of_line;  // a launch that does not fit whole holds up those behind it,
+  bool on_own_sms;    // on the SMs that it can use; else on all SMs
 };
 
 std::span<const LaunchOrder> launch_order_table();

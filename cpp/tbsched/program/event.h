@@ -76,7 +76,7 @@ struct Graph {
 
 // All nodes, issued at once. Within a sequence a graph that is launched again is the same object.
 struct GraphLaunch {
-  std::shared_ptr<const Graph> graph;  // never none
+  std::shared_ptr<const Graph> graph;
   int32_t stream = 0;
   bool non_blocking = false;
 };
@@ -96,15 +96,16 @@ Overloaded(Functions...) -> Overloaded<Functions...>;
 // sequence are numbered in this order.
 template <typename Visit>
 void for_each_launch(const Event& event, const Visit& visit) {
-  std::visit(
-      Overloaded{
-          [&](const Launch& launch) { visit(launch); },
-          [](const Release&) {},
-          [](const RecordEvent&) {},
-          [](const WaitEvent&) {},
-          [&](const GraphLaunch& launched) { std::ranges::for_each(launched.graph->nodes, visit); },
-      },
-      event);
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { visit(launch); },
+                 [](const Release&) {},
+                 [](const RecordEvent&) {},
+                 [](const WaitEvent&) {},
+                 [&](const GraphLaunch& launched) {
+                   if (launched.graph) std::ranges::for_each(launched.graph->nodes, visit);
+                 },
+             },
+             event);
 }
 
 inline size_t count_launches(const Event& event) {

@@ -3,29 +3,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tbsched/program/event.h"
 
 namespace tbsched {
 
 // As in python/tbsched/program/event_table.py.
-inline constexpr size_t kEventColumns = 9;
+inline constexpr size_t kEventColumns = 11;
 inline constexpr int32_t kLaunchRow = 0;   // blocks, threads, registers, shared memory, local
-                                           // memory, carveout or -1, cluster, priority
+                                           // memory, carveout or -1, cluster, priority,
+                                           // partition or -1, cooperative (0 or 1)
 inline constexpr int32_t kReleaseRow = 1;  // the launch, and zeros
 
 struct EventTable {
   std::span<const int32_t> cells;   // row-major
   std::span<const int64_t> bounds;  // rows of sequence k: from bounds[k] up to bounds[k + 1]
+  std::vector<std::shared_ptr<const Partition>> partitions = {};  // that launches name by number
 
   size_t sequences() const { return bounds.empty() ? 0 : bounds.size() - 1; }
 
-  // Throws std::invalid_argument for a sequence that is not there, and for bounds or kinds of rows
-  // that make no sense.
+  // Throws std::invalid_argument for a sequence that is not there, and for bounds, kinds of rows or
+  // partitions that make no sense.
   Sequence sequence(const size_t k) const {
     if (k >= sequences()) {
       throw std::invalid_argument("sequence " + std::to_string(k) + ": the table has " +
@@ -44,7 +49,7 @@ struct EventTable {
   }
 
  private:
-  static Event event(const std::span<const int32_t> row) {
+  Event event(const std::span<const int32_t> row) const {
     if (row[0] == kReleaseRow) return Release{.launch = row[1]};
     if (row[0] != kLaunchRow) throw std::invalid_argument("cells: no such kind of event");
     return Launch{.blocks = row[1],
@@ -55,7 +60,15 @@ struct EventTable {
                   .carveout = row[6] < 0 ? std::nullopt : std::optional(row[6]),
                   .cluster = row[7],
                   .stream = std::nullopt,
-                  .priority = row[8]};
+                  .priority = row[8],
+                  .partition = partition(row[9]),
+                  .cooperative = row[10] != 0};
+  }
+
+  std::shared_ptr<const Partition> partition(const int32_t number) const {
+    if (number < 0) return nullptr;
+    if (std::cmp_less(number, partitions.size())) return partitions[static_cast<size_t>(number)];
+    throw std::invalid_argument("cells: there is no partition " + std::to_string(number));
   }
 };
 

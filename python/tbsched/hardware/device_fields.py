@@ -29,6 +29,7 @@ class Mechanisms:
             carveout asks for refuses the block.
         local_memory_configuration: a larger local memory waits for an idle GPU.
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
+        graph_branches: a relay starts those nodes of a graph that wait for several branches.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
     """
 
@@ -42,6 +43,7 @@ class Mechanisms:
     explicit_carveout_is_upper_bound: bool = False
     local_memory_configuration: bool
     clusters_seek_idle_sms: bool = True
+    graph_branches: bool = True
     clusters_take_whole_tpcs: bool = True
 
 
@@ -84,6 +86,21 @@ class DeviceFields:
         exit_latency_ns: from the end of a block until its room is there for another.
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
         legacy_latency_ns: on top of completion_latency_ns, to and from the legacy stream.
+        trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
+            that waits for it may start.
+        launch_completion_latency_ns: from when a launch leaves its hardware queue until its
+            completion event happens.
+        node_latency_ns: from the exit of the last block of a graph's node until a node that waits
+            for it may start.
+        node_place_ns: between two places of a graph's node: it starts what follows it one after the
+            other.
+        node_places: so many nodes of a graph can follow one without a relay.
+        relay_ns: how long the block runs that starts nodes of a graph which wait for several
+            branches.
+        graph_latency_ns: from the call that launches a graph until its first node has reached the
+            GPU.
+        node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
+            one after the other.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         mechanisms: which mechanisms act.
     """
@@ -121,6 +138,14 @@ class DeviceFields:
     exit_latency_ns: int = 0
     event_latency_ns: int = 0
     legacy_latency_ns: int = 0
+    trigger_latency_ns: int = 0
+    launch_completion_latency_ns: int = 0
+    node_latency_ns: int = 0
+    node_place_ns: int = 0
+    node_places: int = 6
+    relay_ns: int = 0
+    graph_latency_ns: int = 0
+    node_interval_ns: int = 0
     launch_switch_ns: int = 0
 
 
@@ -159,6 +184,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "explicit_carveout_is_upper_bound", "bool", "nobody set a carveout"),
     Field("mechanisms", "local_memory_configuration", "bool"),
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "graph_branches", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("scheduler", "policy", "string"),
     Field("scheduler", "launch_order", "string", "ICCD 2023, section II-D, leftover policy"),
@@ -169,5 +195,13 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "exit_latency_ns", "ns", "not measured"),
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
     Field("scheduler", "legacy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
+    Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_place_ns", "ns", "not measured"),
+    Field("scheduler", "node_places", "int", "as on the H200"),
+    Field("scheduler", "relay_ns", "ns", "not measured"),
+    Field("scheduler", "graph_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_interval_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )

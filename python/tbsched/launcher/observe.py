@@ -152,7 +152,10 @@ class Gpu:
         running: deque[int] = deque()
         try:
             for table in tables:
-                batch.add_table(table.cells, table.bounds, deadline=deadline, any_state=any_state)
+                batch.add_table(
+                    table.cells, table.bounds, table.partitions,
+                    deadline=deadline, any_state=any_state,
+                )  # fmt: skip
                 running.append(len(table))
                 if len(running) > TABLES_AHEAD:
                     yield batch.next_smids(running.popleft())
@@ -244,6 +247,15 @@ def observe(
     stream is a CUDA stream that synchronizes with the legacy stream. Streams are made in the order
     of first use. A launch without a number has a stream of its own. A block leaves by itself, some
     0.2 us after its duration and at most 0.7 us in the recordings of an H200 (traces h200-timed).
+    Each launch of a graph is a graph of its own, which is on the GPU before anything is launched.
+    Its nodes have the issue time of its launch.
+
+    Launches in a partition run in a green context, which the driver makes by the same split. Green
+    contexts and their streams are kept. These streams are non-blocking ones, since the driver makes
+    no others: if a timed sequence also uses the legacy stream, say ``non_blocking=True``.
+
+    A block's ``trigger`` and ``memory_wait`` count from its start, without the time for which it
+    has waited. If both are at the same time, it triggers first.
 
     In a held sequence time stamps of the blocks decide whether a block was placed before the next
     event. It was if it started before the first exit that a later release, or the end of the
@@ -270,7 +282,9 @@ def observe(
         call.
 
     Raises:
-        ValueError: something this GPU refuses or could never run; none of it was launched.
+        ValueError: something this GPU or its driver refuses or could never run: too many blocks for
+            a cooperative launch, a cluster that its partition never holds, a partition that was
+            made by hand or split for another GPU. None of it was launched.
         UnstableMeasurement: repeated runs differ, or what the GPU wrote is impossible.
         SharedGpu: an ``UnstableMeasurement``: another process uses the GPU, still after several
             runs and pauses.

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from tbsched.prediction.model import known_state, prepared
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import Sequence, with_launches
+from tbsched.program.sequence import Sequence, Stream, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -65,7 +65,7 @@ def launch_orders() -> tuple[Policy, ...]:
 
     Example:
         >>> [row.name for row in tb.launch_orders()]
-        ['leftover', 'fifo', 'pass_by']
+        ['leftover', 'fifo', 'pass_by', 'one_line']
     """
     return tuple(Policy(*row) for row in _core.launch_orders())
 
@@ -254,7 +254,8 @@ def predict_as_recorded(
 
     Of a timed sequence that is when launches were issued and how long blocks ran. On a GPU a block
     leaves some 0.2 us later than asked (H200, traces h200-timed/programs). The block that leaves
-    first decides where the next one goes.
+    first decides where the next one goes. What a block waited for memory (``Launch.memory_wait``)
+    is predicted, and does not count as how long it ran.
 
     Of a held sequence it is where blocks went that found room while others left. Each goes where
     the recording has it, if it could go there in any order of leaving. Everything else is
@@ -285,21 +286,35 @@ def predict_as_recorded(
         return run.raced(observation.sequence, _core.predict_as_recorded(
             run.model, run.events(observation.sequence), run.state, _seen(observation),
         ))  # fmt: skip
+    spec = _spec(device)
     timed = with_launches(
         observation.sequence,
         [
-            replace(launch, duration=_durations(placement))
-            for launch, placement in zip(observation.sequence.launches, observation, strict=True)
+            replace(launch, duration=tuple((durations_ns / 1e9).tolist()))
+            for launch, durations_ns in zip(
+                observation.sequence.launches, _ran_ns(observation, spec), strict=True
+            )
         ],
     )
     trace = predict(timed, device, policy, initial_state, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
 
 
-def _durations(placement: Placement) -> tuple[float, ...]:
-    if placement.start_ns is None or placement.end_ns is None:
-        raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
-    return tuple(((placement.end_ns - placement.start_ns) / 1e9).tolist())
+def _ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
+    """Of each launch, how long its blocks ran and did not wait for memory."""
+    left_ns: dict[Stream, int] = {}  # when all before in the stream had left
+    for launch, placement in zip(observation.sequence.launches, observation, strict=True):
+        if placement.start_ns is None or placement.end_ns is None:
+            raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
+        ran = placement.end_ns - placement.start_ns
+        if launch.programmatic and launch.memory_wait is not None and launch.stream in left_ns:
+            asked = round(launch.memory_wait * 1e9)
+            waited = np.maximum(left_ns[launch.stream] - placement.start_ns - asked, 0)
+            ran = np.where(ran < asked, ran, np.maximum(ran - waited, asked))
+        if launch.stream is not None:
+            left = int(placement.end_ns.max()) + spec.exit_latency_ns
+            left_ns[launch.stream] = max(left, left_ns.get(launch.stream, left))
+        yield ran
 
 
 def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:

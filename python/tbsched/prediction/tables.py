@@ -32,7 +32,9 @@ def predict_until_refused(
         ValueError: the policy does not place such launches.
     """
     model, _, states = prepared(spec, policy)
-    found = _core.predict_until_refused(model, table.cells, table.bounds, states[state], threads)
+    found = _core.predict_until_refused(
+        model, table.cells, table.bounds, table.partitions, states[state], threads
+    )
     events = np.array([count for _, count, _ in found], np.int64)
     limiters = [limiter for _, _, limiter in found]
     return table.first_events(events), [smid for smid, _, _ in found], limiters
@@ -49,7 +51,7 @@ def matching_states(
     """For each sequence the first of ``states`` that puts every block where it was seen."""
     model, _, core_states = prepared(spec, policy)
     found = _core.matching_states(
-        model, table.cells, table.bounds, [core_states[state] for state in states],
-        smids, threads,
+        model, table.cells, table.bounds, table.partitions,
+        [core_states[state] for state in states], smids, threads,
     )  # fmt: skip
     return [None if index < 0 else states[index] for index in found]

@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.partition import Partition
 
-# Of a row: its kind, and of a launch these fields; carveout is -1 for None. A release has the
-# number of the launch in the second column. As in cpp/tbsched/program/event_table.h.
+# Of a row: its kind, and of a launch these fields; carveout is -1 for None, and partition is the
+# number of one of the table's partitions, or -1. A release has the number of the launch in the
+# second column. As in cpp/tbsched/program/event_table.h.
 FIELDS = (
     "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout", "cluster",
-    "priority",
+    "priority", "partition", "cooperative",
 )  # fmt: skip
 LAUNCH, RELEASE = 0, 1
 
@@ -23,13 +25,15 @@ class EventTable:
     """Sequences of launches without streams and durations, and of releases.
 
     Attributes:
-        cells: int32 (events, 9), a row per event: its kind and :data:`FIELDS`.
+        cells: int32 (events, 11), a row per event: its kind and :data:`FIELDS`.
         bounds: int64 (sequences + 1,): sequence k has the rows from ``bounds[k]`` up to
             ``bounds[k + 1]``.
+        partitions: what the launches name by number.
     """
 
     cells: Int32Array
     bounds: Int64Array
+    partitions: tuple[Partition, ...] = ()
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -57,12 +61,16 @@ class EventTable:
         sizes = np.diff(self.bounds)
         position = np.arange(len(self.cells)) - np.repeat(self.bounds[:-1], sizes)
         return EventTable(
-            self.cells[position < np.repeat(counts, sizes)], np.concatenate([[0], counts.cumsum()])
+            self.cells[position < np.repeat(counts, sizes)],
+            np.concatenate([[0], counts.cumsum()]),
+            self.partitions,
         )
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> EventTable:
         """Those sequences for which it is True."""
         sizes = np.diff(self.bounds)
         return EventTable(
-            self.cells[np.repeat(which, sizes)], np.concatenate([[0], sizes[which].cumsum()])
+            self.cells[np.repeat(which, sizes)],
+            np.concatenate([[0], sizes[which].cumsum()]),
+            self.partitions,
         )

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 from tbsched import storage
 from tbsched.errors import shown
 from tbsched.traces.placement import DeviceInfo
-from tbsched.traces.records import header_line, read_header, read_record, record_line
+from tbsched.traces.records import Header, header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
 
 MAX_LINE_BYTES = storage.MAX_BYTES
@@ -118,11 +118,11 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
         if not isinstance(trace, Trace):
             raise TypeError(f"save_traces: a Trace is needed, got {shown(trace)}")
     with storage.replacing(place) as file, _unpacked(place, file, "wb") as out:
-        device: DeviceInfo | None = None
+        header: Header | None = None
         for trace in checked:
-            if trace.device != device:
-                device = trace.device
-                out.write(header_line(device))
+            before, header = header, Header.of(trace, header)
+            if header is not before:
+                out.write(header_line(header))
             line = record_line(trace)
             if len(line) > MAX_LINE_BYTES:
                 raise ValueError(

@@ -9,8 +9,7 @@ from types import TracebackType
 
 from tbsched import storage
 from tbsched.traces.files import MAX_LINE_BYTES, load_traces
-from tbsched.traces.placement import DeviceInfo
-from tbsched.traces.records import header_line, record_line
+from tbsched.traces.records import Header, header_line, record_line
 from tbsched.traces.trace import Trace
 
 
@@ -40,7 +39,7 @@ class TraceFile:
             raise ValueError(f"{name}: a compressed file cannot grow; write .jsonl")
         self._sync_every = sync_every
         self._unsynced = 0
-        self._device: DeviceInfo | None = None
+        self._header: Header | None = None
         self._descriptor = storage.opened_to_append(self.path)
         try:
             self._lock()
@@ -50,13 +49,13 @@ class TraceFile:
             raise
 
     def append(self, trace: Trace) -> None:
-        """Writes the trace, after a header line if it is of another device than the one before.
+        """Writes the trace, after a header line if that of the one before does not suit it.
 
         Raises:
             OSError: it could not be written, as on a full disk; the file holds nothing of it.
         """
-        header = b"" if trace.device == self._device else header_line(trace.device)
-        data = header + record_line(trace)
+        header = Header.of(trace, self._header)
+        data = (b"" if header is self._header else header_line(header)) + record_line(trace)
         end = os.fstat(self._descriptor).st_size
         try:
             while data:
@@ -66,7 +65,7 @@ class TraceFile:
             if isinstance(error, OSError):
                 error.filename = storage.shown(self.path)
             raise
-        self._device = trace.device
+        self._header = header
         self._unsynced += 1
         if self._unsynced >= self._sync_every:
             self._sync()

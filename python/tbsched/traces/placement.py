@@ -47,10 +47,10 @@ class Placement(HoldsArrays):
         final_smid: int32 (blocks,), the SM of each block after all events; None where it was not
             recorded.
         limiter: what refused the blocks that are -1: ``slots``, ``warps``, ``registers``,
-            ``shared_memory``, ``configuration``, ``local_memory``, ``queue`` or ``stream``. In a
-            timed sequence it is what the launch waited for first, and can also be ``priority``,
-            ``hardware_queue``, ``event``, ``legacy_stream``, ``grids`` or ``turn``. None where
-            nothing did, or where it is not known.
+            ``shared_memory``, ``configuration``, ``local_memory``, ``cooperative``, ``queue`` or
+            ``stream``. In a timed sequence it is what the launch waited for first, and can also be
+            ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``, ``turn``,
+            ``trigger`` or ``node``. None where nothing did, or where it is not known.
         start_ns: int64 (blocks,), when each block started, in nanoseconds. It is None in a
             prediction of a held sequence. An observation of one has the GPU's global timer. In a
             timed sequence a prediction counts from the host's first call, and an observation from
@@ -107,7 +107,8 @@ class Capacity(HoldsArrays):
 
     Attributes:
         blocks: int32 (sms,), how many blocks of the launch would have fitted.
-        limiter: per SM, what bound that number, a word as in ``Placement.limiter``.
+        limiter: per SM, what bound that number, a word as in ``Placement.limiter``; ``"partition"``
+            of an SM that is not in the launch's.
 
     Example:
         >>> capacity = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier").capacities()[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
@@ -13,12 +14,24 @@ import numpy.typing as npt
 
 from tbsched.errors import shown
 from tbsched.program.checks import integer
-from tbsched.program.sequence import events_from_data, events_to_data
+from tbsched.program.sequence import (
+    GraphLaunch,
+    Launch,
+    Sequence,
+    events_from_data,
+    events_to_data,
+)
+from tbsched.program.written import told
 from tbsched.traces.annotations import MAX_NS, check_known
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
-TRACE_VERSION = 1
+TRACE_VERSION = 2
+# Fields of launches that version 1 does not know.
+_OF_VERSION_2 = {
+    "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
+    "completion_event",
+}  # fmt: skip
 
 
 class _Kind(NamedTuple):
@@ -42,11 +55,42 @@ _OTHERS = ("start_ns", "end_ns", "warp_slots")  # as Placement has them
 _MAX_SMS = 65536
 
 
-def header_line(device: DeviceInfo) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the traces behind it have in common.
+
+    Attributes:
+        device: the traces are of it.
+        version: the lowest of the format that has what they say.
+    """
+
+    device: DeviceInfo
+    version: int
+
+    @classmethod
+    def of(cls, trace: Trace, before: Header | None) -> Header:
+        """That of a trace: the one before it in the file, if that one suits."""
+        version = _version(trace.sequence)
+        if before is None or before.device != trace.device:
+            return cls(trace.device, version)
+        return before if version <= before.version else cls(trace.device, version)
+
+
+def _version(sequence: Sequence) -> int:
+    for event in sequence:
+        if isinstance(event, GraphLaunch):
+            return 2
+        if isinstance(event, Launch) and not _OF_VERSION_2.isdisjoint(told(event)):
+            return 2
+    return 1
+
+
+def header_line(header: Header) -> bytes:
     """The header of a trace file, one line of JSON."""
+    device = header.device
     return _json(
         {
-            "tbsched_trace": TRACE_VERSION,
+            "tbsched_trace": header.version,
             "device": {"name": device.name, "sms": device.sms, **device.details},
         }
     )
@@ -76,10 +120,10 @@ def read_header(record: dict[str, Any]) -> DeviceInfo:
         TypeError, ValueError, KeyError: no header; of a newer version.
     """
     version = record["tbsched_trace"]
-    if version != TRACE_VERSION:
+    if type(version) is not int or not 1 <= version <= TRACE_VERSION:
         raise ValueError(
-            f"trace format version {version!r}; this tbsched reads version {TRACE_VERSION}: "
-            "install a newer tbsched"
+            f"trace format version {shown(version)}; this tbsched reads versions 1 to "
+            f"{TRACE_VERSION}: install a newer tbsched"
         )
     device = record["device"]
     if not isinstance(device, dict):

@@ -24,6 +24,7 @@ namespace {
 using tbsched::BlockScheduler;
 using tbsched::Event;
 using tbsched::Footprint;
+using tbsched::GraphLaunch;
 using tbsched::HeldEngine;
 using tbsched::Launch;
 using tbsched::RecordEvent;
@@ -180,6 +181,7 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"held: a negative stream", [] { hold({Launch{.stream = -5}}); }},
     {"held: record an event", [] { hold({RecordEvent{}}); }},
     {"held: wait for an event", [] { hold({WaitEvent{}}); }},
+    {"held: launch a graph", [] { hold({GraphLaunch{}}); }},
     {"timed: a release", [] { time({kTimed, Release{0}}, {0}); }},
     {"timed: no duration", [] { time({Launch{}}, {0}); }},
     {"timed: a duration too few", [] { time({Launch{.blocks = 3, .duration_ns = {1, 2}}}, {0}); }},
@@ -211,7 +213,13 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
      }},
     {"table: an unknown kind",
      [] {
-       const std::vector<int32_t> cells = {9, 0, 0, 0, 0, 0, 0, 0, 0};
+       const std::vector<int32_t> cells = {9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+       const std::vector<int64_t> bounds = {0, 1};
+       tbsched::EventTable{.cells = cells, .bounds = bounds}.sequence(0);
+     }},
+    {"table: an unknown partition",
+     [] {
+       const std::vector<int32_t> cells = {0, 1, 32, 16, 0, 0, -1, 1, 0, 2, 0};
        const std::vector<int64_t> bounds = {0, 1};
        tbsched::EventTable{.cells = cells, .bounds = bounds}.sequence(0);
      }},

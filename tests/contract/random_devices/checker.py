@@ -105,6 +105,8 @@ class Gpu:
     def place(self, launch: Launch, number: int) -> Resident | None:
         """The block on that SM; None, and nothing has changed, if there is no room."""
         sm, block = self.sms[number], self.block(launch, number)
+        if launch.partition is not None and number not in launch.partition.sms:
+            return None
         if sm.slots < 1 or (launch.cluster > 1 and sm.cluster_slots < 1):
             return None
         if sm.shared_memory < block.shared_memory or not self.configuration_holds(block):

@@ -17,7 +17,7 @@ from tbsched.traces.trace import Trace
 
 # What a launch of a timed program waits for before it is in line for room.
 BEFORE_THE_LINE = ("stream", "event", "legacy_stream", "hardware_queue", "grids")
-BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True}
+BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": True}
 
 
 def rank(launch: Launch, spec: DeviceSpec) -> int:

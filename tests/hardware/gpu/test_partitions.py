@@ -82,7 +82,9 @@ def test_split_without_a_number_of_groups_makes_as_many_as_there_can_be() -> Non
     groups, rest = tb.split_sms("h200", 9)
     assert [len(group) for group in groups] == [16] * 8
     assert rest.sms == (120, 121, 122, 123)
-    assert tb.split_sms("h200", 9, groups=99) == (groups, rest)
+    more, left = tb.split_sms("h200", 9, groups=99)
+    assert [group.sms for group in more] == [group.sms for group in groups]
+    assert left.sms == rest.sms
     assert not tb.split_sms("h200", 132)[1]
 
 

@@ -13,12 +13,14 @@
 #include <string>
 
 #include "accounts.h"
+#include "calls.h"
 #include "fake_gpu.h"
 #include "launcher/probe/probe_abi.h"
 
 namespace {
 
 using fake::Accounts;
+using fake::entered;
 using fake::FakeEvent;
 using fake::FakeGpu;
 using fake::FakeStream;
@@ -26,6 +28,7 @@ using fake::Function;
 using fake::kRegistersPerSm;
 using fake::kSharedPerBlock;
 using fake::Size;
+using fake::take_back;
 using tbsched::cuda::ProbeArguments;
 
 // The value behind an attribute header of .nv.info, found the simple way.
@@ -43,15 +46,6 @@ std::string image_text(const void* const image) {
   uint64_t section_headers = 0;
   std::memcpy(&section_headers, bytes + 40, sizeof(section_headers));
   return {bytes, section_headers};
-}
-
-CUresult entered(const char* const call) { return Accounts::get().enter(call); }
-
-// What it holds may be in use as long as anything runs.
-CUresult take_back(const char* const kind, const void* const what, const bool in_use_matters) {
-  if (!Accounts::get().take_back(kind, what)) return CUDA_ERROR_INVALID_HANDLE;
-  if (in_use_matters && FakeGpu::get().any_runs()) FakeGpu::get().count("taken_while_in_use");
-  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -81,7 +75,9 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
           : error == CUDA_ERROR_NO_DEVICE     ? "CUDA_ERROR_NO_DEVICE"
           : error == CUDA_ERROR_NOT_READY     ? "CUDA_ERROR_NOT_READY"
           : error == CUDA_ERROR_INVALID_VALUE ? "CUDA_ERROR_INVALID_VALUE"
-                                              : "CUDA_ERROR_UNKNOWN";
+          : error == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
+              ? "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"
+              : "CUDA_ERROR_UNKNOWN";
   return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult, const char** text) {
@@ -183,26 +179,39 @@ CUresult cuCtxSetLimit(CUlimit, size_t value) {
   FakeGpu::get().set("local_memory", static_cast<int64_t>(value));
   return CUDA_SUCCESS;
 }
-CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned,
+                           CUlibraryOption*, void**, unsigned) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::string text = image_text(image);
   auto function = std::make_unique<Function>();
   function->registers = property(text, '\x2f');
   function->local = property(text, '\x11');
-  FakeGpu::get().count("modules");
-  *module = reinterpret_cast<CUmodule>(function.release());
-  Accounts::get().give("modules", *module);
+  FakeGpu::get().count("libraries");
+  *library = reinterpret_cast<CUlibrary>(function.release());
+  Accounts::get().give("libraries", *library);
   return CUDA_SUCCESS;
 }
-CUresult cuModuleUnload(CUmodule module) {
+CUresult cuLibraryUnload(CUlibrary library) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const std::unique_ptr<Function> owned(reinterpret_cast<Function*>(module));
-  return take_back("modules", module, true);
+  const std::unique_ptr<Function> owned(reinterpret_cast<Function*>(library));
+  return take_back("libraries", library, true);
 }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   if (std::string(name) != tbsched::cuda::kProbeName) return CUDA_ERROR_NOT_FOUND;
-  *function = reinterpret_cast<CUfunction>(module);
+  *kernel = reinterpret_cast<CUkernel>(library);
+  return CUDA_SUCCESS;
+}
+// A function and its kernel are the same here.
+CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  *function = reinterpret_cast<CUfunction>(kernel);
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  reinterpret_cast<Function*>(kernel)->attributes[which] = value;
+  FakeGpu::get().set("last_attribute_" + std::to_string(which), value);
   return CUDA_SUCCESS;
 }
 CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* state) {
@@ -257,12 +266,15 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunction hand
   for (*count = 0; sm.with_fits(block); ++*count) sm.add(block, 1);
   return CUDA_SUCCESS;
 }
+// As many as the SMs of the stream.
 CUresult cuOccupancyMaxActiveClusters(int* count, CUfunction, const CUlaunchConfig* config) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const bool clustered = config->numAttrs == 1 && config->attrs->value.clusterDim.x > 1;
-  if (!clustered) return CUDA_ERROR_INVALID_VALUE;
-  *count = 4;
-  return config->attrs->value.clusterDim.x <= 8 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  const CUlaunchAttribute* const cluster =
+      fake::attribute_of(*config, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  if (cluster == nullptr || cluster->value.clusterDim.x <= 1) return CUDA_ERROR_INVALID_VALUE;
+  *count = FakeGpu::get().sms_of(config->hStream);
+  const bool fits = cluster->value.clusterDim.x <= 2U * static_cast<unsigned>(*count);
+  return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void** arguments,
                           void**) {

@@ -5,6 +5,9 @@
 #include <utility>
 
 namespace fake {
+
+using tbsched::cuda::Step;
+
 namespace {
 
 constexpr uint64_t kLongestStepNs = 50'000;
@@ -58,24 +61,25 @@ void FakeGpu::count(const std::string& key) {
   ++settings_[key];
 }
 
-CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
-                         const ProbeArguments& arguments) {
-  std::unique_lock lock(mutex_);
+void FakeGpu::enter_launch(std::unique_lock<std::mutex>& lock, const int needed,
+                           const FakeStream& stream) {
   ++settings_["launches"];
   int64_t& local_memory = settings_["local_memory"];
-  local_memory = std::max<int64_t>(local_memory, function.local);
+  local_memory = std::max<int64_t>(local_memory, needed);
   const int64_t most_local = settings_["blocking_local"];
-  if (most_local != 0 && function.local >= most_local) {
+  if (most_local != 0 && needed >= most_local) {
     idle_.wait(lock, [this] { return grids_.empty(); });
   }
-  const FakeStream& stream = at(config.hStream);
   if (const int64_t depth = settings_["queue_depth"]; depth != 0) {
     idle_.wait(lock, [&] {
       return std::ranges::count(grids_, &stream, [](const Grid& grid) { return grid.stream; }) <
              depth;
     });
   }
-  Grids after = before(stream);
+}
+
+Grid& FakeGpu::add(const Function& function, const CUlaunchConfig& config,
+                   const ProbeArguments& arguments, const FakeStream& stream) {
   Grid& grid = grids_.emplace_back();
   grid.arguments = arguments;
   grid.blocks = config.gridDimX;
@@ -83,8 +87,64 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   grid.block = size_of_block(function, static_cast<int>(config.blockDimX),
                              static_cast<int>(config.sharedMemBytes));
   grid.stream = &stream;
+  grid.priority = stream.priority;
+  grid.sms = stream.sms;
   grid.number = ++grids_launched_;
+  const CUlaunchAttribute* const cooperative =
+      attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
+  return grid;
+}
+
+CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
+                         const ProbeArguments& arguments) {
+  std::unique_lock lock(mutex_);
+  const FakeStream& stream = at(config.hStream);
+  enter_launch(lock, function.local, stream);
+  Waits after = before(stream);
+  Grids earlier;
+  for (const Grid& other : grids_) {
+    if (other.stream == &stream) earlier.insert(other.number);
+  }
+  Grid& grid = add(function, config, arguments, stream);
   grid.after = std::move(after);
+  grid.before = std::move(earlier);
+  if (attribute_of(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) != nullptr) {
+    make_programmatic(grid);
+  }
+  const CUlaunchAttribute* const completion =
+      attribute_of(config, CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT);
+  if (completion != nullptr) {
+    auto* const event = reinterpret_cast<FakeEvent*>(completion->value.launchCompletionEvent.event);
+    event->recorded = {.ended = {}, .arrived = {grid.number}};
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult FakeGpu::launch(const FakeGraph& graph, const CUstream handle) {
+  std::unique_lock lock(mutex_);
+  const FakeStream& stream = at(handle);
+  int local_memory = 0;
+  for (const auto& node : graph.nodes) local_memory = std::max(local_memory, node->function->local);
+  enter_launch(lock, local_memory, stream);
+  const Waits after = before(stream);
+  std::map<const FakeNode*, Grid*> grids;
+  for (const auto& node : graph.nodes) {
+    CUlaunchConfig config = node->config;
+    config.attrs = const_cast<CUlaunchAttribute*>(node->attributes.data());
+    config.numAttrs = static_cast<unsigned>(node->attributes.size());
+    Grid& grid = add(*node->function, config, node->arguments, stream);
+    grid.after = after;
+    grid.sms = node->sms;
+    const CUlaunchAttribute* const priority = attribute_of(config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    if (priority != nullptr) grid.priority = priority->value.priority;
+    grids[node.get()] = &grid;
+  }
+  for (const auto& [node, grid] : grids) {
+    for (const FakeNode* const other : node->after) {
+      grid->after.ended.insert(grids.at(other)->number);
+    }
+  }
   return CUDA_SUCCESS;
 }
 
@@ -105,22 +165,30 @@ void FakeGpu::record(FakeEvent& event, const CUstream stream) {
 
 void FakeGpu::wait(const CUstream stream, const FakeEvent& event) {
   const std::scoped_lock lock(mutex_);
-  at(stream).waits_for.insert(event.recorded.begin(), event.recorded.end());
+  at(stream).waits_for.add(event.recorded);
 }
 
-Grids FakeGpu::before(const FakeStream& stream) const {
-  Grids found = stream.waits_for;
+Waits FakeGpu::before(const FakeStream& stream) const {
+  Waits found = stream.waits_for;
   for (const Grid& grid : grids_) {
     const bool through_legacy = (&stream == &legacy_ && grid.stream->blocking) ||
                                 (grid.stream == &legacy_ && stream.blocking);
-    if (grid.stream == &stream || through_legacy) found.insert(grid.number);
+    if (grid.stream == &stream || through_legacy) found.ended.insert(grid.number);
   }
   return found;
 }
 
+void FakeGpu::make_programmatic(Grid& grid) const {
+  for (const uint64_t number : grid.before) grid.after.ended.erase(number);
+  if (!grid.before.empty()) grid.primary = *grid.before.rbegin();
+}
+
 bool FakeGpu::ready(const Grid& grid) const {
-  return std::ranges::none_of(grids_,
-                              [&](const Grid& other) { return grid.after.contains(other.number); });
+  return std::ranges::none_of(grids_, [&](const Grid& other) {
+    return grid.after.ended.contains(other.number) ||
+           (grid.after.arrived.contains(other.number) && !ready(other)) ||
+           (grid.primary == other.number && other.triggered < other.blocks);
+  });
 }
 
 void FakeGpu::step() {
@@ -155,71 +223,131 @@ bool FakeGpu::our_turn() {
 bool FakeGpu::advance(Block& block) {
   BlockRecord& record = *block.record;
   const ProbeArguments& arguments = block.grid->arguments;
-  const Sm sm{now_, static_cast<unsigned>(&record - arguments.records)};
   if (block.publish != 0 && now_ >= block.publish) {
     publish(record.started);
     block.publish = 0;
-    block.last_tick = sm.ticks(arguments.waiting);
+    block.last_tick = static_cast<uint32_t>(now_ >> arguments.waiting.tick_bits);
   }
-  if (block.end == 0 && block.publish == 0 && now_ >= block.next_look) {
-    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, block.end_tick);
-    block.next_look = now_ + sleep_ns;
-    if (sleep_ns == tbsched::cuda::kLeave) {
-      if (static_cast<int32_t>(block.end_tick - block.last_tick) > 0) ++settings_["told"];
-      block.end = last_end_ = now_;
-      record.end_ns = now_;
-      record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
-      spoil(record, settings_["garbage"]);
-      publish(record.ended);
-    }
-  }
+  if (block.end == 0 && block.publish == 0 && now_ >= block.next_look) look(block);
   if (block.end == 0 || now_ - block.end < arguments.waiting.linger_ns) return true;
   sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
+  trigger(block);
   ++block.grid->gone;
   return false;
+}
+
+const Step* FakeGpu::next_step(const Block& block) const {
+  const auto& steps = block.grid->arguments.steps;
+  if (block.step == std::size(steps)) return nullptr;
+  const Step& step = steps[block.step];
+  return step.kind == Step::kNone || step.ticks > block.duration ? nullptr : &step;
+}
+
+void FakeGpu::look(Block& block) {
+  const ProbeArguments& arguments = block.grid->arguments;
+  const Sm sm{now_, static_cast<unsigned>(block.record - arguments.records)};
+  if (block.waits) {
+    const Grids& before = block.grid->before;
+    if (std::ranges::any_of(grids_, [&](const Grid& g) { return before.contains(g.number); })) {
+      return;
+    }
+    block.waits = false;
+    block.start_tick += sm.ticks(arguments.waiting) - block.last_tick;
+    block.last_tick = sm.ticks(arguments.waiting);
+  }
+  const Step* const step = next_step(block);
+  const uint32_t until = block.start_tick + (step != nullptr ? step->ticks : block.duration);
+  const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, until);
+  block.next_look = now_ + sleep_ns;
+  if (sleep_ns != tbsched::cuda::kLeave) return;
+  block.next_look = now_;
+  if (static_cast<int32_t>(until - block.last_tick) > 0) ++settings_["told"];
+  if (step != nullptr) {
+    take(block, *step);
+  } else {
+    leave(block);
+  }
+}
+
+void FakeGpu::take(Block& block, const Step& step) {
+  ++block.step;
+  if (step.kind == Step::kTrigger) trigger(block);
+  if (step.kind == Step::kWait) block.waits = true;
+}
+
+void FakeGpu::trigger(Block& block) {
+  if (!std::exchange(block.triggered, true)) ++block.grid->triggered;
+}
+
+void FakeGpu::leave(Block& block) {
+  BlockRecord& record = *block.record;
+  block.end = last_end_ = now_;
+  record.end_ns = now_;
+  record.end_smid = static_cast<uint32_t>(block.sm + settings_["moved"]);
+  spoil(record, settings_["garbage"]);
+  publish(record.ended);
 }
 
 void FakeGpu::place() {
   if (settings_["mute"] != 0) return;
   std::vector<Grid*> order;
   for (Grid& grid : grids_) order.push_back(&grid);
-  std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->stream->priority; });
+  std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->priority; });
+  SmSet free = kAllSms;
   for (Grid* const grid : order) {
     if (!ready(*grid)) continue;
-    while (grid->next < grid->blocks) {
-      if (!place_next(*grid)) return;
+    const SmSet among = grid->sms & free;
+    if (!grid->cooperative || all_fit(*grid, among)) {
+      for (int sm = 0; grid->next < grid->blocks; place_next(*grid, sm)) {
+        sm = best_sm(grid->block, among);
+        if (sm < 0) break;
+      }
     }
+    if (grid->next < grid->blocks) free &= ~grid->sms;
   }
 }
 
-bool FakeGpu::place_next(Grid& grid) {
+int FakeGpu::best_sm(const Size& block, const SmSet among) const {
   int best = -1;
-  for (int sm = 0; sm < static_cast<int>(sms_.size()); ++sm) {
+  for (int sm = 0; sm < kSms; ++sm) {
     const Size& size = sms_[static_cast<size_t>(sm)];
-    if (!size.with_fits(grid.block)) continue;
+    if ((among >> sm & 1) == 0 || !size.with_fits(block)) continue;
     if (best < 0 || size.blocks < sms_[static_cast<size_t>(best)].blocks) best = sm;
   }
-  if (best < 0) return false;
-  sms_[static_cast<size_t>(best)].add(grid.block, 1);
+  return best;
+}
+
+bool FakeGpu::all_fit(const Grid& grid, const SmSet among) const {
+  size_t fit = grid.next;
+  for (int sm = 0; sm < kSms; ++sm) {
+    if ((among >> sm & 1) == 0) continue;
+    for (Size size = sms_[static_cast<size_t>(sm)]; size.with_fits(grid.block); ++fit) {
+      size.add(grid.block, 1);
+    }
+  }
+  return fit >= grid.blocks;
+}
+
+void FakeGpu::place_next(Grid& grid, const int sm) {
+  sms_[static_cast<size_t>(sm)].add(grid.block, 1);
   const size_t index = grid.next++;
   Block& block = blocks_.emplace_back();
-  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = best, .start = now_};
+  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = sm, .start = now_};
   if (settings_["doubtful"] != 0 && last_end_ != 0)
     block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
   const ProbeArguments& arguments = grid.arguments;
   block.last_tick = static_cast<uint32_t>(block.start >> arguments.waiting.tick_bits);
-  block.end_tick = block.last_tick +
-                   (arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks);
+  block.start_tick = block.last_tick;
+  block.duration = arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
   block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
-  block.record->smid = static_cast<uint32_t>(best);
+  block.record->smid = static_cast<uint32_t>(sm);
   if (grid.arguments.warp_slots != nullptr) {
     for (int warp = 0; warp < grid.warps; ++warp) {
       grid.arguments
           .warp_slots[index * static_cast<size_t>(grid.warps) + static_cast<size_t>(warp)] = warp;
     }
   }
-  return true;
 }
 
 }  // namespace fake

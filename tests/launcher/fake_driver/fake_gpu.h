@@ -1,16 +1,19 @@
 // A GPU of a few SMs that holds the probe kernel's blocks under a trivial capacity rule: in order
 // of priority and launch, each block on the SM with the fewest blocks where it fits, nothing
-// overtakes. It says nothing about real hardware. set(key, value) makes it misbehave.
+// overtakes on the SMs that it waits for. It says nothing about real hardware. set(key, value)
+// makes it misbehave.
 #pragma once
 
 #include <cuda.h>
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -70,14 +73,37 @@ inline Size size_of_block(const Function& function, const int threads, const int
 // Numbers of grids.
 using Grids = std::set<uint64_t>;
 
+// What work waits for.
+struct Waits {
+  Grids ended;
+  Grids arrived;  // have gone on to the block scheduler
+
+  void add(const Waits& other) {
+    ended.insert(other.ended.begin(), other.ended.end());
+    arrived.insert(other.arrived.begin(), other.arrived.end());
+  }
+};
+
+// One bit each.
+using SmSet = uint64_t;
+constexpr int kSms = 4;
+constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
+
+struct GreenContext {
+  SmSet sms = 0;
+};
+
+inline SmSet sms_of(const CUcontext green) { return reinterpret_cast<GreenContext*>(green)->sms; }
+
 struct FakeStream {
   int priority = 0;
   bool blocking = false;
-  Grids waits_for;  // whatever is launched next in it
+  SmSet sms = kAllSms;
+  Waits waits_for;  // whatever is launched next in it
 };
 
 struct FakeEvent {
-  Grids recorded;
+  Waits recorded;
 };
 
 struct Grid {
@@ -88,8 +114,36 @@ struct Grid {
   size_t gone = 0;
   int warps = 0;
   const FakeStream* stream = nullptr;
+  int priority = 0;
+  SmSet sms = kAllSms;
   uint64_t number = 0;
-  Grids after;
+  Waits after;
+  bool cooperative = false;
+  uint64_t primary = 0;  // whose triggers are enough for it to start; 0: none
+  Grids before;          // in its stream: what its blocks wait for
+  size_t triggered = 0;  // blocks that have triggered or are gone
+};
+
+// Null: the launch has none.
+inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
+                                             const CUlaunchAttributeID which) {
+  for (unsigned k = 0; k < config.numAttrs; ++k) {
+    if (config.attrs[k].id == which) return &config.attrs[k];
+  }
+  return nullptr;
+}
+
+struct FakeNode {
+  const Function* function = nullptr;
+  CUlaunchConfig config{};
+  ProbeArguments arguments{};
+  std::vector<CUlaunchAttribute> attributes;
+  SmSet sms = kAllSms;
+  std::vector<const FakeNode*> after;
+};
+
+struct FakeGraph {
+  std::vector<std::unique_ptr<FakeNode>> nodes;
 };
 
 struct Block {
@@ -100,7 +154,11 @@ struct Block {
   uint64_t publish = 0;
   uint64_t end = 0;  // 0: not told to leave
   uint32_t last_tick = 0;
-  uint32_t end_tick = 0;
+  uint32_t start_tick = 0;  // without the time for which it waited
+  uint32_t duration = 0;    // in ticks
+  size_t step = 0;          // of the launch's: the next one
+  bool triggered = false;
+  bool waits = false;
   uint64_t next_look = 0;
 };
 
@@ -116,8 +174,10 @@ class FakeGpu {
   void count(const std::string& key);
   CUresult launch(const Function& function, const CUlaunchConfig& config,
                   const ProbeArguments& arguments);
+  CUresult launch(const FakeGraph& graph, CUstream stream);
   bool busy(const CUstream stream);
   bool any_runs();
+  int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
   void record(FakeEvent& event, const CUstream stream);
   void wait(const CUstream stream, const FakeEvent& event);
 
@@ -126,11 +186,17 @@ class FakeGpu {
     return stream != nullptr ? *reinterpret_cast<FakeStream*>(stream) : legacy_;
   }
 
-  // What must end before whatever comes next in the stream.
-  Grids before(const FakeStream& stream) const;
+  Grid& add(const Function& function, const CUlaunchConfig& config, const ProbeArguments& arguments,
+            const FakeStream& stream);
+  // Holds up the caller where the driver would.
+  void enter_launch(std::unique_lock<std::mutex>& lock, int local_memory, const FakeStream& stream);
+  // What must happen before whatever comes next in the stream.
+  Waits before(const FakeStream& stream) const;
   bool ready(const Grid& grid) const;
+  // It need not wait for the ends of what comes before in its stream.
+  void make_programmatic(Grid& grid) const;
 
-  FakeGpu() : sms_(4) {
+  FakeGpu() : sms_(kSms) {
     engine_ = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         step();
@@ -144,8 +210,17 @@ class FakeGpu {
   bool our_turn();
   // False: the block is gone.
   bool advance(Block& block);
+  // Null: it has only to leave.
+  const tbsched::cuda::Step* next_step(const Block& block) const;
+  void look(Block& block);
+  void take(Block& block, const tbsched::cuda::Step& step);
+  static void trigger(Block& block);
+  void leave(Block& block);
   void place();
-  bool place_next(Grid& grid);
+  // The one with the fewest blocks; -1: it fits none of these.
+  int best_sm(const Size& block, SmSet among) const;
+  bool all_fit(const Grid& grid, SmSet among) const;
+  void place_next(Grid& grid, int sm);
 
   static void publish(uint32_t& mark) { std::atomic_ref(mark).store(1, std::memory_order_release); }
 
@@ -153,7 +228,7 @@ class FakeGpu {
   std::condition_variable idle_;
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
-  FakeStream legacy_{.priority = 0, .blocking = true, .waits_for = {}};
+  FakeStream legacy_{.priority = 0, .blocking = true, .sms = kAllSms, .waits_for = {}};
   uint64_t grids_launched_ = 0;
   std::list<Grid> grids_;
   std::list<Block> blocks_;

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 #include <utility>
 #include <variant>
 
 namespace tbsched {
 
 Streams::Streams(const DeviceSpec& spec)
-    : launch_latency_ns_(spec.launch_latency_ns),
-      completion_latency_ns_(spec.completion_latency_ns),
-      event_latency_ns_(spec.event_latency_ns),
-      legacy_latency_ns_(spec.legacy_latency_ns),
-      order_(launch_order_named(spec.launch_order)),
-      queues_(spec.hardware_queues) {}
+    : spec_(spec), order_(launch_order_named(spec.launch_order)), queues_(spec.hardware_queues) {}
+
+void Streams::make_non_blocking(const int32_t stream) {
+  streams_[stream_named(stream)].non_blocking = true;
+}
 
 void Streams::issue(const Event& event, const int64_t now) {
   settle(now);
@@ -22,7 +22,7 @@ void Streams::issue(const Event& event, const int64_t now) {
                  [](const Release&) {},  // of held launches, which are not issued here
                  [&](const RecordEvent& record) { issue(record, now); },
                  [&](const WaitEvent& wait) { issue(wait, now); },
-                 [](const GraphLaunch&) {},  // refused before
+                 [&](const GraphLaunch& launched) { issue(launched, now); },
              },
              event);
   settle(now);
@@ -31,71 +31,175 @@ void Streams::issue(const Event& event, const int64_t now) {
 void Streams::issue(const Launch& launch, const int64_t now) {
   const int32_t number = stream_named(launch.stream);
   StreamState& stream = streams_[number];
-  stream.last_launch = add({.kind = Kind::launch,
-                            .launch = static_cast<int32_t>(item_of_launch_.size()),
-                            .priority = launch.priority,
-                            .legacy = launch.stream == kLegacyStream},
-                           stream, now);
+  if (!launch.stream) stream.non_blocking = launch.non_blocking;
+  const bool programmatic = is_programmatic(launch, stream);
+  const int32_t index = add({.kind = Kind::launch,
+                             .programmatic = programmatic,
+                             .launch = next_launch(),
+                             .priority = launch.priority},
+                            number, now);
+  item_of_launch_.push_back(index);
+  enqueue(index, stream, number);
+  stream.last_launch = index;
   stream.last_wait = -1;
-  item_of_launch_.push_back(stream.last_launch);
-  enqueue(stream.last_launch, stream, number);
+  stream.waits_for_event = false;
+  if (!launch.completion_event) return;
+  // It happens by itself, not in the order of the stream.
+  const int32_t record = push({.kind = Kind::record,
+                               .non_blocking = true,
+                               .stream = number,
+                               .last_launch = index,
+                               .issued_ns = now});
+  items_[index].record = record;
+  last_record_[*launch.completion_event] = record;
 }
 
 void Streams::issue(const RecordEvent& record, const int64_t now) {
-  StreamState& stream = streams_[stream_named(record.stream)];
-  last_record_[record.event] =
-      add({.kind = Kind::record,
-           .launch = stream.last_launch < 0 ? -1 : items_[stream.last_launch].launch,
-           .legacy = record.stream == kLegacyStream},
-          stream, now);
+  last_record_[record.event] = add({.kind = Kind::record}, stream_named(record.stream), now);
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {
-  StreamState& stream = streams_[stream_named(wait.stream)];
+  const int32_t number = stream_named(wait.stream);
+  StreamState& stream = streams_[number];
   const auto known = last_record_.find(wait.event);
-  const int32_t awaited = known == last_record_.end() ? -1 : known->second;
-  stream.last_wait = add({.kind = Kind::wait,
-                          .launch = awaited < 0 ? -1 : items_[awaited].launch,
-                          .legacy = wait.stream == kLegacyStream,
-                          .record = awaited},
-                         stream, now);
+  const int32_t record = known == last_record_.end() ? -1 : known->second;
+  if (record >= 0 && !items_[record].done() && items_[record].stream != number) {
+    stream.waits_for_event = true;
+  }
+  stream.last_wait = add({.kind = Kind::wait, .record = record}, number, now);
+}
+
+const GraphOrder& Streams::order_of(const Graph& graph) {
+  const auto [known, is_new] = graphs_.try_emplace(&graph);
+  if (is_new) known->second.order = graph_order(graph, spec_);
+  return known->second.order;
+}
+
+void Streams::issue(const GraphLaunch& launched, const int64_t now) {
+  const Graph& graph = *launched.graph;
+  const GraphOrder& order = order_of(graph);
+  int32_t& last_end = graphs_.at(&graph).last_end;
+  const int32_t number = stream_named(launched.stream);
+  const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
+  const auto first = static_cast<int32_t>(items_.size());
+  for (const Launch& node : graph.nodes) {
+    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
+    add_node(next_launch() - 1, node.priority, begin);
+  }
+  for (size_t k = 0; k < order.relays.size(); ++k) {
+    item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
+    add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
+  }
+  for (size_t k = 0; k < order.roots.size(); ++k) {
+    const int32_t root = first + order.roots[k];
+    items_[root].follows_nodes = false;
+    items_[root].delay_ns = static_cast<int32_t>(k * spec_.node_interval_ns);
+    depend(root, begin);
+    if (k == 0 || spec_.node_interval_ns == 0) {
+      enqueue_root(root);
+    } else {
+      later_.push({now + items_[root].delay_ns, root, Change::issued});
+    }
+  }
+  // Dependents of an item are told in the reverse order of these calls.
+  for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
+    depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
+  }
+  last_end = add({.kind = Kind::graph_end}, number, now);
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
+    depend(last_end, first + static_cast<int32_t>(node));
+  }
+  StreamState& stream = streams_[number];
+  stream.last_launch = last_end;
+  stream.last_wait = -1;
+  stream.waits_for_event = false;
 }
 
 // A launch without a name has a stream of its own.
 int32_t Streams::stream_named(const std::optional<int32_t> name) {
   auto number = static_cast<int32_t>(streams_.size());
   if (name) number = number_of_stream_.try_emplace(*name, number).first->second;
-  if (std::cmp_equal(number, streams_.size())) streams_.emplace_back();
+  if (std::cmp_equal(number, streams_.size())) {
+    streams_.push_back({.legacy = name == kLegacyStream});
+  }
   return number;
 }
 
-int32_t Streams::add(Item item, StreamState& stream, const int64_t now) {
-  const auto index = static_cast<int32_t>(items_.size());
+int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
+  StreamState& stream = streams_[number];
+  item.stream = number;
+  item.legacy = stream.legacy;
+  item.non_blocking = stream.non_blocking;
   item.last_launch = stream.last_launch;
   item.last_wait = stream.last_wait;
-  item.last_legacy = last_legacy_;
+  item.last_legacy = stream.non_blocking ? -1 : last_legacy_;
   item.issued_ns = now;
   item.at_head_ns = now;
-  items_.push_back(item);
-  depend(index, stream.last);
+  const int32_t index = push(item);
+  if (item.programmatic) {
+    depend(index, item.last_launch, Until::triggered);
+    depend(index, item.last_launch, Until::over);
+    depend(index, launch_before(index, kMostInFlight));
+  } else {
+    depend(index, stream.last);
+  }
   depend(index, item.record);
   if (item.legacy) {
     last_legacy_ = index;
   } else {
     depend(index, item.last_legacy);
+    if (!item.non_blocking) last_other_ = index;
   }
   stream.last = index;
-  if (item.kind != Kind::launch && items_[index].unmet == 0 &&
-      (!item.legacy || first_undone_ == index)) {
+  if (item.is_event() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
     finished_.push_back(index);
   }
   return index;
 }
 
-void Streams::depend(const int32_t item, const int32_t on) {
-  if (on < 0 || items_[on].done()) return;
-  ++items_[item].unmet;
-  dependents_.push_back({.item = item, .next = items_[on].first_dependent});
+// It waits for what comes before the graph, or for other nodes, and later work for all of them.
+void Streams::add_node(const int32_t launch, const int32_t priority, const int32_t begin) {
+  Item item = items_[begin];
+  item.kind = Kind::launch;
+  item.legacy = false;
+  item.non_blocking = true;
+  item.launch = launch;
+  item.priority = priority;
+  item.unmet = 0;
+  item.first_dependent = -1;
+  item.record = -1;
+  item.graph = begin;
+  item.follows_nodes = true;
+  push(item);
+}
+
+int32_t Streams::push(const Item& item) {
+  const auto index = static_cast<int32_t>(items_.size());
+  items_.push_back(item);
+  if (item.non_blocking && first_undone_ == index) ++first_undone_;
+  return index;
+}
+
+bool Streams::is_programmatic(const Launch& launch, const StreamState& stream) const {
+  if (!launch.programmatic || launch.cooperative || stream.last_launch < 0) return false;
+  const Item& before = items_[stream.last_launch];
+  if (before.kind != Kind::launch || before.done() || stream.waits_for_event) return false;
+  const int32_t in_between = stream.legacy ? last_other_ : last_legacy_;
+  return stream.non_blocking || in_between < stream.last_launch;
+}
+
+int32_t Streams::launch_before(int32_t index, const int32_t count) const {
+  for (int32_t k = 0; k < count && index >= 0; ++k) index = items_[index].last_launch;
+  return index;
+}
+
+void Streams::depend(const int32_t index, const int32_t on, const Until until,
+                     const int32_t latency_ns) {
+  if (on < 0 || items_[on].has_been(until)) return;
+  Item& item = items_[index];
+  // When a programmatic launch starts, what comes before it may still run.
+  if (until != Until::over || !item.programmatic) ++item.unmet;
+  dependents_.push_back({index, items_[on].first_dependent, latency_ns, until});
   items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
@@ -105,8 +209,15 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   items_[index].queue = stream.queue;
   items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  queue.last_use = std::ssize(item_of_launch_);
+  queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
+}
+
+// As a launch of a stream of its own.
+void Streams::enqueue_root(const int32_t index) {
+  const int32_t stream = stream_named(std::nullopt);
+  enqueue(index, streams_[stream], stream);
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -126,30 +237,38 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
       first = &queue;
     }
   }
-  if (first == nullptr) return std::nullopt;
-  const int32_t launch = items_[first->items[first->head]].launch;
-  if (++first->head < first->items.size()) items_[first->items[first->head]].at_head_ns = now;
-  return launch;
+  int32_t taken = first == nullptr ? -1 : first->items[first->head];
+  if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->item, taken))) {
+    taken = nodes_.extract(nodes_.begin()).value().item;
+  } else if (first == nullptr) {
+    return std::nullopt;
+  } else if (++first->head < first->items.size()) {
+    items_[first->items[first->head]].at_head_ns = now;
+  }
+  const Item& item = items_[taken];
+  if (item.record >= 0) {
+    later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
+  }
+  return item.launch;
+}
+
+int32_t Streams::rank(const int32_t index) const {
+  return order_.by_priority ? items_[index].priority : 0;
 }
 
 bool Streams::before(const int32_t a, const int32_t b) const {
-  if (order_.by_priority && items_[a].priority != items_[b].priority) {
-    return items_[a].priority < items_[b].priority;
-  }
-  return a < b;
+  return rank(a) != rank(b) ? rank(a) < rank(b) : a < b;
 }
 
 bool Streams::ready(const int32_t index, const int64_t now) const {
   const Item& item = items_[index];
   return item.unmet == 0 && reaches_gpu_ns(index) <= now &&
-         (!item.legacy || (first_undone_ == index && item.legacy_until_ns <= now));
+         (!item.waits_for_all() || (first_undone_ == index && item.legacy_until_ns <= now));
 }
 
 int64_t Streams::next_change(const int64_t now) const {
-  int64_t next = endings_.empty() ? kNever : endings_.top().time_ns;
-  if (reached_ < item_of_launch_.size()) {
-    next = std::min(next, reaches_gpu_ns(item_of_launch_[reached_]));
-  }
+  int64_t next = later_.empty() ? kNever : later_.top().time_ns;
+  if (reached_ < item_of_launch_.size()) next = std::min(next, call_reaches_gpu_ns(reached_));
   if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
     const int64_t ready = items_[first_undone_].legacy_until_ns;
     if (ready > now) next = std::min(next, ready);
@@ -157,22 +276,68 @@ int64_t Streams::next_change(const int64_t now) const {
   return std::max(next, now);
 }
 
-void Streams::end(const int32_t launch, const int64_t now) {
-  endings_.push({.time_ns = now + completion_latency_ns_, .item = item_of_launch_[launch]});
+void Streams::trigger(const int32_t launch, const int64_t at_ns) {
+  later_.push({at_ns + spec_.trigger_latency_ns, item_of(launch), Change::triggered});
+}
+
+std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
+  const int32_t index = item_of(launch);
+  first_in_stream_.clear();
+  items_[index].left = true;
+  if (first_in_stream(launch)) get_over(index, now);
+  return first_in_stream_;
+}
+
+bool Streams::first_in_stream(const int32_t launch) const {
+  const Item& item = items_[item_of(launch)];
+  return !item.programmatic || items_[item.last_launch].has_been(Until::over);
+}
+
+void Streams::get_over(int32_t index, const int64_t now) {
+  while (index >= 0) {
+    items_[index].over_ns = now;
+    later_.push({now + spec_.completion_latency_ns, index, Change::done});
+    int32_t next = -1;
+    for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
+      const Dependent& dependent = dependents_[edge];
+      if (dependent.until != Until::over) continue;
+      Item& item = items_[dependent.item];
+      if (item.programmatic) {
+        first_in_stream_.push_back(item.launch);
+        if (item.left) next = dependent.item;
+        continue;
+      }
+      const int64_t known_ns = now + dependent.latency_ns;
+      later_.push({known_ns, dependent.item, Change::one_met, ++nodes_served_});
+      if (known_ns < item.at_head_ns) continue;
+      item.at_head_ns = known_ns;
+      item.ahead = index;
+    }
+    index = next;
+  }
 }
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (reached_ < item_of_launch_.size() && reaches_gpu_ns(item_of_launch_[reached_]) <= now) {
-    ++reached_;
-  }
-  while (!endings_.empty() && endings_.top().time_ns <= now) {
-    const Ending ending = endings_.top();
-    endings_.pop();
-    if (ending.is_signal) {
-      met(ending.item);
-    } else {
-      finished_.push_back(ending.item);
+  while (reached_ < item_of_launch_.size() && call_reaches_gpu_ns(reached_) <= now) ++reached_;
+  while (!later_.empty() && later_.top().time_ns <= now) {
+    const Later later = later_.top();
+    later_.pop();
+    switch (later.change) {
+      case Change::done:
+        finished_.push_back(later.item);
+        break;
+      case Change::triggered:
+        get_triggered(later.item, now);
+        break;
+      case Change::one_met:
+        met(later.item);
+        break;
+      case Change::issued:
+        enqueue_root(later.item);
+        break;
+      case Change::reached:
+        break;
     }
   }
   while (!finished_.empty()) {
@@ -182,78 +347,125 @@ void Streams::settle(const int64_t now) {
   }
 }
 
-void Streams::finish(const int32_t index, const int64_t now) {
-  items_[index].done_ns = now;
-  if (!items_[index].legacy) other_done_ns_ = now;
+void Streams::get_triggered(const int32_t index, const int64_t now) {
+  if (items_[index].has_been(Until::triggered)) return;
+  items_[index].triggered_ns = now;
   for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
-    const int32_t dependent = dependents_[edge].item;
+    if (dependents_[edge].until == Until::triggered) met(dependents_[edge].item);
+  }
+}
+
+void Streams::finish(const int32_t index, const int64_t now) {
+  Item& item = items_[index];
+  item.done_ns = now;
+  const bool triggers = !item.has_been(Until::triggered);
+  if (triggers) item.triggered_ns = now;
+  if (!item.legacy && !item.non_blocking) other_done_ns_ = now;
+  for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
+    const auto [dependent, next, latency_ns, until] = dependents_[edge];
+    if (until == Until::triggered && triggers) met(dependent);
+    if (until != Until::done) continue;
+    if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
-      endings_.push({.time_ns = known_ns, .item = dependent, .is_signal = true});
+      later_.push({known_ns, dependent, Change::one_met});
     } else {
       met(dependent);
     }
   }
-  if (index != first_undone_) return;
+  if (index == first_undone_) turn_to_next_undone(now);
+}
+
+void Streams::turn_to_next_undone(const int64_t now) {
+  const int32_t finished = first_undone_;
   const auto count = static_cast<int32_t>(items_.size());
-  while (first_undone_ < count && items_[first_undone_].done()) ++first_undone_;
-  if (first_undone_ == count || !items_[first_undone_].legacy) return;
+  const auto is_passed = [](const Item& item) { return item.done() || item.non_blocking; };
+  while (first_undone_ < count && is_passed(items_[first_undone_])) ++first_undone_;
+  if (first_undone_ == count || !items_[first_undone_].waits_for_all()) return;
   Item& legacy = items_[first_undone_];
-  const bool was_late = legacy.kind == Kind::launch && other_done_ns_ > legacy.issued_ns;
-  legacy.legacy_until_ns = std::max(now, was_late ? other_done_ns_ + legacy_latency_ns_ : 0);
-  legacy.legacy_behind = items_[index].launch;
-  if (legacy.kind != Kind::launch && legacy.unmet == 0) finished_.push_back(first_undone_);
+  const bool starts = legacy.kind == Kind::launch || legacy.kind == Kind::graph_begin;
+  const bool was_late = starts && other_done_ns_ > legacy.issued_ns;
+  legacy.legacy_until_ns = std::max(now, was_late ? other_done_ns_ + spec_.legacy_latency_ns : 0);
+  legacy.legacy_behind = finished;
+  if (!legacy.is_event() || legacy.unmet > 0) return;
+  if (legacy.legacy_until_ns > now) {
+    later_.push({legacy.legacy_until_ns, first_undone_, Change::done});
+  } else {
+    finished_.push_back(first_undone_);
+  }
 }
 
 // When one that waits for an item knows that it is done: of a launch of the legacy stream other
 // streams know later than that stream itself.
 int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const {
   const Item& item = items_[done];
-  if (items_[dependent].record == done) return item.done_ns + event_latency_ns_;
+  if (items_[dependent].record == done) return item.done_ns + spec_.event_latency_ns;
   if (!item.legacy || items_[dependent].legacy) return item.done_ns;
-  const int32_t launch = item.kind == Kind::launch ? done : item.last_launch;
+  const bool ends = item.kind == Kind::launch || item.kind == Kind::graph_end;
+  const int32_t launch = ends ? done : item.last_launch;
   const bool was_late = launch >= 0 && items_[launch].done_ns > items_[dependent].issued_ns;
-  return std::max(item.done_ns, was_late ? items_[launch].done_ns + legacy_latency_ns_ : 0);
+  return std::max(item.done_ns, was_late ? items_[launch].done_ns + spec_.legacy_latency_ns : 0);
 }
 
 void Streams::met(const int32_t index) {
   Item& item = items_[index];
-  if (--item.unmet > 0 || item.kind == Kind::launch) return;
-  if (!item.legacy || first_undone_ == index) finished_.push_back(index);
+  if (--item.unmet > 0) return;
+  if (item.is_event()) {
+    if (!item.legacy || first_undone_ == index) finished_.push_back(index);
+  } else if (item.follows_nodes) {
+    nodes_.insert({rank(index), ++nodes_ready_, index});
+  }
+}
+
+// The launch that one that waits for an item waits for; -1: none.
+int32_t Streams::launch_of(int32_t index) const {
+  while (index >= 0) {
+    const Item& item = items_[index];
+    if (item.launch >= 0) return item.launch;
+    index = item.kind == Kind::wait ? item.record : item.last_launch;
+  }
+  return -1;
 }
 
 // Of several causes at once the first counts that a change of the program would have to remove
 // first.
 void Streams::append_waits(const int32_t launch, const int64_t now,
                            std::vector<Wait>& waits) const {
-  const Item& item = items_[item_of_launch_[launch]];
-  int64_t from = reaches_gpu_ns(item_of_launch_[launch]);
+  const int32_t index = item_of(launch);
+  const Item& item = items_[index];
+  int64_t from = reaches_gpu_ns(index);
   const auto until = [&](const int64_t time, const Refusal cause, const int32_t behind) {
     if (time <= from) return;
-    waits.push_back({launch, behind, from, time, cause});
+    waits.push_back({launch, launch_of(behind), from, time, cause});
     from = time;
   };
-  if (item.last_launch >= 0) {
-    const Item& earlier = items_[item.last_launch];
-    until(earlier.done_ns, Refusal::stream, earlier.launch);
+  if (item.programmatic) {
+    const int32_t earlier = launch_before(index, kMostInFlight);
+    if (earlier >= 0) until(items_[earlier].done_ns, Refusal::stream, earlier);
+    until(items_[item.last_launch].triggered_ns, Refusal::trigger, item.last_launch);
+  } else if (item.last_launch >= 0) {
+    until(items_[item.last_launch].done_ns, Refusal::stream, item.last_launch);
   }
-  const Item* last_event = nullptr;
+  int32_t last_event = -1;
   for (int32_t wait = item.last_wait; wait >= 0; wait = items_[wait].last_wait) {
-    if (items_[wait].record < 0) continue;
-    const Item& record = items_[items_[wait].record];
-    if (last_event == nullptr || record.done_ns > last_event->done_ns) last_event = &record;
+    const int32_t record = items_[wait].record;
+    if (record < 0) continue;
+    if (last_event < 0 || items_[record].done_ns > items_[last_event].done_ns) last_event = record;
   }
-  if (last_event != nullptr) {
-    until(items_[item.last_wait].done_ns, Refusal::event, last_event->launch);
+  if (last_event >= 0 && !item.programmatic) {
+    until(items_[item.last_wait].done_ns, Refusal::event, last_event);
   }
-  if (item.legacy) {
-    until(item.legacy_until_ns, Refusal::legacy_stream, item.legacy_behind);
+  // A node waits for the legacy stream, and for the launch before of the same graph, with its graph.
+  const Item& ordered = item.graph < 0 ? item : items_[item.graph];
+  if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
+    until(items_[ordered.record].done_ns, Refusal::node, ordered.record);
+  }
+  if (ordered.legacy) {
+    until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
   } else if (item.last_legacy >= 0) {
-    const int64_t known_ns = known_ns_of(item.last_legacy, item_of_launch_[launch]);
-    until(known_ns, Refusal::legacy_stream, items_[item.last_legacy].launch);
+    until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
   }
-  const int32_t ahead = item.ahead < 0 ? -1 : items_[item.ahead].launch;
-  until(item.at_head_ns, Refusal::hardware_queue, ahead);
+  until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
   until(now, Refusal::grids, -1);
 }
 

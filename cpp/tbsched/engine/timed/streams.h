@@ -6,18 +6,30 @@
 // legacy stream, and meanwhile holds up everything behind it. Recording an event and waiting for
 // one take no place in a queue; a wait takes effect with the next launch of its stream.
 //
+// Three kinds of work wait for less:
+//   - A programmatic launch waits for the triggers of the launch before it in its stream. It counts
+//     as over, to what comes later, only when that launch is over too.
+//   - A node of a graph waits for the nodes that it depends on, and takes no queue. Those without
+//     such nodes wait for what comes before the graph, each as a launch of a stream of its own.
+//   - Work of a non-blocking stream and the legacy stream do not wait for each other.
+//
 // Which queue a launch takes is the driver's choice, made at the launch call. A stream goes on with
 // its queue as long as it was the last one to use it. Else it takes the queue that was used longest
 // ago: of those from which the GPU has taken everything, or, where there is none, of all.
 // Source: traces h200-timed/queues; docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <set>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "tbsched/engine/timed/graph_order.h"
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/program/event.h"
@@ -29,49 +41,91 @@ class Streams {
  public:
   explicit Streams(const DeviceSpec& spec);
 
+  // Before anything is issued: which streams are non-blocking.
+  void make_non_blocking(int32_t stream);
+  // Before a graph is issued.
+  const GraphOrder& order_of(const Graph& graph);
+  // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
+  // them, as they come.
+  void expect(int32_t launches) { launches_ = launches; }
   // The host issues it. Launches are numbered as they come.
   void issue(const Event& event, int64_t now);
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
-  // The last block of a launch has left.
-  void end(int32_t launch, int64_t now);
+  // All blocks of a launch will have triggered or ended by `at_ns`, now or later.
+  void trigger(int32_t launch, int64_t at_ns);
+  // The last block of a launch has left. Returns the launches before which, in their streams,
+  // nothing is left now; valid until the next call.
+  std::span<const int32_t> end(int32_t launch, int64_t now);
+  // Whether all that comes before it in its stream has left.
+  bool first_in_stream(int32_t launch) const;
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
-  int32_t hardware_queue(int32_t launch) const { return items_[item_of_launch_[launch]].queue; }
+  // -1: a node of a graph that took none.
+  int32_t hardware_queue(int32_t launch) const { return items_[item_of(launch)].queue; }
   // What a launch that is taken now has waited for since it reached the GPU.
   void append_waits(int32_t launch, int64_t now, std::vector<Wait>& waits) const;
 
  private:
-  enum class Kind : uint8_t { launch, record, wait };
+  // So many launches of a stream can be under way at once (traces ways/programmatic).
+  static constexpr int32_t kMostInFlight = 8;
+
+  enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
+  // What of an item another one waits for.
+  enum class Until : uint8_t { triggered, over, done };
   // Everything that the host issues, in order. Indices are into items_, -1 for none.
   struct Item {
     Kind kind;
-    int32_t launch = -1;  // itself; of an event: the launch before its record in the stream
-    int32_t priority = 0;
-    int32_t queue = -1;  // of a launch
     bool legacy = false;
+    bool non_blocking = false;   // it and the legacy stream do not wait for each other
+    bool programmatic = false;   // and nothing keeps it from being so
+    bool follows_nodes = false;  // of its graph, and so takes no queue
+    bool left = false;           // all of its blocks have
+    int32_t stream = -1;         // into streams_
+    int32_t launch = -1;         // itself; of the end of a graph: the node that was done last
+    int32_t priority = 0;
+    int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
     int32_t first_dependent = -1;  // into dependents_
-    int32_t ahead = -1;            // before it in its queue
-    int32_t record = -1;           // what a wait waits for
-    int32_t last_launch = -1;      // the last launch before it in its stream
+    int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
+    // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
+    int32_t record = -1;
+    int32_t last_launch = -1;      // the last launch, or end of a graph, before it in its stream
     int32_t last_wait = -1;        // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;      // the last item of the legacy stream before it
-    int32_t legacy_behind = -1;    // of the legacy stream: the last launch that it waited for,
+    int32_t legacy_behind = -1;    // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;   // and until when
+    int32_t graph = -1;            // of a node: the begin of its graph
+    int32_t delay_ns = 0;          // until the driver issues it, after the call
     int64_t issued_ns = 0;
-    int64_t at_head_ns = 0;
-    int64_t done_ns = -1;
+    int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
+    int64_t triggered_ns = -1;  // when programmatic launches know it
+    int64_t over_ns = -1;       // it has left, and so has all before it in its stream
+    int64_t done_ns = -1;       // what waits for it knows that it is over
 
     bool done() const { return done_ns >= 0; }
+    bool has_been(const Until until) const {
+      return (until == Until::triggered ? triggered_ns
+              : until == Until::over    ? over_ns
+                                        : done_ns) >= 0;
+    }
+    bool is_event() const { return kind != Kind::launch; }
+    // Whether it has to wait until nothing before it is left in any stream that blocks.
+    bool waits_for_all() const { return legacy && !programmatic; }
   };
   struct Dependent {
     int32_t item;
     int32_t next;
+    int32_t latency_ns;
+    Until until;
   };
   struct StreamState {
+    bool legacy = false;
+    bool non_blocking = false;
+    // Since the last launch a wait was issued for an event that had not happened.
+    bool waits_for_event = false;
     int32_t queue = -1;
     int32_t last = -1;
     int32_t last_launch = -1;
@@ -80,58 +134,99 @@ class Streams {
   struct Queue {
     std::vector<int32_t> items;
     size_t head = 0;
-    int64_t last_use = 0;      // counts launch calls
+    int64_t last_use = 0;      // counts uses of all queues
     int32_t last_stream = -1;  // counts streams
 
     bool empty() const { return head == items.size(); }
   };
-  // When an item counts as done, a while after it happened.
-  struct Ending {
+  // What happens to an item by itself, a while after its cause.
+  enum class Change : uint8_t { done, triggered, one_met, issued, reached };
+  struct Later {
     int64_t time_ns;
     int32_t item;
-    bool is_signal = false;  // not itself: the event that it, a wait, waits for
+    Change change;
+    int64_t place = 0;  // of a node that is served: of several at once, in this order
 
     // The first is at the top of a heap.
-    bool operator<(const Ending& other) const {
-      return time_ns != other.time_ns ? time_ns > other.time_ns : item > other.item;
+    bool operator<(const Later& other) const {
+      return std::tie(time_ns, place, item) > std::tie(other.time_ns, other.place, other.item);
     }
+  };
+  // Of a graph, one that need not wait any more, and waits for room for a grid.
+  struct ReadyNode {
+    int32_t rank;
+    int64_t place;  // in the order in which they became so
+    int32_t item;
+
+    auto operator<=>(const ReadyNode&) const = default;
   };
 
   void issue(const Launch& launch, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
-  int32_t stream_named(std::optional<int32_t> name);         // into streams_
-  int32_t add(Item item, StreamState& stream, int64_t now);  // returns its index
-  void depend(int32_t item, int32_t on);
+  void issue(const GraphLaunch& launched, int64_t now);
+  int32_t stream_named(std::optional<int32_t> name);  // into streams_
+  // These return the index of the item.
+  int32_t add(Item item, int32_t stream, int64_t now);
+  int32_t push(const Item& item);
+  void add_node(int32_t launch, int32_t priority, int32_t begin);
+  int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
+  int32_t item_of(const int32_t launch) const {
+    return launch < launches_ ? item_of_launch_[launch] : item_of_relay_[launch - launches_];
+  }
+  bool is_programmatic(const Launch& launch, const StreamState& stream) const;
+  int32_t launch_before(int32_t launch, int32_t count) const;
+  void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
+  void enqueue_root(int32_t item);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
+  int32_t rank(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
-    return items_[item].issued_ns + launch_latency_ns_;
+    const Item& found = items_[item];
+    const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
+    return found.issued_ns + found.delay_ns + latency_ns;
+  }
+  int64_t call_reaches_gpu_ns(const size_t launch) const {
+    return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
   }
   void settle(int64_t now);
+  void get_triggered(int32_t item, int64_t now);
+  void get_over(int32_t item, int64_t now);
   void finish(int32_t item, int64_t now);
+  void turn_to_next_undone(int64_t now);
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
   void met(int32_t item);  // one of what it waits for
+  int32_t launch_of(int32_t item) const;
 
-  int64_t launch_latency_ns_;
-  int64_t completion_latency_ns_;
-  int64_t event_latency_ns_;
-  int64_t legacy_latency_ns_;
+  const DeviceSpec& spec_;
   LaunchOrder order_;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
+  int32_t launches_ = 0;
   std::vector<int32_t> item_of_launch_;
+  std::vector<int32_t> item_of_relay_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
   std::vector<StreamState> streams_;
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
-  std::priority_queue<Ending> endings_;
-  std::vector<int32_t> finished_;  // whose dependents are to be told
-  size_t reached_ = 0;             // launches that have reached the GPU
+  int64_t queue_uses_ = 0;
+  std::set<ReadyNode> nodes_;
+  int64_t nodes_served_ = 0;
+  int64_t nodes_ready_ = 0;
+  struct GraphState {
+    GraphOrder order;
+    int32_t last_end = -1;  // of the launch before
+  };
+  std::unordered_map<const Graph*, GraphState> graphs_;
+  std::priority_queue<Later> later_;
+  std::vector<int32_t> finished_;         // whose dependents are to be told
+  std::vector<int32_t> first_in_stream_;  // launches that have become so
+  size_t reached_ = 0;                    // launches whose calls have reached the GPU
   int32_t last_legacy_ = -1;
-  int64_t other_done_ns_ = 0;  // when the last item outside the legacy stream was
+  int32_t last_other_ = -1;    // the last item outside the legacy stream, of a stream that blocks
+  int64_t other_done_ns_ = 0;  // when the last such item was
   int32_t first_undone_ = 0;
 };
 

@@ -15,6 +15,11 @@ void check_stream(const std::string& who, const int32_t stream) {
   refuse(who + ": stream: " + std::to_string(stream) + " is negative and not the legacy stream");
 }
 
+// Of a block that does both at the same time, nobody waits.
+bool triggers_first(const Launch& launch) {
+  return launch.trigger_ns.value_or(kNever) <= launch.memory_wait_ns.value_or(kNever);
+}
+
 }  // namespace
 
 TimedEngine::TimedEngine(const Model& model, const InitialState state,
@@ -26,12 +31,14 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
       launch_switch_ns_(model.device().spec.launch_switch_ns),
       most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
-      options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true} {}
+      options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
+      relay_{.priority = kRelayPriority, .duration_ns = {model.device().spec.relay_ns}} {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
   while (step(sequence)) {
   }
+  remove_relays();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
 }
@@ -50,13 +57,19 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   while (next_instant(sequence) <= at_ns && step(sequence)) {
   }
   std::vector<ResidentBlocks> blocks;
-  for (; !resident_.empty(); resident_.pop()) {
-    const Resident& resident = resident_.top();
-    for (int32_t held = resident.first_held; held >= 0; held = held_[held].next) {
-      blocks.push_back({resident.launch, held_[held].footprint});
+  const auto list = [&](const int32_t launch, const int32_t first_held) {
+    if (std::cmp_greater_equal(launch, shown_)) return;
+    for (int32_t held = first_held; held >= 0; held = held_[held].next) {
+      blocks.push_back({launch, held_[held].footprint});
     }
+  };
+  for (; !resident_.empty(); resident_.pop()) {
+    list(resident_.top().launch, resident_.top().first_held);
   }
-  return snapshot_of(scheduler_, static_cast<int32_t>(launches_.size()), std::move(blocks));
+  for (const auto& [launch, waiting] : waiting_) {
+    for (const Started& some : waiting) list(launch, some.first_held);
+  }
+  return snapshot_of(scheduler_, static_cast<int32_t>(shown_), std::move(blocks));
 }
 
 // Goes on to the next instant, if there is one.
@@ -79,7 +92,7 @@ int64_t TimedEngine::least_makespan() const {
   for (size_t number = 0; number < launches_.size(); ++number) {
     const auto launch = static_cast<int32_t>(number);
     if (scheduler_.placed_whole(launch)) continue;
-    end = std::max(end, end_ns(launch, launches_[number].launch->blocks - 1));
+    end = std::max(end, now_ + duration_ns(launch, launches_[number].launch->blocks - 1));
   }
   return end - first_start_ns_;
 }
@@ -92,7 +105,7 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const Release&) { refuse("release: launches with durations end by themselves"); },
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
-            [](const GraphLaunch&) { refuse("graph: not modelled yet"); },
+            [&](const GraphLaunch& launched) { add(launched); },
         },
         event);
   }
@@ -106,8 +119,27 @@ void TimedEngine::add(const Sequence& sequence) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
+  add_relays();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
+}
+
+void TimedEngine::add_relays() {
+  shown_ = launches_.size();
+  streams_.expect(static_cast<int32_t>(shown_));
+  for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
+}
+
+// Nobody asked for them, and on a GPU nobody sees them.
+void TimedEngine::remove_relays() {
+  if (relayed_.empty()) return;
+  timeline_.blocks.resize(launches_[shown_].first_row);
+  timeline_.hardware_queue.resize(shown_);
+  std::erase_if(timeline_.waits,
+                [&](const Wait& wait) { return std::cmp_greater_equal(wait.launch, shown_); });
+  for (Wait& wait : timeline_.waits) {
+    if (std::cmp_greater_equal(wait.behind, shown_)) wait.behind = relayed_[wait.behind - shown_];
+  }
 }
 
 void TimedEngine::add(const Launch& launch) {
@@ -117,9 +149,29 @@ void TimedEngine::add(const Launch& launch) {
   if (durations != 1 && durations != static_cast<size_t>(launch.blocks)) {
     refuse("launch " + std::to_string(index) + ": duration: one, or one per block, is needed");
   }
-  if (launch.stream) check_stream("launch", *launch.stream);
-  launches_.push_back({.launch = &launch, .first_row = rows_, .unfinished = launch.blocks});
+  if (launch.stream) {
+    check_stream("launch", *launch.stream);
+    if (launch.non_blocking) streams_.make_non_blocking(*launch.stream);
+  }
+  for (const std::optional<int64_t>& time : {launch.trigger_ns, launch.memory_wait_ns}) {
+    if (time.value_or(0) < 0) refuse(index, "trigger and memory_wait must not be negative");
+  }
+  any_programmatic_ |= launch.programmatic;
+  launches_.push_back({.launch = &launch,
+                       .first_row = rows_,
+                       .unfinished = launch.blocks,
+                       .untriggered = launch.blocks});
   rows_ += static_cast<size_t>(launch.blocks);
+}
+
+void TimedEngine::add(const GraphLaunch& launched) {
+  check_stream("graph", launched.stream);
+  if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
+  const auto first = static_cast<int32_t>(launches_.size());
+  for (const Launch& node : launched.graph->nodes) add(node);
+  for (const int32_t node : streams_.order_of(*launched.graph).relays) {
+    relayed_.push_back(first + node);
+  }
 }
 
 int64_t TimedEngine::next_instant(const Sequence& sequence) const {
@@ -148,7 +200,7 @@ void TimedEngine::leave() {
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
       ++grids_left_;
-      streams_.end(blocks.launch, now_);
+      for (const int32_t launch : streams_.end(blocks.launch, now_)) go_on(launch);
     }
   }
 }
@@ -186,42 +238,91 @@ bool TimedEngine::may_turn() {
 
 void TimedEngine::on_place(const PlacedBlocks& placed) {
   if (scheduler_.current() != placed.launch) next_switch_ns_ = now_ + launch_switch_ns_;
-  const LaunchState& state = launches_[placed.launch];
+  const int32_t launch = placed.launch;
+  const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
-  int64_t end = end_ns(placed.launch, placed.first_block);
-  int32_t held = -1;
+  int64_t duration = duration_ns(launch, placed.first_block);
   first_start_ns_ = std::min(first_start_ns_, now_);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) {
-      end = end_ns(placed.launch, block);
-      last_end_ns_ = std::max(last_end_ns_, end);
-      resident_.push(
-          {end + exit_latency_ns_, serial_++, placed.launch, 1, hold(placed.footprints[k], -1)});
+      duration = duration_ns(launch, block);
+      start(launch, {now_, duration, block, 1, hold(placed.footprints[k], -1)});
     }
-    timeline_.blocks[state.first_row + block] = {.launch = placed.launch,
+    timeline_.blocks[state.first_row + block] = {.launch = launch,
                                                  .block = block,
                                                  .sm = placed.sms[k],
                                                  .start_ns = now_,
-                                                 .end_ns = end};
+                                                 .end_ns = now_ + duration};
   }
   if (together) {
-    last_end_ns_ = std::max(last_end_ns_, end);
+    int32_t held = -1;
     for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
-    resident_.push({end + exit_latency_ns_, serial_++, placed.launch, blocks, held});
+    start(launch, {now_, duration, placed.first_block, blocks, held});
   }
-  if (scheduler_.placed_whole(placed.launch)) wait_for(placed.launch, Refusal::none, -1);
+  if (scheduler_.placed_whole(launch)) wait_for(launch, Refusal::none, -1);
 }
 
-int64_t TimedEngine::end_ns(const int32_t launch, const size_t block) const {
+void TimedEngine::start(const int32_t launch, const Started& blocks) {
+  const Launch& started = *launches_[launch].launch;
+  const int64_t end_ns = blocks.start_ns + blocks.duration_ns;
+  const int64_t wait_ns = started.memory_wait_ns.value_or(kNever);
+  if (wait_ns > blocks.duration_ns || streams_.first_in_stream(launch)) {
+    end(launch, blocks, end_ns);
+    trigger(launch, blocks, end_ns);
+    return;
+  }
+  last_end_ns_ = std::max(last_end_ns_, end_ns);  // at the earliest
+  waiting_[launch].push_back(blocks);
+  if (triggers_first(started)) trigger(launch, blocks, end_ns);
+}
+
+// All that comes before the launch in its stream has left: the memory waits of its blocks return.
+void TimedEngine::go_on(const int32_t launch) {
+  const auto waiting = waiting_.extract(launch);
+  if (waiting.empty()) return;
+  const LaunchState& state = launches_[launch];
+  const int64_t wait_ns = *state.launch->memory_wait_ns;
+  for (const Started& blocks : waiting.mapped()) {
+    const int64_t rest_ns = blocks.duration_ns - wait_ns;
+    check_time(launch, rest_ns);
+    const int64_t end_ns = std::max(now_, blocks.start_ns + wait_ns) + rest_ns;
+    for (int32_t k = 0; k < blocks.blocks; ++k) {
+      timeline_.blocks[state.first_row + blocks.first_block + k].end_ns = end_ns;
+    }
+    end(launch, blocks, end_ns);
+    if (!triggers_first(*state.launch)) trigger(launch, blocks, end_ns);
+  }
+}
+
+void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
+  last_end_ns_ = std::max(last_end_ns_, end_ns);
+  resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
+}
+
+// The end is that of blocks that do not wait between their trigger and then.
+void TimedEngine::trigger(const int32_t launch, const Started& blocks, const int64_t end_ns) {
+  if (!any_programmatic_) return;
+  LaunchState& state = launches_[launch];
+  const int64_t trigger_ns = state.launch->trigger_ns.value_or(kNever);
+  const int64_t rest_ns = std::max<int64_t>(0, blocks.duration_ns - trigger_ns);
+  state.triggered_ns = std::max(state.triggered_ns, end_ns - rest_ns);
+  state.untriggered -= blocks.blocks;
+  if (state.untriggered == 0) streams_.trigger(launch, state.triggered_ns);
+}
+
+int64_t TimedEngine::duration_ns(const int32_t launch, const size_t block) const {
   const std::vector<int64_t>& durations = launches_[launch].launch->duration_ns;
   const int64_t duration = durations[durations.size() == 1 ? 0 : block];
-  if (duration < 0 || duration > kLatestNs || now_ > kLatestNs) {
-    refuse("launch " + std::to_string(launch) + ": duration: " + std::to_string(duration) +
-           " ns from " + std::to_string(now_) + " ns on is beyond the range of time");
-  }
-  return now_ + duration;
+  check_time(launch, duration);
+  return duration;
+}
+
+void TimedEngine::check_time(const int32_t launch, const int64_t duration_ns) const {
+  if (duration_ns >= 0 && duration_ns <= kLatestNs && now_ <= kLatestNs) return;
+  refuse("launch " + std::to_string(launch) + ": duration: " + std::to_string(duration_ns) +
+         " ns from " + std::to_string(now_) + " ns on is beyond the range of time");
 }
 
 void TimedEngine::check_waits() const {

@@ -2,7 +2,8 @@
 // next.
 //
 // At each instant, in this order:
-//   1. Blocks that end then leave, in the order in which they were placed.
+//   1. Blocks that end then leave, in the order in which they were placed. Blocks that wait for
+//      them, in a launch later in the stream, go on.
 //   2. The host issues what is due.
 //   3. Hardware queues pass launches on while there is room for another grid.
 //   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
@@ -48,9 +50,11 @@ class TimedEngine : private Observer {
     const Launch* launch;
     size_t first_row;               // of its blocks in the timeline
     int32_t unfinished;             // blocks that have not left
+    int32_t untriggered;            // blocks of which nobody knows when they trigger
     Refusal cause = Refusal::none;  // what its blocks wait for, since when
     int32_t behind = -1;
     int64_t since_ns = 0;
+    int64_t triggered_ns = 0;  // when the last of the others does
   };
   // Blocks that leave together: all that were placed at once, or one.
   struct Resident {
@@ -66,6 +70,15 @@ class TimedEngine : private Observer {
     }
   };
 
+  // Blocks that start together, and end together where they do not wait.
+  struct Started {
+    int64_t start_ns;
+    int64_t duration_ns;
+    int32_t first_block;
+    int32_t blocks;
+    int32_t first_held;
+  };
+
   // A footprint, and the next one of the same blocks that end together, or -1.
   struct Held {
     Footprint footprint;
@@ -79,6 +92,9 @@ class TimedEngine : private Observer {
 
   void add(const Sequence& sequence);
   void add(const Launch& launch);
+  void add(const GraphLaunch& launched);
+  void add_relays();
+  void remove_relays();
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant(const Sequence& sequence) const;
@@ -88,7 +104,12 @@ class TimedEngine : private Observer {
   void admit();
   void place();
   bool may_turn();
-  int64_t end_ns(int32_t launch, size_t block) const;
+  int64_t duration_ns(int32_t launch, size_t block) const;
+  void start(int32_t launch, const Started& blocks);
+  void go_on(int32_t launch);
+  void end(int32_t launch, const Started& blocks, int64_t end_ns);
+  void trigger(int32_t launch, const Started& blocks, int64_t end_ns);
+  void check_time(int32_t launch, int64_t duration_ns) const;
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
   void check_waits() const;
@@ -110,7 +131,12 @@ class TimedEngine : private Observer {
   int64_t first_start_ns_ = kNever;
   int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
-  std::vector<LaunchState> launches_;
+  std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
+  Launch relay_;
+  std::vector<int32_t> relayed_;  // of each relay the launch that it follows
+  size_t shown_ = 0;              // launches that are no relays
+  bool any_programmatic_ = false;
+  std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches
   std::priority_queue<Resident> resident_;
   std::vector<Held> held_;

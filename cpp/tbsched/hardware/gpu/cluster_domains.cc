@@ -29,10 +29,6 @@ std::vector<ClusterDomain> cluster_domains(const Topology& topology) {
   return singletons;
 }
 
-int32_t largest_cluster(const std::span<const ClusterDomain> domains) {
-  return std::ranges::max_element(domains, {}, &ClusterDomain::sms)->sms();
-}
-
 bool fits_a_singleton(const std::span<const ClusterDomain> domains, const int32_t cluster) {
   return std::ranges::any_of(domains, [&](const ClusterDomain& domain) {
     return domain.gpc < 0 && domain.sms() >= cluster;

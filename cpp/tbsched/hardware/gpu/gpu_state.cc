@@ -12,6 +12,7 @@ GpuState::GpuState(const Device& device)
       change_log_(std::bit_floor(device.sms_of_configuration.size())) {}
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
+  if (!demand.may_use(sm)) return {0, Refusal::partition};
   if (held(sm)) return {0, Refusal::queue};
   if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
   return sms_[sm].room(spec(), demand, configuration_.configured(sm, demand));

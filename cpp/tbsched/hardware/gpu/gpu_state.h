@@ -10,6 +10,7 @@
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/hardware/sm/footprint.h"
 #include "tbsched/hardware/sm/sm_state.h"
+#include "tbsched/hardware/sm_set.h"
 
 namespace tbsched {
 
@@ -23,7 +24,7 @@ class GpuState {
   bool idle() const { return resident_blocks_ == 0; }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
   // Whether nothing at all of its past shows: all such SMs have the same room.
-  bool untouched() const { return idle() && !gpcs_held_; }  // of every SM
+  bool untouched() const { return idle() && held_.empty(); }  // of every SM
   bool untouched(const int32_t sm) const {
     return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
   }
@@ -42,9 +43,10 @@ class GpuState {
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
-  // While the GPCs are held for a launch that waits for them, their SMs have no room for others.
-  void hold_gpcs(const bool held) { gpcs_held_ = held; }
-  bool gpcs_held() const { return gpcs_held_; }
+  // While SMs are held for a launch that waits for them, they have no room for others.
+  void hold(const SmSet& sms) { held_.add(sms); }
+  void let_go() { held_.clear(); }
+  const SmSet& held() const { return held_; }
 
   // How many blocks of this demand the SM has room for, and what binds that number.
   Room room(int32_t sm, const Demand& demand) const;
@@ -62,7 +64,7 @@ class GpuState {
   }
 
  private:
-  bool held(const int32_t sm) const { return gpcs_held_ && device_.topology.gpc_of_sm[sm] >= 0; }
+  bool held(const int32_t sm) const { return !held_.empty() && held_.has(sm); }
   void note_change(const int32_t sm) {
     change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
   }
@@ -71,7 +73,7 @@ class GpuState {
   std::vector<SmState> sms_;
   SharedMemoryConfiguration configuration_;
   LocalMemoryConfiguration local_memory_;
-  bool gpcs_held_ = false;
+  SmSet held_;
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
   uint64_t changes_ = 0;

@@ -9,7 +9,7 @@ Rooms::Rooms(const Device& device)
 
 void Rooms::ask(const GpuState& gpu, const Demand& demand) {
   const uint64_t unseen = gpu.changes() - changes_seen_;
-  if (demand_ == demand && gpcs_held_ == gpu.gpcs_held() && unseen <= gpu.change_log_size()) {
+  if (demand_ == demand && held_ == gpu.held() && unseen <= gpu.change_log_size()) {
     for (; changes_seen_ < gpu.changes(); ++changes_seen_) {
       const auto [begin, end] = gpu.changed(changes_seen_);
       for (int32_t sm = begin; sm < end; ++sm) {
@@ -22,7 +22,7 @@ void Rooms::ask(const GpuState& gpu, const Demand& demand) {
     return;
   }
   demand_ = demand;
-  gpcs_held_ = gpu.gpcs_held();
+  held_ = gpu.held();
   changes_seen_ = gpu.changes();
   look_at_all(gpu);
 }
@@ -32,7 +32,7 @@ void Rooms::look_at_all(const GpuState& gpu) {
   sms_with_ = {};
   sms_limited_by_ = {};
   const auto sms = static_cast<int32_t>(rank_of_sm_.size());
-  if (!gpu.untouched()) {
+  if (demand_->partition != nullptr || !gpu.untouched()) {
     for (int32_t sm = 0; sm < sms; ++sm) look_at(gpu, sm);
     return;
   }
@@ -45,7 +45,7 @@ void Rooms::look_at_all(const GpuState& gpu) {
 }
 
 void Rooms::look_at(const GpuState& gpu, const int32_t sm) {
-  const bool untouched = gpu.untouched(sm);
+  const bool untouched = gpu.untouched(sm) && demand_->may_use(sm);
   const Room room = untouched && untouched_ ? *untouched_ : gpu.room(sm, *demand_);
   if (untouched) untouched_ = room;
   const int32_t rank = rank_of_sm_[sm];
@@ -62,7 +62,9 @@ int32_t Rooms::most() const {
 }
 
 Refusal Rooms::commonest_limiter() const {
-  return static_cast<Refusal>(std::ranges::max_element(sms_limited_by_) - sms_limited_by_.begin());
+  static_assert(static_cast<size_t>(Refusal::partition) + 1 == kRefusalNames.size());
+  const std::span own = std::span(sms_limited_by_).first<kRefusalNames.size() - 1>();
+  return static_cast<Refusal>(std::ranges::max_element(own) - own.begin());
 }
 
 }  // namespace tbsched

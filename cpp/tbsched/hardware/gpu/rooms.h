@@ -11,6 +11,7 @@
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/gpu/gpu_state.h"
 #include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm_set.h"
 #include "tbsched/program/refusal.h"
 
 namespace tbsched {
@@ -28,7 +29,7 @@ class Rooms {
   int32_t most() const;
   // How many SMs have room for so many.
   int32_t sms_with(const int32_t blocks) const { return sms_with_[blocks]; }
-  // What binds the room of most SMs.
+  // What binds the room of most SMs that the launch may use.
   Refusal commonest_limiter() const;
 
  private:
@@ -42,7 +43,7 @@ class Rooms {
   std::array<int32_t, kRefusalNames.size()> sms_limited_by_{};
   std::optional<Demand> demand_;   // none before the first question
   std::optional<Room> untouched_;  // of an SM without a past
-  bool gpcs_held_ = false;
+  SmSet held_;                     // when it was last asked
   uint64_t changes_seen_ = 0;
 };
 

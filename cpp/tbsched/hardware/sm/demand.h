@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "tbsched/hardware/sm/configuration_demand.h"
+#include "tbsched/hardware/sm_set.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched {
@@ -19,10 +20,13 @@ struct Demand {
   int32_t blocks_per_sm = 0;      // how many fit an empty SM in its largest configuration
   int32_t blocks_at_minimum = 0;  // and in the smallest one that they may enter
   ConfigurationDemand configuration;
+  const SmSet* partition = nullptr;  // where it may go; null: everywhere
 
+  bool may_use(const int32_t sm) const { return partition == nullptr || partition->has(sm); }
   bool operator==(const Demand&) const = default;
 };
 
+// Of the whole GPU: whoever calls it knows the partition.
 Demand demand_of(const Launch& launch, const Device& device);
 
 }  // namespace tbsched

@@ -98,6 +98,8 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         match event:
             case Launch():
                 pass
+            case GraphLaunch() if len(event.launches) == len(sequence.launches):
+                pass
             case Release() | RecordEvent() | WaitEvent() | GraphLaunch():
                 yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
             case _:
@@ -107,7 +109,14 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         fewer = without_launch(sequence, number)
         for other, rest in enumerate(fewer.launches):
             yield _with_launch(fewer, other, _with_blocks_of(rest, launch))
-            yield _with_launch(fewer, other, _with_blocks_of(launch, rest))
+            if not _is_node(fewer, other):  # which the launch may be unable to be
+                yield _with_launch(fewer, other, _with_blocks_of(launch, rest))
+
+
+def _is_node(sequence: Sequence, launch: int) -> bool:
+    """Whether a launch is the node of a graph."""
+    of = [event for event in sequence for _ in event.launches]
+    return isinstance(of[launch], GraphLaunch)
 
 
 def _with_blocks_of(launch: Launch, other: Launch) -> Launch:

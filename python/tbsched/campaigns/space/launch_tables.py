@@ -166,9 +166,9 @@ class LaunchTables:
         return [
             Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
                    cluster, priority=priority)
-            for blocks, threads, registers, shared, local, carveout, cluster, priority in self.rows(
-                drawn, np.array([theme] * len(rows))
-            ).tolist()
+            for blocks, threads, registers, shared, local, carveout, cluster, priority, *_ in (
+                self.rows(drawn, np.array([theme] * len(rows))).tolist()
+            )
         ]  # fmt: skip
 
     def rows(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
@@ -179,7 +179,7 @@ class LaunchTables:
             themes: bool (launches, 7), of each one of :attr:`themes`.
 
         Returns:
-            int32 (launches, 8), of each the :data:`FIELDS`.
+            int32 (launches, 10), of each the :data:`FIELDS`.
         """
         bytes_ = drawn.astype(np.int32)
 
@@ -195,6 +195,8 @@ class LaunchTables:
             zip(_REST, self.rest, self.bytes_of_rest, strict=True), 3
         ):
             found[:, FIELDS.index(name)] = np.where(themes[:, field], pick(values, byte), values[0])
+        found[:, FIELDS.index("partition")] = -1
+        found[:, FIELDS.index("cooperative")] = 0
         cluster = found[:, FIELDS.index("cluster")]
         found[:, 0] = -(-either(self.blocks, 0) // cluster) * cluster
         found[:, 1] = threads = either(self.threads, 1)

@@ -47,8 +47,9 @@ class RecordEvent(_OfStream):
 class WaitEvent(_OfStream):
     """``cudaStreamWaitEvent``: later work of the stream waits for the event.
 
-    It waits for the most recent :class:`RecordEvent` before it in the sequence. What is recorded
-    later does not count. Without a record there is nothing to wait for, as in CUDA.
+    It waits for the most recent record before it in the sequence: a :class:`RecordEvent`, or a
+    :class:`Launch` with that ``completion_event``. What is recorded later does not count. Without a
+    record there is nothing to wait for, as in CUDA.
 
     Attributes:
         event: the number of the CUDA event, from 0.

@@ -166,7 +166,7 @@ class Launch:
             _set_carveout(self, integer("Launch", "carveout", carveout, 0, 100))
         if stream is not None:
             _set_stream(self, checked_stream("Launch", stream))
-        if self.blocks % self.cluster:
+        if cluster != 1 and self.blocks % self.cluster:
             raise ValueError(
                 f"Launch.cluster: {self.cluster} does not divide Launch.blocks: {self.blocks}"
             )
@@ -199,10 +199,10 @@ class Launch:
         """What few launches set."""
         for name in _FLAGS:
             flag("Launch", name, getattr(self, name))
-        if self.partition is not None and not instance(
-            "Launch", "partition", self.partition, Partition
-        ):
-            raise ValueError(f"Launch.partition: {self.partition!r} has no SMs for any block")
+        if self.partition is not None:
+            instance("Launch", "partition", self.partition, Partition)
+            if not self.partition:
+                raise ValueError(f"Launch.partition: {self.partition!r} has no SMs for any block")
         for name in ("trigger", "memory_wait"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, seconds("Launch", name, getattr(self, name)))

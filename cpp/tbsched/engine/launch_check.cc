@@ -1,0 +1,79 @@
+#include "tbsched/engine/launch_check.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "tbsched/hardware/documented_limits.h"
+#include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/program/refuse.h"
+
+namespace tbsched {
+namespace {
+
+void check_partition(const Partition& partition, const int32_t index, const DeviceSpec& spec) {
+  const std::vector<int32_t>& sms = partition.sms;
+  if (sms.empty()) refuse(index, "partition: it has no SMs");
+  if (std::ranges::adjacent_find(sms, std::greater_equal{}) != sms.end()) {
+    refuse(index, "partition: its SMs are not ascending");
+  }
+  if (sms.front() < 0 || sms.back() >= spec.sms) {
+    const int32_t wrong = sms.front() < 0 ? sms.front() : sms.back();
+    refuse(index, "partition: SM " + std::to_string(wrong) + " is outside 0.." +
+                      std::to_string(spec.sms - 1) + ", the SMs of " + spec.name);
+  }
+}
+
+// What the driver lets clusters have. It answers for the groups of a split that ignores
+// coscheduling whatever their SMs are; for what is left over it looks at the SMs.
+int32_t largest_cluster(const Partition* const partition, const Device& device) {
+  constexpr int32_t kWithoutCoscheduling = 2;
+  const int32_t largest = largest_cluster(device.cluster_domains, [&](const int32_t sm) {
+    return partition == nullptr || std::ranges::binary_search(partition->sms, sm);
+  });
+  const bool is_loose = partition != nullptr && partition->group && partition->split &&
+                        partition->split->ignore_coscheduling;
+  return is_loose ? std::min(largest, kWithoutCoscheduling) : largest;
+}
+
+void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
+  const std::string got = "; got " + std::to_string(launch.cluster);
+  if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
+    refuse(index, "cluster: must be positive and divide blocks" + got);
+  }
+  if (!model.policy().places_clusters) {
+    refuse(index, "cluster: policy '" + std::string(model.policy().name) +
+                      "' places single blocks only" + got);
+  }
+  const Device& device = model.device();
+  const int32_t largest = largest_cluster(launch.partition.get(), device);
+  if (launch.cluster <= largest) return;
+  const std::string where = launch.partition ? "this partition of " : "an idle ";
+  refuse(index, "cluster: " + where + device.spec.name + " takes up to " + std::to_string(largest) +
+                    " blocks" + got);
+}
+
+}  // namespace
+
+void check(const Launch& launch, const int32_t index, const Model& model) {
+  const DeviceSpec& spec = model.device().spec;
+  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
+    refuse(index, "blocks, threads and registers must be positive, shared_memory not negative");
+  }
+  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
+      launch.shared_memory > spec.shared_memory_configurations.back()) {
+    refuse(index,
+           "threads, registers or shared_memory are more than " + spec.name + " allows a block");
+  }
+  if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
+    refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");
+  }
+  if (const Range range = ranges::local_memory_initial; !range.holds(launch.local_memory)) {
+    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is outside 0.." +
+                      std::to_string(range.high) + " bytes");
+  }
+  if (launch.partition) check_partition(*launch.partition, index, spec);
+  if (launch.cluster != 1) check_cluster(launch, index, model);
+}
+
+}  // namespace tbsched

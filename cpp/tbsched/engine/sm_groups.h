@@ -1,0 +1,42 @@
+// The sets of SMs that launches use: few, each made once, however many launches use it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/sm_set.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+inline constexpr int32_t kWholeGpu = -1;
+
+// A partition; or the GPCs, where clusters of the whole GPU fit no singleton TPC. Clusters in a
+// partition use all of it, singleton TPCs included: nobody else gets those while they wait.
+// Source: traces partitions/.
+struct SmGroup {
+  SmSet sms;
+  bool is_partition;
+
+  const SmSet* partition() const { return is_partition ? &sms : nullptr; }
+};
+
+class SmGroups {
+ public:
+  // The number of the launch's group; kWholeGpu, which is not one of them, where it uses all SMs.
+  int32_t of(const Launch& launch, const Device& device);
+  // It stays where it is.
+  const SmGroup& operator[](const int32_t group) const { return *groups_[group]; }
+
+ private:
+  int32_t add(const Partition& partition);
+  int32_t add_gpcs(const Topology& topology);
+
+  std::vector<std::unique_ptr<const SmGroup>> groups_;
+  std::map<std::vector<int32_t>, int32_t> known_;  // by the SMs of the partition; none: the GPCs
+};
+
+}  // namespace tbsched

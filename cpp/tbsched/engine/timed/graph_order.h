@@ -1,0 +1,53 @@
+// Which nodes of a CUDA graph the driver launches itself, and how soon each other node follows
+// those that it waits for.
+//
+// An example: nodes 0 and 1 wait for nothing, 2 waits for 0, and 3 for 1 and 2. The driver launches
+// 0 and 1. The GPU starts 2 by itself, 0.8 us after 0. But 3 joins two branches. So a relay, a
+// block that the user does not see, runs after 1 and after 2. The later one starts 3, 1.9 us after
+// its node.
+//
+// The rules:
+//   1. Every root, a node that waits for nothing, begins a branch. Another node belongs to the
+//      branch of the nodes that it waits for; of several branches to the one whose root has the
+//      highest number.
+//   2. A node that waits for nodes of several branches is a join. A relay of each of those starts
+//      it. Any other node is a direct dependent of those that it waits for.
+//   3. A node has six places for what follows it. Each direct dependent takes one, and the relay
+//      one. The places are served in turn, the last two at once; the relay has the last but one.
+//   4. Where there are too few places, the relay starts all that follows.
+//   5. A relay is more urgent than any launch. It starts nodes in reverse order. Direct dependents start in the order of nodes, but
+//      taking out the joins changes it: from the last join to the first, the last dependent of the
+//      list moves to where the join was.
+//
+// Source: traces ways/graphs; docs/explanation/graphs.md.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+// More urgent than any launch.
+inline constexpr int32_t kRelayPriority = std::numeric_limits<int32_t>::min();
+
+struct GraphOrder {
+  // Relays are numbered behind the nodes.
+  struct Edge {
+    int32_t from;
+    int32_t to;
+    int32_t latency_ns;  // from the exit of the last block of `from` until `to` may start
+  };
+
+  std::vector<int32_t> roots;   // in the order in which they are launched
+  std::vector<int32_t> relays;  // the node that each one follows
+  std::vector<Edge> edges;     // those of one `from` in the order in which they are served
+};
+
+// Throws std::invalid_argument for an edge to or from a node that is not there, and for a circle.
+GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec);
+
+}  // namespace tbsched

@@ -1,0 +1,107 @@
+"""In which order, how soon and where the nodes of a CUDA graph follow each other, rule by rule.
+
+Each case is the smallest of its kind (traces ways/graphs-*; docs/explanation/graphs.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+import tbsched as tb
+from tbsched.hardware.catalogue import device
+
+H200 = device("h200")
+US = 1e-6
+
+
+def graph(durations: Iterable[float], edges: Iterable[tuple[int, int]]) -> tb.Graph:
+    """Nodes of one block."""
+    return tb.Graph([tb.Launch(1, 32, 16, duration=us * US) for us in durations], edges)
+
+
+def starts(found: tb.Trace) -> dict[int, int]:
+    return {number: int(placed.start_ns.min()) for number, placed in enumerate(found)}
+
+
+def order(found: tb.Trace, nodes: Iterable[int]) -> list[int]:
+    """The nodes as they start."""
+    return sorted(nodes, key=starts(found).__getitem__)
+
+
+def run(given: tb.Graph, **other: int) -> tb.Trace:
+    return tb.predict(tb.Sequence([given.launch()]), "h200", **other)
+
+
+def fan(count: int) -> tb.Graph:
+    """Node 0 and `count` that wait for it."""
+    return graph([50] + count * [60], [(0, k + 1) for k in range(count)])
+
+
+def test_up_to_six_dependents_start_in_order_and_more_in_reverse() -> None:
+    assert order(run(fan(6)), range(1, 7)) == [1, 2, 3, 4, 5, 6]
+    assert order(run(fan(7)), range(1, 8)) == [7, 6, 5, 4, 3, 2, 1]
+
+
+def test_roots_start_in_order_one_after_the_other() -> None:
+    found = starts(run(graph([50, 50, 50], [])))
+    assert found[1] - found[0] == found[2] - found[1] == H200.node_interval_ns
+
+
+def test_a_dependent_of_one_branch_starts_sooner_than_a_join() -> None:
+    direct = run(graph([50, 60, 70, 50], [(0, 1), (0, 2), (1, 3), (2, 3)]))
+    join = run(graph([60, 70, 50], [(0, 2), (1, 2)]))
+    assert starts(direct)[3] - direct[2].end_ns.max() == H200.exit_latency_ns + H200.node_latency_ns
+    assert starts(join)[2] - join[1].end_ns.max() == (
+        2 * (H200.exit_latency_ns + H200.node_latency_ns) + H200.relay_ns
+    )
+
+
+def test_a_join_belongs_to_the_branch_of_the_last_root() -> None:
+    # 2 joins 0 and 1. What waits for it and for 1 is in one branch; with 0 it is in two.
+    of_last = run(graph([50, 60, 50, 50], [(0, 2), (1, 2), (1, 3), (2, 3)]))
+    of_first = run(graph([50, 60, 50, 50], [(0, 2), (1, 2), (0, 3), (2, 3)]))
+    gaps = [starts(found)[3] - found[2].end_ns.max() for found in (of_last, of_first)]
+    assert gaps[1] - gaps[0] == H200.exit_latency_ns + H200.node_latency_ns + H200.relay_ns
+
+
+def test_joins_start_in_reverse_order() -> None:
+    given = graph([60, 10, 50, 50, 50], [(a, b) for a in (0, 1) for b in (2, 3, 4)])
+    assert order(run(given), (2, 3, 4)) == [4, 3, 2]
+
+
+def test_the_last_dependent_takes_the_place_of_a_join() -> None:
+    # Node 2 is a join: 4 moves before 3.
+    given = graph([60, 10, 50, 50, 50], [(0, 2), (0, 3), (0, 4), (1, 2)])
+    assert order(run(given), (2, 3, 4)) == [4, 3, 2]
+
+
+def test_a_relay_takes_room_but_nobody_sees_it() -> None:
+    # A relay of node 1 goes to the SM that 1 has left, and 2 to another one.
+    program = tb.Sequence([graph([70, 60, 50, 50], [(1, 2), (0, 3), (1, 3)]).launch()])
+    found = tb.predict(program, "h200")
+    assert found[2].smid[0] != found[1].smid[0]
+    assert len(found.timeline) == 4
+    assert {*found.waits["launch"]} | {*found.waits["behind"]} <= {-1, 0, 1, 2, 3}
+    alone = tb.predict(tb.Sequence([graph([70, 60, 50], [(1, 2)]).launch()]), "h200")
+    assert alone[2].smid[0] == alone[1].smid[0]
+    relayed_at = int(found[1].end_ns[0]) + H200.exit_latency_ns + H200.node_latency_ns + 100
+    assert {*found.residents(relayed_at / 1e9).rows["launch"].tolist()} == {0}
+
+
+def test_a_relay_comes_before_more_urgent_nodes() -> None:
+    kernel, urgent = (tb.Launch(1, 32, 16, priority=p, duration=5e-5) for p in (0, -5))
+    long = tb.Launch(1, 32, 16, duration=7e-5)
+    given = tb.Graph([long, kernel, urgent, kernel], [(1, 2), (0, 3), (1, 3)])
+    found = tb.predict(tb.Sequence([given.launch()]), "h200")
+    assert found[2].smid[0] != found[1].smid[0]
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+def test_a_graph_waits_for_its_own_launch_before(stream: int) -> None:
+    given = graph([50, 60], [])
+    found = tb.predict(tb.Sequence([given.launch(), given.launch(stream=stream)]), "h200")
+    other = tb.predict(tb.Sequence([given.launch(), graph([50, 61], []).launch(stream=1)]), "h200")
+    assert starts(found)[2] > found[1].end_ns.max()
+    assert starts(other)[2] < other[0].end_ns.max()

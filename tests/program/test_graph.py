@@ -1,0 +1,132 @@
+"""Graphs: which nodes and edges they may have, and how they are printed and written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tbsched import _core
+from tbsched.program.events.kinds import event_from_data, event_to_data
+from tbsched.program.sequence import Graph, GraphLaunch, Launch, Sequence
+
+NODE = Launch(2, 32, 16, duration=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("stream", 0, "stream: 0, but a node of a graph has none"),
+        ("duration", None, "duration: None; each node of a graph needs one"),
+        ("non_blocking", True, "non_blocking: True, but"),
+        ("programmatic", True, "programmatic: True, but"),
+        ("trigger", 0.0, "trigger: 0.0, but"),
+        ("memory_wait", 0.0, "memory_wait: 0.0, but"),
+        ("completion_event", 0, "completion_event: 0, but"),
+    ],
+)
+def test_node_is_of_no_stream_and_has_a_duration(field: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"Graph\.nodes\[1\]\.{message}"):
+        Graph([NODE, replace(NODE, **{field: value})])
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([(0, 3)], r"Graph\.edges\[0\]: 3 is outside 0\.\.2"),
+        ([(0, 1), (-1, 2)], r"Graph\.edges\[1\]: -1 is outside"),
+        ([(0, 1, 2)], r"Graph\.edges\[0\]: two numbers of nodes are needed, got \(0, 1, 2\)"),
+        ([(0, 1), (1, 2), (0, 1)], r"Graph\.edges\[2\]: \(0, 1\) is among the edges already"),
+        ([(1, 1)], r"Graph\.edges: '1 -> 1' is a circle"),
+        ([(0, 1), (1, 2), (2, 0)], r"Graph\.edges: '.* -> .* -> .* -> .*' is a circle of nodes"),
+    ],
+)
+def test_edges_join_nodes_once_and_never_in_a_circle(edges: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Graph([NODE, NODE, NODE], edges)
+
+
+def test_graph_has_nodes() -> None:
+    with pytest.raises(ValueError, match=r"Graph\.nodes: 0 nodes are outside 1\.\.1000000"):
+        Graph([])
+    with pytest.raises(TypeError, match=r"Graph\.nodes\[0\]: a Launch is needed, got 5"):
+        Graph([5])  # type: ignore[list-item]
+
+
+def test_nodes_and_edges_come_from_any_iterable() -> None:
+    graph = Graph((node for node in [NODE, NODE]), edges=([0, 1] for _ in range(1)))  # type: ignore[misc]
+    assert graph == Graph((NODE, NODE), edges=[(0, 1)])
+    assert hash(graph) == hash(Graph((NODE, NODE), edges=[(0, 1)]))
+    assert graph != Graph((NODE, NODE))
+
+
+@pytest.mark.parametrize(
+    ("launched", "source", "data"),
+    [
+        (Graph([NODE]).launch(), "Graph([{n}]).launch(stream=0)", {"stream": 0}),
+        (
+            Graph([NODE, NODE], edges=[(1, 0)]).launch("legacy"),
+            "Graph([{n}, {n}], edges=[(1, 0)]).launch(stream='legacy')",
+            {"stream": "legacy", "edges": [[1, 0]]},
+        ),
+        (
+            Graph([NODE]).launch(7, non_blocking=True),
+            "Graph([{n}]).launch(stream=7, non_blocking=True)",
+            {"stream": 7, "non_blocking": True},
+        ),
+    ],
+)
+def test_launched_graph_is_printed_and_written_without_defaults(
+    launched: GraphLaunch, source: str, data: dict[str, Any]
+) -> None:
+    assert repr(launched) == source.format(n=repr(NODE))
+    written: Any = event_to_data(launched)
+    nodes = [event_to_data(node) for node in launched.launches]
+    assert written == {"graph": {"nodes": nodes, **data}}
+    assert event_from_data("here", written) == launched
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"nodes": []}, r"here\.graph: stream is missing"),
+        ({"nodes": 1, "stream": 0}, r"here\.graph\.nodes: a list is needed, got 1"),
+        ({"nodes": [{"release": 0}], "stream": 0}, r"here\.graph\.nodes\[0\]: launch is missing"),
+        ({"nodes": [{"launch": {}}], "stream": 0}, r"nodes\[0\]\.launch: blocks is missing"),
+        ({"nodes": [], "stream": 0, "edge": []}, r"'edge' is unknown; .*did you mean 'edges'"),
+    ],
+)
+def test_what_a_file_has_as_graph_is_refused_by_its_place(given: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        event_from_data("here", {"graph": given})
+
+
+def test_stream_of_a_graph_is_given_and_of_one_kind() -> None:
+    with pytest.raises(TypeError, match=r"GraphLaunch\.stream: an integer is needed, got None"):
+        GraphLaunch(Graph([NODE]), None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"GraphLaunch\.non_blocking: True, but .* 'legacy'"):
+        Graph([NODE]).launch("legacy", non_blocking=True)
+
+
+def test_graph_makes_a_sequence_timed() -> None:
+    seq = Sequence([Graph([NODE, NODE]).launch(), NODE])
+    assert seq.timed
+    assert seq.launches == (NODE, NODE, NODE)
+    with pytest.raises(ValueError, match=r"Sequence\.events\[0\]: .*durations"):
+        Sequence([Launch(1, 1, 1), Graph([NODE]).launch()])
+
+
+def test_launched_graphs_and_the_launches_of_a_stream_agree_whether_it_blocks() -> None:
+    graph = Graph([NODE])
+    message = r"Sequence\.events\[1\]: Launch\.non_blocking: False in stream 3, .* has True; all"
+    with pytest.raises(ValueError, match=message):
+        Sequence([graph.launch(3, non_blocking=True), replace(NODE, stream=3)])
+    with pytest.raises(ValueError, match=r"events\[1\]: GraphLaunch\.non_blocking: True in stream"):
+        Sequence([graph.launch(3), graph.launch(3, non_blocking=True)])
+    assert len(Sequence([graph.launch(3), graph.launch(4, non_blocking=True)])) == 2
+
+
+def test_core_takes_graphs() -> None:
+    graph = Graph([NODE, NODE], edges=[(0, 1)])
+    assert isinstance(_core.Sequence([graph.launch(), graph.launch("legacy")]), _core.Sequence)
