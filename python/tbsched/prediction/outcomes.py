@@ -47,8 +47,12 @@ def outcomes(
 
     The blocks of a released launch leave one by one, in an order of chance. Blocks that wait go to
     the SMs that are free by then. That is a race, and where later launches find room depends on it.
-    This function plays the race many times, each time with another order of leaving. The orders are
-    always the same ones, so that the result is too.
+    This function plays the race many times, each time with another order of leaving, as the blocks
+    that :func:`tbsched.observe` runs leave an H200 or an H100. The orders are always the same ones,
+    so that the result is too.
+
+    With a hundred outcomes in a hundred runs of the GPU, few are among those that are named. Whether
+    one of them is possible says :func:`tbsched.predict_as_recorded`.
 
     Args:
         seq: launches and releases.
@@ -57,9 +61,8 @@ def outcomes(
 
     Returns:
         The outcomes that differ in how many blocks of a launch are on an SM before the next event,
-        the likeliest first. One that is rarer than 1 in ``races`` may be missing. There is exactly
-        one if nothing later depends on a race: then a GPU repeats itself, and :func:`predict` says
-        the same.
+        the likeliest first. There is one if nothing later depends on a race. Of 549 new sequences
+        that a GPU repeated in 100 runs, 541 had one.
 
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; launches with durations.
