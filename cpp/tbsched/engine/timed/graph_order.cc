@@ -88,14 +88,15 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       const int32_t relay = nodes + static_cast<int32_t>(order.relays.size());
       order.relays.push_back(node);
       places.insert(places.end() - (places.empty() ? 0 : 1), relay);
-      for (const int32_t to : relayed) order.edges.push_back({relay, to, static_cast<int32_t>(spec.node_latency_ns)});
+      for (const int32_t to : relayed)
+        order.edges.push_back({relay, to, static_cast<int32_t>(spec.node_latency_ns)});
     }
     for (size_t k = 0; k < places.size(); ++k) {
       const size_t served = std::min(k, places.size() - std::min<size_t>(places.size(), 2));
-      order.edges.push_back({.from = node,
-                             .to = places[k],
-                             .latency_ns = static_cast<int32_t>(
-                                 spec.node_latency_ns + served * spec.node_place_ns)});
+      order.edges.push_back(
+          {.from = node,
+           .to = places[k],
+           .latency_ns = static_cast<int32_t>(spec.node_latency_ns + served * spec.node_place_ns)});
     }
   }
   return order;

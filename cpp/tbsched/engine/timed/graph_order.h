@@ -15,7 +15,8 @@
 //   3. A node has six places for what follows it. Each direct dependent takes one, and the relay
 //      one. The places are served in turn, the last two at once; the relay has the last but one.
 //   4. Where there are too few places, the relay starts all that follows.
-//   5. A relay is more urgent than any launch. It starts nodes in reverse order. Direct dependents start in the order of nodes, but
+//   5. A relay is more urgent than any launch. It starts nodes in reverse order. Direct dependents
+//   start in the order of nodes, but
 //      taking out the joins changes it: from the last join to the first, the last dependent of the
 //      list moves to where the join was.
 //
@@ -44,7 +45,7 @@ struct GraphOrder {
 
   std::vector<int32_t> roots;   // in the order in which they are launched
   std::vector<int32_t> relays;  // the node that each one follows
-  std::vector<Edge> edges;     // those of one `from` in the order in which they are served
+  std::vector<Edge> edges;      // those of one `from` in the order in which they are served
 };
 
 // Throws std::invalid_argument for an edge to or from a node that is not there, and for a circle.

@@ -455,7 +455,8 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   if (last_event >= 0 && !item.programmatic) {
     until(items_[item.last_wait].done_ns, Refusal::event, last_event);
   }
-  // A node waits for the legacy stream, and for the launch before of the same graph, with its graph.
+  // A node waits for the legacy stream, and for the launch before of the same graph, with its
+  // graph.
   const Item& ordered = item.graph < 0 ? item : items_[item.graph];
   if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
     until(items_[ordered.record].done_ns, Refusal::node, ordered.record);

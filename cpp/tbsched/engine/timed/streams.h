@@ -92,13 +92,13 @@ class Streams {
     int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
     // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
     int32_t record = -1;
-    int32_t last_launch = -1;      // the last launch, or end of a graph, before it in its stream
-    int32_t last_wait = -1;        // the last wait before it in its stream, after last_launch
-    int32_t last_legacy = -1;      // the last item of the legacy stream before it
-    int32_t legacy_behind = -1;    // of the legacy stream: the last item that it waited for,
-    int64_t legacy_until_ns = 0;   // and until when
-    int32_t graph = -1;            // of a node: the begin of its graph
-    int32_t delay_ns = 0;          // until the driver issues it, after the call
+    int32_t last_launch = -1;     // the last launch, or end of a graph, before it in its stream
+    int32_t last_wait = -1;       // the last wait before it in its stream, after last_launch
+    int32_t last_legacy = -1;     // the last item of the legacy stream before it
+    int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
+    int64_t legacy_until_ns = 0;  // and until when
+    int32_t graph = -1;           // of a node: the begin of its graph
+    int32_t delay_ns = 0;         // until the driver issues it, after the call
     int64_t issued_ns = 0;
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
     int64_t triggered_ns = -1;  // when programmatic launches know it
