@@ -48,10 +48,31 @@ def build(folder: Path, *options: str) -> str:
 
 
 def _install(folder: Path) -> None:
-    built = folder / "build"
-    configure(ROOT, built, "-DTBSCHED_PYTHON=OFF", *WITHOUT_PYTHON)
-    build(built)
+    built = _built_with_the_package()
+    if built is None:
+        built = folder / "build"
+        configure(ROOT, built, "-DTBSCHED_PYTHON=OFF", *WITHOUT_PYTHON)
+        build(built)
     run(CMAKE, "--install", built, "--prefix", folder / "prefix")
+
+
+def _built_with_the_package() -> Path | None:
+    """Where ``pip install`` built the same library, which takes a while; None: nowhere, or before
+    a source was changed.
+    """
+    sources = [ROOT / "cmake" / "library.cmake", *(ROOT / "cpp" / "tbsched").rglob("*")]
+    changed = max(path.stat().st_mtime for path in sources if path.is_file())
+    cache = ROOT.joinpath("build").glob("cp*/CMakeCache.txt")
+    return next(
+        (
+            path.parent
+            for path in cache
+            if f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in path.read_text("utf-8")
+            and (library := path.with_name("libtbsched.a")).exists()
+            and library.stat().st_mtime > changed
+        ),
+        None,
+    )
 
 
 def installed_library(factory: pytest.TempPathFactory) -> Path:

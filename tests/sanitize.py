@@ -26,7 +26,7 @@ ROOMS = (
     *("program", "hardware", "policy", "engine", "prediction", "traces", "launcher"),
     *("comparison", "advice", "campaigns", "show", "importers", "cli", "contract"),
 )
-SCRIPTS = ("bench_script", "campaign_speed_script", "lazy_import", "timed_script")
+SCRIPTS = ("bench_script", "gpu_scripts", "lazy_import", "timed_script")
 TESTS = [
     *(f"tests/{room}" for room in ROOMS),
     *(f"tests/repo/test_{script}.py" for script in SCRIPTS),
@@ -109,6 +109,7 @@ def run(sanitizers: Sanitizers, *command: str | Path) -> int:
     environment = {
         **os.environ,
         **sanitizers.settings,
+        "TBSCHED_THOROUGH": "1",  # more examples: tests/helpers.py
         "PYTHONPATH": str(build(sanitizers)),
         "LD_PRELOAD": " ".join(map(runtime, sanitizers.runtimes)),
         "PYTHONMALLOC": "malloc",

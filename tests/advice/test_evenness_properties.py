@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import BALANCING
+from helpers import BALANCING, examples
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.campaigns import SequenceOptions
@@ -51,7 +51,7 @@ def is_even(spec: DeviceSpec, launch: Launch) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(REPEATABLE, max_examples=25)
+@settings(REPEATABLE, max_examples=examples(25))
 @given(data=st.data())
 def test_what_is_forced_to_be_even_is_even_and_whole_under_every_policy(
     name: str, data: st.DataObject
@@ -66,7 +66,7 @@ def test_what_is_forced_to_be_even_is_even_and_whole_under_every_policy(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(REPEATABLE, max_examples=50)
+@settings(REPEATABLE, max_examples=examples(50))
 @given(data=st.data())
 def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(
     name: str, data: st.DataObject
@@ -83,7 +83,7 @@ def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(
 
 @pytest.mark.parametrize("policy", BALANCING)
 @pytest.mark.parametrize("name", devices())
-@settings(REPEATABLE, max_examples=25)
+@settings(REPEATABLE, max_examples=examples(25))
 @given(data=st.data())
 def test_balancing_policies_spread_every_launch_evenly_on_an_idle_gpu(
     name: str, policy: str, data: st.DataObject
@@ -124,7 +124,7 @@ def test_accepted_block_sizes_keep_every_promise(name: str) -> None:
     )
     accepted = []
 
-    @settings(REPEATABLE, max_examples=25)
+    @settings(REPEATABLE, max_examples=examples(25))
     @given(kernels, st.booleans())
     def holds(kernel: Kernel, trust_policy: bool) -> None:
         for row in launch_configs(spec, kernel, trust_policy).accepted:

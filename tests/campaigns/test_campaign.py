@@ -25,6 +25,7 @@ from tbsched.errors import (
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.predict import predict
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
@@ -138,12 +139,12 @@ def test_a_campaign_can_go_on_and_counts_each_counterexample_once() -> None:
 
 def test_counterexamples_of_one_cause_are_said_to_be_alike() -> None:
     report = campaign(
-        "rtx3090", "rtx3090-free-warps", max_counterexamples=3, max_examples=2000, seed=4
+        "rtx3090", "rtx3090-free-warps", max_counterexamples=3, max_examples=2000, seed=1
     )
     first, second, third = report.counterexamples
-    assert (first.like, second.like, third.like) == (None, None, first.id)
+    assert (first.like, second.like, third.like) == (None, None, second.id)
     assert "3 distinct counterexamples of 2 kinds" in str(report)
-    assert "counterexample 3 (like 1): " in str(report)
+    assert "counterexample 3 (like 2): " in str(report)
 
 
 def test_a_sequence_ends_where_it_is_predicted_that_the_gpu_is_full(tmp_path: Path) -> None:
@@ -226,6 +227,7 @@ def test_bad_arguments_are_named(arguments: dict[str, object], words: str) -> No
         {"carveouts": (101,)},
         {"clusters": (17,)},
         {"min_registers": 256},
+        {"partitions": (Partition(()),)},
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, object]) -> None:
@@ -233,7 +235,16 @@ def test_options_out_of_range_are_named(options: dict[str, object]) -> None:
         SequenceOptions(**options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("options", [{"carveouts": ()}, {"clusters": [1]}, {"max_launches": 2.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"carveouts": ()},
+        {"clusters": [1]},
+        {"max_launches": 2.0},
+        {"partitions": ((0, 1),)},
+        {"cooperative": (None,)},
+    ],
+)
 def test_options_of_another_type_are_named(options: dict[str, object]) -> None:
     with pytest.raises(TypeError, match=next(iter(options))):
         SequenceOptions(**options)  # type: ignore[arg-type]

@@ -9,8 +9,12 @@ import pytest
 
 from tbsched import _core
 from tbsched.campaigns import ModelGpu, Report, SequenceOptions, fuzz
+from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.space.options import DRAWN
+from tbsched.cli.options import Drawn
 from tbsched.hardware.catalogue import device, unablated
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.hardware.partitions import split_sms
+from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
@@ -36,8 +40,29 @@ def test_a_default_campaign_draws_every_kind_that_the_device_has() -> None:
     assert len(carveouts) > len(h200.shared_memory_configurations)
     assert {launch.cluster for launch in drawn} >= {1, 2, 4, 8, 16}
     assert {launch.local_memory for launch in drawn} == {0, 4096, 16384}
-    assert {launch.priority for launch in drawn} == {0, -1}
-    assert SequenceOptions.everything(device(RIGHT)).clusters == (1,)
+    assert {launch.priority for launch in drawn} == {0, -1, -2, -3, -4, -5}
+    everything = SequenceOptions.everything(h200)
+    assert {launch.partition for launch in drawn} == {*everything.partitions}
+    assert any(launch.cooperative and launch.partition is not None for launch in drawn)
+    assert any(launch.cooperative and launch.cluster > 1 for launch in drawn)
+    other = SequenceOptions.everything(device(RIGHT))
+    assert (other.clusters, other.partitions, other.priorities) == ((1,), (None,), (0, -1))
+
+
+def test_fields_of_the_options_can_be_left_out() -> None:
+    everything = SequenceOptions.everything(device("h200"))
+    assert everything.without(DRAWN) == SequenceOptions()
+    ways = campaign("h200", "h200", max_examples=100, without=["partitions", "clusters"])
+    assert set(ways.coverage.ways) == {"cooperative", "priority"}
+    for without, words in (
+        (["partition"], "without: 'partition' is not one of carveouts, .*mean 'partitions'"),
+        ("partitions", "without: a list of names is needed, got 'partitions'"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            campaign("h200", "h200", without=without)
+    with pytest.raises(ValueError, match=r"without: .* does not go with options"):
+        campaign("h200", "h200", without=DRAWN, options=everything)
+    assert [*Drawn] == [*DRAWN]
 
 
 def test_a_policy_that_places_no_clusters_is_given_none() -> None:
@@ -65,11 +90,16 @@ def test_the_report_says_what_bound_and_which_mechanisms_decided_nothing() -> No
     ).coverage
     assert sum(plain.refused.values()) > 100
     assert {"warps", "registers", "slots"} <= set(plain.refused) < {*_core.CAUSES}
+    assert not plain.ways
     idle = {"no-local-memory", "no-head-of-line", "clusters-anywhere", "no-configuration"}
     assert {name for name, times in plain.decided.items() if times == 0} >= idle
     assert plain.decided["free-warps"] > 0
     report = campaign("h200", "h200", max_examples=1500)
     assert not idle & {name for name, times in report.coverage.decided.items() if times == 0}
+    ways = {"partition", "cooperative", "cluster", "priority"}
+    assert all(report.coverage.ways[way] > report.launches // 50 for way in ways)
+    assert "launches with: partition " in str(report)
+    assert report.coverage.refused["cooperative"] > 0
     assert "launches that did not fit, by what refused them: " in str(report)
     assert "would have shown: no-warp-skip, free-warps, " in str(report)
 
@@ -83,6 +113,25 @@ def test_what_shows_behind_a_launch_that_does_not_fit_is_seen_and_shrunk_there(d
     assert not campaign(
         RIGHT, "rtx3090-no-head-of-line", past_refusal=False, draw=draw
     ).disagreements
+
+
+def test_what_waits_in_a_partition_is_not_cut_at_a_release_on_other_sms() -> None:
+    judge = Judge(ModelGpu("h200"), device("h200"), None, None, "occupancy", None, True)
+    (here, there), _ = split_sms("h200", 64)
+    full = Launch(128, 1024, 32, partition=here)
+    other = Launch(64, 1024, 32, partition=there)
+    two_wait = [full, other, full, full]
+
+    def kept(*events: Launch | Release, whole: bool = True) -> int:
+        return len(judge.predict(Sequence([*two_wait, *events]), whole=whole).sequence.launches)
+
+    assert kept(Release(1), other, Release(0), other) == 5
+    assert kept(Release(0), other) == 4
+    assert kept(Release(2), other) == 4  # it waits itself
+    # These wait for all SMs.
+    assert kept(Launch(400, 1024, 32), Release(1), other) == 5
+    assert kept(Launch(8, 64, 32, 0, 4096, partition=there), Release(1), other) == 5
+    assert kept(Release(1), other, whole=False) == 3
 
 
 def test_fragments_of_shared_memory_are_drawn_often_enough() -> None:

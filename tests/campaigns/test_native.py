@@ -125,7 +125,13 @@ class Table(Busy):
 
 
 @pytest.mark.parametrize(
-    "options", [SequenceOptions(), RICH, SequenceOptions(min_launches=3, max_launches=3)]
+    "options",
+    [
+        SequenceOptions(),
+        RICH,
+        SequenceOptions(min_launches=3, max_launches=3),
+        SequenceOptions.everything(device("h200")),
+    ],
 )
 def test_hypothesis_draws_the_same_from_the_choices(options: SequenceOptions) -> None:
     spec = device("h200")

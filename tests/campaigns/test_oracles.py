@@ -18,8 +18,9 @@ from tbsched.comparison.compare import compare
 from tbsched.errors import NoGpuError
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Release, Sequence
+from tbsched.program.sequence import Graph, Launch, Release, Sequence
 from tbsched.strategies import prefixes
+from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
 # By this path: the name tbsched.observe is a function, too.
@@ -57,6 +58,15 @@ def test_a_model_takes_tables_and_places_nothing_behind_a_launch_that_does_not_f
 def test_an_oracle_is_named_in_several_ways(meant: object) -> None:
     with open_oracle(meant) as oracle:  # type: ignore[arg-type]
         assert compare(oracle.observe(LARGE.sequence), LARGE).exact
+
+
+def test_a_recorded_prefix_has_all_nodes_of_a_graph() -> None:
+    node = Launch(1, 32, 32, duration=1e-6)
+    sequence = Sequence([Graph([node, node]).launch(), node])
+    placement = Placement(np.zeros(1, np.int32))
+    oracle = RecordedOracle([Trace(sequence, DeviceInfo("one", 1), (placement,) * 3)])
+    assert prefix(sequence, 1) == prefix(sequence, 2) == sequence[:1]
+    assert len(oracle.observe(sequence[:1])) == 2
 
 
 @pytest.mark.parametrize("nonsense", [7, None, object()])

@@ -6,17 +6,20 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbsched.campaigns import ModelGpu, Report, fuzz
 from tbsched.campaigns.shrinking.pasted import _names_in, code_of, observing, predicting
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.partition import Partition, SmSplit
-from tbsched.program.sequence import Graph, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import Graph, GraphLaunch, Launch, RecordEvent, Sequence, WaitEvent
 from tbsched.strategies import programs
+from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
@@ -96,7 +99,10 @@ def test_the_code_of_a_counterexample_on_a_gpu_observes() -> None:
 
 
 def test_timed_programs_are_compared_and_shrink() -> None:
-    report = campaign(strategy=programs(RIGHT), max_examples=50)
+    plain = programs(RIGHT).filter(
+        lambda program: not any(isinstance(e, GraphLaunch) for e in program)
+    )
+    report = campaign(strategy=plain, max_examples=50)
     (found,) = report.counterexamples
     assert found.shrunk
     (launch,) = found.sequence
@@ -116,3 +122,27 @@ def test_the_code_imports_what_the_sequence_is_made_of() -> None:
     diff = compare(predict(seq, *WRONG), predict(seq, RIGHT))
     model = predicting(*WRONG, state=None)
     check_code(code_of(diff, "occupancy", model, observing(RIGHT), "rtx3090"))
+
+
+def test_the_code_has_the_partition_as_a_driver_is_asked_for_it() -> None:
+    group = split_sms("h200", 8)[0][3]
+    seq = Sequence([Launch(16, 1024, 32, partition=group, cooperative=True)])
+    diff = compare(predict(seq, "h200", "first_fit"), predict(seq, "h200"))
+    model = predicting("h200", "first_fit", state=None)
+    code = code_of(diff, "exact", model, observing("h200"), "h200")
+    assert "from tbsched import Launch, Partition, Sequence, SmSplit, compare, predict" in code
+    assert "split=SmSplit(min_sms=8), group=3)" in code
+    check_code(code)
+
+
+def test_the_code_has_graphs() -> None:
+    node = Launch(1, 32, 32, duration=1e-6)
+    seq = Sequence([Graph([node, node], [(0, 1)]).launch(stream=2)])
+    placement = Placement(np.zeros(1, np.int32))
+    trace = Trace(seq, DeviceInfo("one", 1), (placement,) * 2)
+    diff = compare(trace, trace)
+    code = code_of(diff, "exact", predicting("h200", None, None), None, "h200")
+    assert "from tbsched import Graph, Launch, Sequence, predict" in code
+    names: dict[str, Any] = {}
+    exec("from tbsched import Graph, Launch, Sequence", names)
+    assert eval(repr(seq), names) == seq

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from helpers import launch
+from tbsched.campaigns import SequenceOptions
 from tbsched.campaigns.shrinking.minimise import SHORTEST, Floors, minimise, size, without_launch
 from tbsched.program.duration import Drawn
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
     Graph,
     GraphLaunch,
@@ -40,6 +44,78 @@ TIMED = Sequence(
         Launch(4, 32, 32, priority=-1, duration=Drawn("normal", 1e-5, 1e-6)),
     ]
 )
+SMALL, MIDDLE, LARGEST = (Partition(range(sms)) for sms in (2, 4, 8))
+ONLY = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
+NODE = Launch(9, 64, 32, carveout=50, duration=5e-6)
+# Two streams: one of a partition, one in which graphs are launched.
+WAYS = Sequence(
+    [
+        Launch(8, 64, 32, stream=0, partition=LARGEST, non_blocking=True, duration=1e-5),
+        Launch(4, 64, 32, stream=0, partition=LARGEST, non_blocking=True, duration=1e-5,
+               programmatic=True, memory_wait=1e-6, trigger=2e-6),
+        Graph([NODE, NODE, NODE], edges=[(0, 1), (0, 2)]).launch(stream=1, non_blocking=True),
+        WaitEvent(0, stream=0),
+        Launch(4, 64, 32, cooperative=True, completion_event=0, duration=1e-5),
+    ]
+)  # fmt: skip
+
+
+def test_whatever_is_special_goes() -> None:
+    assert minimise(WAYS, lambda _: True, FLOORS) == Sequence([ONLY])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("cooperative", True), ("programmatic", True), ("trigger", 2e-6), ("memory_wait", 1e-6),
+     ("completion_event", 0), ("non_blocking", True)],
+)  # fmt: skip
+def test_what_is_special_and_matters_stays_alone(name: str, value: object) -> None:
+    def fails(candidate: Sequence) -> bool:
+        return any(getattr(launch, name) == value for launch in candidate.launches)
+
+    assert minimise(WAYS, fails, FLOORS) == Sequence([replace(ONLY, **{name: value})])
+
+
+def test_a_partition_that_matters_is_the_smallest_that_the_options_or_the_sequence_have() -> None:
+    def fails(candidate: Sequence) -> bool:
+        return any(launch.partition is not None for launch in candidate.launches)
+
+    (only,) = minimise(WAYS, fails, FLOORS).launches
+    assert only == replace(ONLY, partition=LARGEST)
+    floors = Floors.of(SequenceOptions(partitions=(None, MIDDLE, SMALL)))
+    (only,) = minimise(WAYS, fails, floors).launches
+    assert only == replace(ONLY, partition=SMALL)
+    # Options in which everything is in a partition.
+    floors = Floors.of(SequenceOptions(partitions=(MIDDLE, SMALL)))
+    (only,) = minimise(WAYS, lambda _: True, floors).launches
+    assert only == replace(ONLY, partition=SMALL)
+
+
+def test_what_a_stream_has_goes_from_all_its_launches_at_once() -> None:
+    def two_in_a_stream(candidate: Sequence) -> bool:
+        streams = [launch.stream for launch in candidate.launches if launch.stream is not None]
+        return len(streams) > len({*streams})
+
+    found = minimise(WAYS, two_in_a_stream, FLOORS)
+    assert found == Sequence([replace(ONLY, stream=found.launches[0].stream)] * 2)
+
+
+def test_a_graph_that_matters_loses_nodes_edges_and_what_its_stream_has() -> None:
+    def of(nodes: int) -> Callable[[Sequence], bool]:
+        return lambda candidate: any(
+            isinstance(event, GraphLaunch) and len(event.launches) >= nodes for event in candidate
+        )
+
+    node = replace(ONLY, duration=SHORTEST)
+    assert minimise(WAYS, of(1), FLOORS) == Sequence([Graph([node]).launch(stream=1)])
+    assert minimise(WAYS, of(3), FLOORS) == Sequence([Graph([node] * 3).launch(stream=1)])
+
+
+def test_a_graph_that_does_not_matter_becomes_its_launches() -> None:
+    found = minimise(WAYS[2:3], lambda candidate: len(candidate.launches) >= 3, FLOORS)
+    assert found == Sequence([ONLY] * 3)
+    assert size(found) < size(WAYS[2:3])
+    assert size(Sequence([ONLY])) < size(Sequence([replace(ONLY, cooperative=True)]))
 
 
 def test_without_a_launch_its_release_goes_and_later_ones_are_renumbered() -> None:

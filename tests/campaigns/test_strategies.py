@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from helpers import gpu, run_python
+from helpers import examples, gpu, run_python
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.limits import placed_alone
 from tbsched.hardware.catalogue import device, devices
+from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.predict import predict
+from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.duration import Drawn
+from tbsched.program.event_table import FIELDS, LAUNCH
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
-from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Release, Sequence
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Graph,
+    GraphLaunch,
+    Launch,
+    Release,
+    Sequence,
+)
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
-REPEATABLE = settings(deadline=None, derandomize=True, max_examples=150)
+REPEATABLE = settings(deadline=None, derandomize=True, max_examples=examples(150))
 # Looks for one sequence, and for no other once it is found.
 ONCE = settings(deadline=None, database=None, derandomize=True, report_multiple_bugs=False)
 EVERYTHING = SequenceOptions(
@@ -29,8 +45,10 @@ EVERYTHING = SequenceOptions(
     local_memory=(0, 4096),
     clusters=(1, 2, 4, 8, 16),
     priorities=(0, -1),
+    cooperative=(False, True),
     min_registers=1,
 )
+ON_AN_H200 = SequenceOptions.everything(device("h200"))
 ODD = {
     "one-sm": gpu(1),
     "few-registers": gpu(2, registers_per_sm=4 * 512),
@@ -142,8 +160,14 @@ def test_one_large_number_shrinks_alone(field: str, least: int, expected: int) -
 
 
 def test_options_shrink_to_their_first_value() -> None:
-    (launch,) = smallest(lambda sequence: True, EVERYTHING).launches
-    assert (launch.carveout, launch.local_memory, launch.cluster, launch.priority) == (100, 0, 1, 0)
+    (launch,) = smallest(
+        lambda sequence: any(each.partition is not None for each in sequence.launches), ON_AN_H200
+    ).launches
+    assert launch.partition == min(filter(None, ON_AN_H200.partitions), key=len)
+    (launch,) = smallest(
+        lambda sequence: any(each.cooperative for each in sequence.launches), ON_AN_H200
+    ).launches
+    assert launch == replace(SMALLEST, cooperative=True)
 
 
 @REPEATABLE
@@ -153,6 +177,53 @@ def test_clusters_divide_the_blocks_and_fit_the_device(data: st.DataObject) -> N
     launch = data.draw(launches(name, EVERYTHING))
     assert launch.blocks % launch.cluster == 0
     assert launch.cluster <= device(name).max_cluster
+
+
+def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
+    spec = device("h200")
+    table = next(Draws(spec, ON_AN_H200, seed=1).tables()).event_table()
+    # Refuses clusters that do not fit, and cooperative launches that never will.
+    predict_until_refused(table, spec, spec.policy, spec.initial_states()[0], threads=1)
+    rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
+    alone = placed_alone(spec, rows, table.partitions)
+    blocks, cluster, partition, together = (
+        rows[:, FIELDS.index(name)] for name in ("blocks", "cluster", "partition", "cooperative")
+    )
+    assert (alone[together == 1] == blocks[together == 1]).all()
+    inside = partition >= 0
+    # A sixth of the launches, with every number of blocks and all that fits.
+    assert 0.1 < inside.mean() < 0.25
+    assert {*partition[inside]} == {*range(len(table.partitions))}
+    assert {*cluster[inside]} >= {1, 2, 4, 8}
+    assert (blocks[inside] > alone[inside]).any()
+    more = rows[together == 1] + np.where(
+        np.array(FIELDS) == "blocks", cluster[together == 1, None], 0
+    )
+    assert (placed_alone(spec, more, table.partitions) == blocks[together == 1]).any()
+
+
+def test_partitions_overlap_and_are_those_that_a_driver_can_give() -> None:
+    partitions = [each for each in ON_AN_H200.partitions if each is not None]
+    assert ON_AN_H200.partitions.count(None) == len(partitions) > 10
+    splits = {each.split for each in partitions if each.split is not None}
+    assert {(split.ignore_coscheduling, split.max_cluster) for split in splits} == {
+        (False, False), (True, False), (False, True),
+    }  # fmt: skip
+    assert any(each.group is None for each in partitions)
+    a, b = partitions[-1], partitions[-2]
+    assert {*a.sms} & {*b.sms} not in ({*a.sms}, {*b.sms}, set())
+    assert SequenceOptions.everything(device("rtx3090")).partitions == (None,)
+
+
+def test_clusters_of_one_size_are_left_out_of_partitions_that_do_not_take_it() -> None:
+    small = split_sms("h200", 10, ignore_coscheduling=True)[0][0]
+    options = SequenceOptions(clusters=(4, 8), partitions=(small,))
+    flat = [
+        launch
+        for draw in itertools.islice(Draws(device("h200"), options, seed=1), 20)
+        for launch in draw.sequence.launches
+    ]
+    assert {launch.cluster for launch in flat} == {1}
 
 
 # -- timed programs -------------------------------------------------------------------------------
@@ -176,7 +247,11 @@ def test_programs_are_predicted() -> None:
     @settings(REPEATABLE, max_examples=40)
     @given(programs("rtx3090"))
     def holds(program: Sequence) -> None:
-        timeline = predict(program, "rtx3090").timeline
+        try:
+            timeline = predict(program, "rtx3090").timeline
+        except ValueError as error:
+            assert str(error) == "graph: not modelled yet"  # noqa: PT017
+            return
         assert (timeline["sm"] >= 0).all()
 
     holds()
@@ -192,6 +267,22 @@ def test_a_stream_of_a_program_has_one_priority_and_the_legacy_stream_the_usual_
                 of_stream[launch.stream].add(launch.priority)
         assert of_stream.pop(LEGACY_STREAM, {0}) == {0}
         assert all(len(priorities) == 1 for priorities in of_stream.values())
+
+    holds()
+
+
+def test_a_stream_of_a_partition_is_non_blocking_and_graphs_are_on_the_whole_gpu() -> None:
+    @REPEATABLE
+    @given(programs("h200"))
+    def holds(program: Sequence) -> None:
+        for event in program:
+            if isinstance(event, Launch) and event.partition is not None:
+                assert event.non_blocking
+                assert event.stream != LEGACY_STREAM
+            if isinstance(event, GraphLaunch):
+                assert all(
+                    node.partition is None and not node.cooperative for node in event.launches
+                )
 
     holds()
 
@@ -214,20 +305,34 @@ WANTED: dict[str, Callable[[Event], bool]] = {
     "alike": lambda e: isinstance(e, Launch) and isinstance(e.duration, float),
     "each": lambda e: isinstance(e, Launch) and isinstance(e.duration, tuple),
     "drawn": lambda e: isinstance(e, Launch) and isinstance(e.duration, Drawn),
-}
+    "most urgent": lambda e: isinstance(e, Launch) and e.priority == -5,
+    **{
+        name: lambda e, name=name: isinstance(e, Launch) and getattr(e, name) not in (None, False)  # type: ignore[misc]
+        for name in (
+            "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
+            "completion_event",
+        )
+    },
+    "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
+    "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,
+    "roots": lambda e: isinstance(e, GraphLaunch) and len(e.launches) > 1 and not e.graph.edges,
+    "non-blocking graph": lambda e: isinstance(e, GraphLaunch) and e.non_blocking,
+}  # fmt: skip
 
 
 def test_programs_have_every_kind_of_event_and_of_launch() -> None:
     seen: collections.Counter[str] = collections.Counter()
 
-    @REPEATABLE
+    @settings(REPEATABLE, max_examples=150)
     @given(programs("h200"))
     def look(program: Sequence) -> None:
         for event in program:
             seen.update(name for name, holds in WANTED.items() if holds(event))
+        graphs = [event.graph for event in program if isinstance(event, GraphLaunch)]
+        seen["twice"] += len(graphs) - len({*graphs})
 
     look()
-    assert all(seen[name] >= 10 for name in WANTED), seen
+    assert all(seen[name] >= 10 for name in (*WANTED, "twice")), seen
 
 
 def test_a_program_shrinks_to_one_launch_and_the_event_that_matters() -> None:
@@ -235,10 +340,16 @@ def test_a_program_shrinks_to_one_launch_and_the_event_that_matters() -> None:
         return find(programs("h200"), holds, settings=settings(ONCE, max_examples=2000))
 
     only = Launch(1, 32, 32, carveout=100, duration=1e-6)
-    assert smallest_program(lambda program: True) == Sequence([only])
     assert smallest_program(
         lambda program: any(isinstance(event, WaitEvent) for event in program)
     ) == Sequence([WaitEvent(0, 0), only])
+    assert smallest_program(
+        lambda program: any(isinstance(event, GraphLaunch) for event in program)
+    ) == Sequence([Graph([only]).launch(stream=0)])
+    dependent = smallest_program(
+        lambda program: any(launch.programmatic for launch in program.launches)
+    )
+    assert dependent == Sequence([replace(only, stream=0, programmatic=True)])
 
 
 # -- the rest of the public surface ---------------------------------------------------------------

@@ -26,7 +26,7 @@ EXAMPLES = {
     for title, text in re.findall(r"<!-- (.+?) -->\n```json\n(.*?)```", PAGE, re.DOTALL)
 }
 # Objects that hold what a trace file holds, or a key per name.
-OPEN = {"a", "b", "decided", "device", "events", "refused", "values"}
+OPEN = {"ways", "a", "b", "decided", "device", "events", "refused", "values"}
 TIMED = tb.Sequence(
     [
         tb.Launch(2, 256, 32, stream=0, duration=1e-3, name="gemm"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from contract import line_reference
 from contract.random_devices.specs import specs
 from contract.sequences import most_registers, most_threads, some_sms
-from helpers import gpu
+from helpers import examples, gpu
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -78,7 +78,7 @@ def test_every_order_of_launches_has_its_rules_here() -> None:
 
 
 @settings(
-    max_examples=400,
+    max_examples=examples(400),
     deadline=None,
     derandomize=True,
     database=None,

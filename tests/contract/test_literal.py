@@ -10,7 +10,7 @@ from conformance.papers.table2 import CASES, Case
 from contract import literal
 from contract.random_devices.specs import specs
 from contract.sequences import sequences
-from helpers import final, gpu, smids
+from helpers import examples, final, gpu, smids
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -25,7 +25,7 @@ def agree(sequence: Sequence, spec: DeviceSpec) -> None:
 
 
 @settings(
-    max_examples=200,
+    max_examples=examples(200),
     deadline=None,
     derandomize=True,
     database=None,

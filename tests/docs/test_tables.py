@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from conformance.papers.figure3 import observed, wrong
+from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
 from docs.verbs import options_of
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.app import VERBS
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
-from tbsched.prediction.predict import launch_orders, predict
+from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch
 from tbsched.show.words import launch_words
 from tbsched.traces.cases import cases
@@ -121,10 +121,9 @@ def figure3_table() -> str:
     header = ("streams", "`xavier`", "`pegasus`", "`h200`")
     shares: dict[int, list[str]] = {}
     for name in ("xavier", "pegasus", "h200"):
-        spec = device(name)
-        for streams, traces in observed(lambda seq, spec=spec: predict(seq, spec)).items():
-            share = 100 * wrong(traces, spec, "round_robin") / len(traces)
-            shares.setdefault(streams, []).append(f"{share:.1f}")
+        for bar in figure(name):
+            share = 100 * bar.round_robin / bar.configurations
+            shares.setdefault(bar.streams, []).append(f"{share:.1f}")
     return table(header, ((streams, *row) for streams, row in shares.items()))
 
 

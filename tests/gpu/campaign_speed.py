@@ -207,9 +207,8 @@ class Known:
             yield [*itertools.islice(self._smids, len(table))]
 
 
-def host_rows(spec: tb.DeviceSpec) -> list[tuple[str, str]]:
-    """Microseconds per sequence of what else is done while the GPU runs."""
-    count = 5000
+def host_rows(spec: tb.DeviceSpec, count: int) -> list[tuple[str, str]]:
+    """Microseconds per sequence of what else is done while the GPU runs, of so many sequences."""
     rows = []
     for level in ("occupancy", "exact"):
         known = Known(spec, count)
@@ -263,7 +262,9 @@ def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float, sleep: 
     parts = (
         table_of(headings, [speed.row(held) for speed in rows]),
         table_of(phase_headings, gpu_phases),
-        table_of(("beside the GPU, us per sequence", ""), host_rows(spec)),
+        table_of(
+            ("beside the GPU, us per sequence", ""), host_rows(spec, min(5000, 5 * sequences))
+        ),
     )
     return "\n\n".join(render(part) for part in parts)
 

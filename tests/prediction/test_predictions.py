@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import examples
 from tbsched.campaigns import SequenceOptions
 from tbsched.campaigns.oracles import prefix
 from tbsched.comparison.compare import compare
@@ -56,7 +57,7 @@ def same(a: Trace, b: Trace) -> bool:
 def test_level_by_level_equals_algorithm_1_to_the_letter(name: str) -> None:
     spec = small(name)
 
-    @settings(REPEATABLE, max_examples=40)
+    @settings(REPEATABLE, max_examples=examples(40))
     @given(sequences(spec, EVERYTHING))
     def holds(sequence: Sequence) -> None:
         assert same(predict(sequence, spec, "ampere"), predict(sequence, spec, "algorithm1"))
@@ -83,7 +84,7 @@ def test_hopper_has_the_occupancy_of_ampere(sequence: Sequence) -> None:
 
 @pytest.mark.parametrize("policy", [row.name for row in policies() if row.name != "algorithm1"])
 def test_the_same_question_has_the_same_answer(policy: str) -> None:
-    @settings(REPEATABLE, max_examples=40)
+    @settings(REPEATABLE, max_examples=examples(40))
     @given(sequences("h200", EVERYTHING))
     def holds(sequence: Sequence) -> None:
         assert same(predict(sequence, "h200", policy), predict(sequence, "h200", policy))
@@ -93,7 +94,7 @@ def test_the_same_question_has_the_same_answer(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", [row.name for row in policies() if row.name != "algorithm1"])
 def test_later_events_do_not_change_earlier_placements(policy: str) -> None:
-    @settings(REPEATABLE, max_examples=40)
+    @settings(REPEATABLE, max_examples=examples(40))
     @given(sequences("h200", EVERYTHING), st.integers(1, 10))
     def holds(sequence: Sequence, launches: int) -> None:
         cut = prefix(sequence, launches)
@@ -106,7 +107,7 @@ def test_later_events_do_not_change_earlier_placements(policy: str) -> None:
 
 @pytest.mark.parametrize("name", devices())
 def test_a_gpu_is_as_new_once_everything_is_released(name: str) -> None:
-    @settings(REPEATABLE, max_examples=40)
+    @settings(REPEATABLE, max_examples=examples(40))
     @given(sequences(name, EVERYTHING), launches(name, EVERYTHING))
     def holds(sequence: Sequence, launch: Launch) -> None:
         released = {event.launch for event in sequence if isinstance(event, Release)}

@@ -9,6 +9,7 @@ import pytest
 
 from tbsched import _core
 from tbsched.program.events.kinds import event_from_data, event_to_data
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Graph, GraphLaunch, Launch, Sequence
 
 NODE = Launch(2, 32, 16, duration=1e-3)
@@ -125,6 +126,17 @@ def test_launched_graphs_and_the_launches_of_a_stream_agree_whether_it_blocks() 
     with pytest.raises(ValueError, match=r"events\[1\]: GraphLaunch\.non_blocking: True in stream"):
         Sequence([graph.launch(3), graph.launch(3, non_blocking=True)])
     assert len(Sequence([graph.launch(3), graph.launch(4, non_blocking=True)])) == 2
+
+
+def test_all_launches_of_a_stream_have_its_partition_and_graphs_have_streams_of_none() -> None:
+    here, there = (replace(NODE, stream=3, partition=Partition((sm,))) for sm in (0, 1))
+    message = r"events\[1\]: Launch\.partition: .*\(1,\)\) in stream 3, .* has Partition.*\(0,"
+    with pytest.raises(ValueError, match=message):
+        Sequence([here, there])
+    with pytest.raises(ValueError, match=r"events\[1\]: GraphLaunch\.partition: None in stream 3"):
+        Sequence([here, Graph([NODE]).launch(3)])
+    assert len(Sequence([here, here, replace(there, stream=4), replace(there, stream=None)])) == 4
+    assert len(Sequence([replace(each, duration=None) for each in (here, there)])) == 2  # held
 
 
 def test_core_takes_graphs() -> None:

@@ -1,4 +1,4 @@
-"""A default campaign tells every predictor apart that lacks one mechanism, in 6,000 sequences.
+"""A default campaign tells predictors apart that lack one mechanism, most in 6,000 sequences.
 
 A GPU runs as many in 20 seconds. What is found is shrunk to a known minimum.
 
@@ -26,6 +26,8 @@ class Known:
     ablation: str
     launches: int
     events: int
+    level: str = "occupancy"
+    examples: int = 6000
 
     def __str__(self) -> str:
         return f"{self.base}-{self.ablation}"
@@ -37,8 +39,11 @@ KNOWN = [
     Known("rtx3090", "no-processing-blocks", 1, 1),
     Known("rtx3090", "contiguous-registers", 3, 4),
     Known("rtx3090", "pooled-shared-memory", 3, 4),
+    Known("rtx3090", "highest-gap", 3, 4),
     Known("rtx3090", "no-configuration", 2, 2),
+    Known("rtx3090", "carveout-by-size", 2, 2),
     Known("rtx3090", "no-local-memory", 2, 2),
+    Known("rtx3090", "no-priority", 2, 2),
     Known("rtx3090", "no-head-of-line", 2, 2),
     Known("h200", "no-warp-skip", 3, 4),
     Known("h200", "free-warps", 2, 2),
@@ -46,7 +51,10 @@ KNOWN = [
     Known("h200", "contiguous-registers", 3, 4),
     Known("h200", "contiguous-shared-memory", 3, 4),
     Known("h200", "pooled-shared-memory", 4, 5),
+    Known("h200", "highest-gap", 5, 6, examples=20_000),
     Known("h200", "configuration-per-tpc", 2, 2),
+    Known("h200", "carveout-by-size", 2, 2),
+    Known("h200", "no-priority", 2, 2, examples=20_000),
     Known("h200", "no-configuration-headroom", 1, 1),
     Known("h200", "no-configuration", 2, 2),
     Known("h200", "no-local-memory", 2, 2),
@@ -54,12 +62,16 @@ KNOWN = [
     Known("h200", "no-cluster-slots", 1, 1),
     Known("h200", "clusters-anywhere", 2, 2),
     Known("h200", "clusters-in-halves", 1, 1),
+    Known("h200", "clusters-in-gpcs", 1, 1),
+    Known("h200", "no-balanced-clusters", 2, 2),
+    Known("h200", "clusters-turn-alone", 2, 2, "exact"),  # most often only numbers differ
     Known("h200", "no-head-of-line", 2, 2),
+    Known("h200", "one-line", 2, 2),
 ]
 _NO_CLUSTERS = "the device has no clusters"
 _ALREADY = "the device is so"
-_NO_PARTITIONS = "campaigns draw no partitions, and clusters show it in 40,000 sequences"
-CANNOT_SHOW = {
+_NO_PARTITIONS = "the device has no partitions"
+CANNOT_SHOW: dict[str, dict[str, str]] = {
     "rtx3090": {
         "contiguous-shared-memory": _ALREADY,
         "configuration-per-tpc": _ALREADY,
@@ -68,10 +80,14 @@ CANNOT_SHOW = {
         "no-cluster-slots": _ALREADY,
         "clusters-anywhere": _NO_CLUSTERS,
         "clusters-in-halves": _NO_CLUSTERS,
+        "clusters-in-gpcs": _NO_CLUSTERS,
+        "no-balanced-clusters": _NO_CLUSTERS,
+        "clusters-turn-alone": _NO_CLUSTERS,
         "one-line": _NO_PARTITIONS,
     },
-    "h200": {"one-line": _NO_PARTITIONS},
+    "h200": {},
 }
+SELDOM = {"highest-gap"}  # in one of 3,000 sequences
 POLICIES = [("round_robin", 1), ("first_fit", 1), ("most_room", 1)]
 
 
@@ -81,7 +97,8 @@ def test_a_missing_mechanism_is_found_and_shrunk(known: Known) -> None:
         known.base,
         str(known),
         seed=SEED,
-        max_examples=6000,
+        level=known.level,
+        max_examples=known.examples,
         progress=False,
     )
     (found,) = report.counterexamples
@@ -119,4 +136,4 @@ def test_the_complete_model_disagrees_on_nothing_and_every_mechanism_is_exercise
     assert not report.disagreements
     idle = {name for name, times in report.coverage.decided.items() if times == 0}
     alike = set(ablations()) - set(report.coverage.decided)
-    assert idle | alike == set(CANNOT_SHOW[base])
+    assert (idle | alike) - SELDOM == set(CANNOT_SHOW[base]) - SELDOM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import sanitize
 from floors import floors
 from helpers import ROOT
 
@@ -41,3 +42,7 @@ def test_makefile_installs_what_is_pinned() -> None:
     online = [line for line in online if "$(FLOORS)" not in line]
     assert len(online) >= 4
     assert all("-c tests/constraints.txt" in line for line in online)
+
+
+def test_what_is_tested_with_sanitizers_is_there() -> None:
+    assert [path for path in sanitize.TESTS if not (ROOT / path).exists()] == []

@@ -29,6 +29,7 @@ inline constexpr Range shared_memory_reserve{0, 65536};
 inline constexpr Range shared_memory_per_block{0, 16777216};
 inline constexpr Range local_memory_initial{0, 16777216};
 inline constexpr Range local_memory_unit{1, 65536};
+inline constexpr Range priority_levels{1, 64};
 inline constexpr Range hardware_queues{1, 1024};
 inline constexpr Range resident_grids{1, 1048576};
 inline constexpr Range launch_latency_ns{0, 1000000000};
@@ -63,6 +64,8 @@ struct Mechanisms {
   Layout registers{};
   // 4, likewise
   Layout shared_memory{};
+  // 4, of the gaps in shared memory that are large enough the lowest is taken; else the highest
+  bool lowest_gap_first = true;
   // 3, the first block on an idle TPC sets its configuration
   bool shared_memory_configuration = false;
   // both SMs of a TPC share one configuration; else each SM has its own
@@ -71,6 +74,9 @@ struct Mechanisms {
   bool configuration_headroom = false;
   // an SM whose configuration is larger than what an explicit carveout asks for refuses the block
   bool explicit_carveout_is_upper_bound = false;
+  // an explicit carveout enters an SM with room for as many of its blocks as the size that it asks
+  // for, however small that SM's configuration is
+  bool carveout_counts_blocks = true;
   // a larger local memory waits for an idle GPU
   bool local_memory_configuration = false;
   // for a cluster, an idle SM comes before one with as much room
@@ -79,6 +85,13 @@ struct Mechanisms {
   bool graph_branches = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
+  // a cluster that fits a TPC of no GPC may go there
+  bool clusters_use_singletons = true;
+  // a cluster of which an SM needs to hold one block goes to the SMs with the most room, and may
+  // have several blocks on an SM
+  bool clusters_balance = true;
+  // single blocks on TPCs of no GPC move the turn of clusters among them
+  bool blocks_turn_singletons = true;
 };
 
 // check() says whether it makes sense.
@@ -135,6 +148,8 @@ struct DeviceSpec {
   std::string policy;
   // which waiting launch is considered first, a row of the table of launch orders
   std::string launch_order = "leftover";
+  // priorities that are told apart: 0, -1 and so on; a lower number is more urgent
+  int32_t priority_levels = 2;
   // queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS)
   int32_t hardware_queues = 8;
   // launches that can run or wait for room at once
@@ -200,16 +215,22 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "warp_skip"}, spec.mechanisms.warp_skip);
   visit(Field{.section = "mechanisms", .name = "registers"}, spec.mechanisms.registers);
   visit(Field{.section = "mechanisms", .name = "shared_memory"}, spec.mechanisms.shared_memory);
+  visit(Field{.section = "mechanisms", .name = "lowest_gap_first", .required = false}, spec.mechanisms.lowest_gap_first);
   visit(Field{.section = "mechanisms", .name = "shared_memory_configuration"}, spec.mechanisms.shared_memory_configuration);
   visit(Field{.section = "mechanisms", .name = "configuration_per_tpc"}, spec.mechanisms.configuration_per_tpc);
   visit(Field{.section = "mechanisms", .name = "configuration_headroom", .required = false}, spec.mechanisms.configuration_headroom);
   visit(Field{.section = "mechanisms", .name = "explicit_carveout_is_upper_bound", .required = false}, spec.mechanisms.explicit_carveout_is_upper_bound);
+  visit(Field{.section = "mechanisms", .name = "carveout_counts_blocks", .required = false}, spec.mechanisms.carveout_counts_blocks);
   visit(Field{.section = "mechanisms", .name = "local_memory_configuration"}, spec.mechanisms.local_memory_configuration);
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
+  visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
+  visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
+  visit(Field{.section = "mechanisms", .name = "blocks_turn_singletons", .required = false}, spec.mechanisms.blocks_turn_singletons);
   visit(Field{.section = "scheduler", .name = "policy"}, spec.policy);
   visit(Field{.section = "scheduler", .name = "launch_order", .required = false}, spec.launch_order);
+  visit(Field{.section = "scheduler", .name = "priority_levels", .range = ranges::priority_levels, .required = false}, spec.priority_levels);
   visit(Field{.section = "scheduler", .name = "hardware_queues", .range = ranges::hardware_queues, .required = false}, spec.hardware_queues);
   visit(Field{.section = "scheduler", .name = "resident_grids", .range = ranges::resident_grids, .required = false}, spec.resident_grids);
   visit(Field{.section = "scheduler", .name = "launch_latency_ns", .range = ranges::launch_latency_ns, .required = false}, spec.launch_latency_ns);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from tbsched.campaigns.options import CampaignOptions, Path_
@@ -32,6 +33,7 @@ def fuzz(
     corpus: Path_ | None = None,
     record: Path_ | None = None,
     options: SequenceOptions | None = None,
+    without: Collection[str] = (),
     strategy: st.SearchStrategy[Sequence] | None = None,
     limits: Device | None = None,
     initial_state: InitialState | None = None,
@@ -60,6 +62,8 @@ def fuzz(
         record: a ``.jsonl`` trace file that every observation is appended to.
         options: what sequences are drawn from; None is all that the device has
             (:meth:`SequenceOptions.everything`), with clusters only where the models place them.
+        without: fields of :class:`SequenceOptions` that are not drawn from where ``options`` is
+            None, such as ``["partitions"]`` for a driver without green contexts.
         strategy: a Hypothesis strategy that draws the sequences instead. ``options`` then only says
             what numbers shrink to.
         limits: the device within whose limits sequences are drawn. By default it is the oracle's if
@@ -70,9 +74,10 @@ def fuzz(
             :class:`tbsched.Steered` does. Predictions then start from this state only. Three short
             sequences more run for each one.
         past_refusal: what happens to the events after the first launch that is predicted not to
-            fit. False drops them, True keeps them. None drops them too, but keeps the launches up
-            to the next release in one sequence of 64. On a GPU every launch that waits costs
-            milliseconds, and what follows the release differs from run to run.
+            fit. False drops them, True keeps them. None drops them too, but in one sequence of 64
+            keeps the launches up to the next release on SMs that a launch waits for. On a GPU every
+            launch that waits costs milliseconds, and what follows that release differs from run to
+            run.
         target_fullness: lets Hypothesis prefer sequences that fill the GPU more.
         shrink_seconds: how long a counterexample is shrunk at most.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
@@ -110,6 +115,7 @@ def fuzz(
             corpus=corpus,
             record=record,
             options=options,
+            without=without,
             strategy=strategy,
             initial_state=initial_state,
             steer=steer,
@@ -132,6 +138,7 @@ def record(
     level: str = "exact",
     seed: int | None = None,
     options: SequenceOptions | None = None,
+    without: Collection[str] = (),
     strategy: st.SearchStrategy[Sequence] | None = None,
     limits: Device | None = None,
     initial_state: InitialState | None = None,
@@ -151,8 +158,8 @@ def record(
             is full.
         repeats: observes each sequence so many times. Where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
-        level, seed, options, strategy, limits, initial_state, steer, past_refusal, draw, progress:
-            as for :func:`fuzz`.
+        level, seed, options, without, strategy, limits, initial_state, steer, past_refusal, draw,
+            progress: as for :func:`fuzz`.
 
     Returns:
         A :class:`Report` without counterexamples.
@@ -181,6 +188,7 @@ def record(
             seed=_drawn(seed),
             record=path,
             options=options,
+            without=without,
             strategy=strategy,
             initial_state=initial_state,
             steer=steer,

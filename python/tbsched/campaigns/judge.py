@@ -109,14 +109,15 @@ class Judge:
 
         Args:
             drawn: a sequence.
-            whole: the launches behind it are kept, up to the next release. What comes then does
-                not repeat on hardware: blocks leave one by one, and each lets others in.
+            whole: the launches behind it are kept, up to the first release that may let in one
+                that waits. What comes then does not repeat on hardware: blocks leave one by one,
+                and each lets others in.
         """
         prediction = predict(drawn, self.spec, self.policy, self.states[0])
         refused = (k for k, placement in enumerate(prediction, 1) if np.any(placement.smid < 0))
         if self.past_refusal or (first := next(refused, None)) is None:
             return prediction
-        return _cut(prediction, _until_release(drawn, first) if whole else first)
+        return _cut(prediction, _until_released(prediction) if whole else first)
 
     def look(self, prediction: Trace) -> Comparison:
         """As :meth:`judge`, in haste where that is enough.
@@ -188,14 +189,28 @@ class Judge:
         return again
 
 
-def _until_release(sequence: Sequence, launches: int) -> int:
-    """So many launches and those behind them that come before anything is released."""
+def _until_released(prediction: Trace) -> int:
+    """So many launches come before a release that may let in one that waits."""
+    waiting: list[int] = []
     seen = 0
-    for event in sequence.events:
-        if seen >= launches and isinstance(event, Release):
-            break
-        seen += len(event.launches)
+    for event in prediction.sequence.events:
+        if isinstance(event, Release) and waiting:
+            left = set(prediction[event.launch].smid.tolist())
+            if -1 in left or any(_may_enter(prediction, each, left) for each in waiting):
+                break
+        for _ in event.launches:
+            if np.any(prediction[seen].smid < 0):
+                waiting.append(seen)
+            seen += 1
     return seen
+
+
+def _may_enter(prediction: Trace, launch: int, sms: set[int]) -> bool:
+    """Whether a launch that waits may get room on SMs; elsewhere what leaves changes nothing."""
+    partition = prediction.sequence.launches[launch].partition
+    if partition is None or prediction[launch].limiter == "local_memory":
+        return True
+    return not sms.isdisjoint(partition.sms)
 
 
 def _cut(prediction: Trace, launches: int) -> Trace:

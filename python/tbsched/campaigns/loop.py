@@ -171,7 +171,7 @@ def _space(
     elif isinstance(oracle, ModelGpu):
         spec = oracle.spec
     if asked.options is None:
-        options = SequenceOptions.everything(spec)
+        options = SequenceOptions.everything(spec).without(asked.without)
         policies = [(predictor, asked.policy)]
         if isinstance(oracle, ModelGpu):
             policies.append((oracle.spec, oracle.policy))

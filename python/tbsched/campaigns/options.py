@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,6 +37,7 @@ class CampaignOptions:
     steer: bool
     past_refusal: bool | None
     options: SequenceOptions | None
+    without: Collection[str] = ()
     strategy: st.SearchStrategy[Sequence] | None
     draw: str
     seed: int
@@ -63,6 +65,11 @@ class CampaignOptions:
             )
         if not isinstance(self.options, SequenceOptions | None):
             raise TypeError(f"options: a SequenceOptions is needed, got {shown(self.options)}")
+        SequenceOptions().without(self.without)
+        if self.without and not (self.options is None and self.strategy is None):
+            raise ValueError(
+                f"without: {shown(self.without)} does not go with options or a strategy"
+            )
         if self.draw not in DRAWS:
             raise ValueError(
                 f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}"

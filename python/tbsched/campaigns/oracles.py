@@ -146,7 +146,8 @@ class RecordedOracle:
         self._known: dict[Sequence, tuple[Trace, int]] = {}
         for trace in self._traces:
             for launches in range(1, len(trace) + 1):
-                self._known.setdefault(prefix(trace.sequence, launches), (trace, launches))
+                cut = prefix(trace.sequence, launches)
+                self._known.setdefault(cut, (trace, len(cut.launches)))
 
     def observe(self, seq: Sequence, /) -> Trace:
         """The recorded placements.
@@ -230,7 +231,7 @@ def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
 
 
 def prefix(sequence: Sequence, launches: int) -> Sequence:
-    """The sequence up to and with the event of its ``launches``-th launch."""
+    """The sequence up to and with the event of its ``launches``-th launch, all nodes of a graph."""
     seen = 0
     for position, event in enumerate(sequence.events):
         seen += len(event.launches)

@@ -22,6 +22,7 @@ from tbsched.cli.options import (
     Level,
     LevelOption,
     PolicyName,
+    WithoutOption,
     complete_device,
     complete_oracle,
 )
@@ -50,6 +51,7 @@ def fuzz(
         Path | None,
         typer.Option(help="Append counterexamples to this file (.jsonl); resume from it."),
     ] = None,
+    without: WithoutOption = None,
     draw: DrawOption = Draw.auto,
     as_json: AsJson = False,
 ) -> int:
@@ -69,6 +71,7 @@ def fuzz(
         max_counterexamples=max_counterexamples,
         seed=seed,
         corpus=corpus,
+        without=without or (),
         draw=draw.value,
     )
     _show(found, as_json)
@@ -97,6 +100,7 @@ def record(
     ] = "h200",
     count: Annotated[int, typer.Option("--count", "-n", help="How many sequences.")] = 2000,
     seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
+    without: WithoutOption = None,
     draw: DrawOption = Draw.auto,
     as_json: AsJson = False,
 ) -> int:
@@ -105,7 +109,13 @@ def record(
     before = storage.check_writable(output) and output.stat().st_size > 0
     note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
     found = record_traces(
-        _oracle(oracle), output, count, predictor=predictor, seed=seed, draw=draw.value
+        _oracle(oracle),
+        output,
+        count,
+        predictor=predictor,
+        seed=seed,
+        without=without or (),
+        draw=draw.value,
     )
     _show(found, as_json)
     return _status(found, AGREEMENT)

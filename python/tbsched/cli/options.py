@@ -82,6 +82,26 @@ LevelOption = Annotated[
 ]
 
 
+class Drawn(StrEnum):
+    """What a campaign can leave out."""
+
+    carveouts = "carveouts"
+    local_memory = "local_memory"
+    clusters = "clusters"
+    priorities = "priorities"
+    partitions = "partitions"
+    cooperative = "cooperative"
+
+
+WithoutOption = Annotated[
+    list[Drawn] | None,
+    typer.Option(
+        help="Do not draw these; may be given several times. A driver without green contexts needs "
+        "--without partitions."
+    ),
+]
+
+
 class Draw(StrEnum):
     """Who draws a campaign's sequences."""
 

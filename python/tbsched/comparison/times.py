@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,12 +118,12 @@ def compare_times(
             a_starts, a_ends, b_starts, b_ends, durations, close, strict=True
         )
     )
-    pairs = list(itertools.combinations(range(len(launches)), 2))
+    pairs = np.triu_indices(len(launches), 1)
     a, b = (_concurrent(*x, tolerance) for x in ((a_starts, a_ends), (b_starts, b_ends)))
     return TimeDiff(
         launches=times,
-        pairs=len(pairs),
-        pairs_agreeing=sum(bool(a[pair] == b[pair]) for pair in pairs),
+        pairs=len(pairs[0]),
+        pairs_agreeing=int(np.count_nonzero(a[pairs] == b[pairs])),
         blocks=sum(launch.blocks for launch in launches),
         starts_agreeing=sum(int(near.sum()) for near in close),
         makespan=observation.makespan,

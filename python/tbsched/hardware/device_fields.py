@@ -21,30 +21,44 @@ class Mechanisms:
         registers: 4, whether an allocation must be contiguous, may wrap around the end of a
             circular memory, or may be in pieces, pooled.
         shared_memory: 4, likewise.
+        lowest_gap_first: 4, of the gaps in shared memory that are large enough the lowest is taken;
+            else the highest.
         shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
         configuration_per_tpc: both SMs of a TPC share one configuration; else each SM has its own.
         configuration_headroom: launches ask for more shared memory than the blocks that fit an SM
             need.
         explicit_carveout_is_upper_bound: an SM whose configuration is larger than what an explicit
             carveout asks for refuses the block.
+        carveout_counts_blocks: an explicit carveout enters an SM with room for as many of its
+            blocks as the size that it asks for, however small that SM's configuration is.
         local_memory_configuration: a larger local memory waits for an idle GPU.
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
+        clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
+        clusters_balance: a cluster of which an SM needs to hold one block goes to the SMs with the
+            most room, and may have several blocks on an SM.
+        blocks_turn_singletons: single blocks on TPCs of no GPC move the turn of clusters among
+            them.
     """
 
     strict_round_robin: bool
     warp_skip: bool
     registers: str
     shared_memory: str
+    lowest_gap_first: bool = True
     shared_memory_configuration: bool
     configuration_per_tpc: bool
     configuration_headroom: bool = False
     explicit_carveout_is_upper_bound: bool = False
+    carveout_counts_blocks: bool = True
     local_memory_configuration: bool
     clusters_seek_idle_sms: bool = True
     graph_branches: bool = True
     clusters_take_whole_tpcs: bool = True
+    clusters_use_singletons: bool = True
+    clusters_balance: bool = True
+    blocks_turn_singletons: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +92,8 @@ class DeviceFields:
         local_memory_unit: bytes per thread; it grows in steps of so many.
         policy: the row of the policy table that predicts this device.
         launch_order: which waiting launch is considered first, a row of the table of launch orders.
+        priority_levels: priorities that are told apart: 0, -1 and so on; a lower number is more
+            urgent.
         hardware_queues: queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
         resident_grids: launches that can run or wait for room at once.
         launch_latency_ns: from the launch call until the launch has reached the GPU.
@@ -131,6 +147,7 @@ class DeviceFields:
     mechanisms: Mechanisms
     policy: str
     launch_order: str = 'leftover'
+    priority_levels: int = 2
     hardware_queues: int = 8
     resident_grids: int = 128
     launch_latency_ns: int = 0
@@ -178,16 +195,22 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "warp_skip", "bool"),
     Field("mechanisms", "registers", "layout"),
     Field("mechanisms", "shared_memory", "layout"),
+    Field("mechanisms", "lowest_gap_first", "bool", "as on the H200"),
     Field("mechanisms", "shared_memory_configuration", "bool"),
     Field("mechanisms", "configuration_per_tpc", "bool"),
     Field("mechanisms", "configuration_headroom", "bool", "as on Ampere"),
     Field("mechanisms", "explicit_carveout_is_upper_bound", "bool", "nobody set a carveout"),
+    Field("mechanisms", "carveout_counts_blocks", "bool", "as on the H200; matters only where a carveout is set"),
     Field("mechanisms", "local_memory_configuration", "bool"),
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "graph_branches", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "clusters_balance", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "blocks_turn_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("scheduler", "policy", "string"),
     Field("scheduler", "launch_order", "string", "ICCD 2023, section II-D, leftover policy"),
+    Field("scheduler", "priority_levels", "int", "published work tells two apart"),
     Field("scheduler", "hardware_queues", "int", "CUDA C++ Programming Guide, default of CUDA_DEVICE_MAX_CONNECTIONS"),
     Field("scheduler", "resident_grids", "int", "CUDA C++ Programming Guide, technical specifications per compute capability"),
     Field("scheduler", "launch_latency_ns", "ns", "not measured"),

@@ -21,7 +21,7 @@ from tbsched.prediction.model import known_state, prepared
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import Sequence, Stream, with_launches
+from tbsched.program.sequence import Sequence, Stream, each_graph_alone, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -296,6 +296,7 @@ def predict_as_recorded(
             )
         ],
     )
+    timed = each_graph_alone(observation.sequence, timed)
     trace = predict(timed, device, policy, initial_state, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
 

@@ -14,6 +14,7 @@ from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.program.partition import Partition
 from tbsched.views import Shown
 
 _REPR_EVENTS = 50  # of a longer one nobody reads the source
@@ -31,6 +32,7 @@ __all__ = [
     "Sequence",
     "Stream",
     "WaitEvent",
+    "each_graph_alone",
     "events_from_data",
     "events_to_data",
     "with_launches",
@@ -55,7 +57,7 @@ class Sequence(Shown):
         TypeError: something else is among the events.
         ValueError: a release of a launch that is not there or is released already; a launch without
             a duration, or a release, in a timed sequence; the legacy stream in a held one; launches
-            that do not agree whether their stream is non-blocking.
+            that do not agree whether their stream is non-blocking, or on its partition.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -199,15 +201,15 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     """The launches, once each event may be where it is."""
     launches: list[Launch] = []
     released: set[int] = set()
-    non_blocking: dict[Stream, bool] = {}
+    first_of: dict[Stream, Launch | GraphLaunch] = {}
     for position, event in enumerate(events):
         match event:
             case Launch():
                 wrong = _wrong_launch(event, timed)
                 if timed and wrong is None and event.stream is not None:
-                    wrong = _wrong_stream(event, non_blocking)
+                    wrong = _wrong_stream(event, first_of)
             case GraphLaunch():
-                wrong = _wrong_stream(event, non_blocking)
+                wrong = _wrong_stream(event, first_of)
             case Release():
                 wrong = _wrong_release(event.launch, timed, len(launches), released)
                 released.add(event.launch)
@@ -231,15 +233,29 @@ def _wrong_launch(launch: Launch, timed: bool) -> str | None:
     return None
 
 
-def _wrong_stream(event: Launch | GraphLaunch, non_blocking: dict[Stream, bool]) -> str | None:
+def _wrong_stream(
+    event: Launch | GraphLaunch, first_of: dict[Stream, Launch | GraphLaunch]
+) -> str | None:
     """Of a launch whose stream was of another kind when it was used before."""
     assert event.stream is not None
-    if non_blocking.setdefault(event.stream, event.non_blocking) == event.non_blocking:
-        return None
-    return (
-        f"{type(event).__name__}.non_blocking: {event.non_blocking} in stream {event.stream}, "
-        f"of which an earlier launch has {not event.non_blocking}; all launches of a stream agree"
-    )
+    first = first_of.setdefault(event.stream, event)
+    kind, stream = type(event).__name__, event.stream
+    if first.non_blocking != event.non_blocking:
+        return (
+            f"{kind}.non_blocking: {event.non_blocking} in stream {stream}, "
+            f"of which an earlier launch has {first.non_blocking}; all launches of a stream agree"
+        )
+    if _partition_of(first) != _partition_of(event):
+        return (
+            f"{kind}.partition: {shown(_partition_of(event))} in stream {stream}, of which an "
+            f"earlier launch has {shown(_partition_of(first))}; all launches of a stream agree"
+        )
+    return None
+
+
+def _partition_of(event: Launch | GraphLaunch) -> Partition | None:
+    """The one of its stream; a graph is launched in a stream of the whole GPU."""
+    return event.partition if isinstance(event, Launch) else None
 
 
 def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) -> str | None:
@@ -276,6 +292,30 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
                 assert_never(event)
 
     return Sequence([changed(event) for event in sequence])
+
+
+def each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
+    """With CUDA events by which a graph waits for its launch before.
+
+    With the durations of each launch they are different graphs, which would not wait.
+    """
+    graphs = [event.graph for event in recorded if isinstance(event, GraphLaunch)]
+    if len(set(graphs)) == len(graphs):
+        return timed
+    used = [0, *(e.event for e in recorded if isinstance(e, RecordEvent | WaitEvent))]
+    used += [launch.completion_event or 0 for launch in recorded.launches]
+    number = {graph: max(used) + 1 + k for k, graph in enumerate(graphs)}
+    launched: set[Graph] = set()
+    events: list[Event] = []
+    for event, own in zip(timed, recorded, strict=True):
+        if not isinstance(own, GraphLaunch):
+            events.append(event)
+            continue
+        if own.graph in launched:
+            events.append(WaitEvent(number[own.graph], own.stream))
+        events += [event, RecordEvent(number[own.graph], own.stream)]
+        launched.add(own.graph)
+    return Sequence(events)
 
 
 def events_to_data(sequence: Sequence) -> list[dict[str, Any]]:

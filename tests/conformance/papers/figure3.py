@@ -14,6 +14,7 @@ Run as a script, this does the same on a GPU, and keeps what it saw::
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from pathlib import Path
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_many
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.show.text.tables import render, table_of
 from tbsched.traces.files import save_traces
@@ -73,9 +74,16 @@ def bar(streams: int, traces: list[Trace], spec: DeviceSpec) -> Bar:
 
 def wrong(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> int:
     """In how many configurations a policy has other numbers of blocks on some SM."""
-    return sum(
-        not compare(predict(trace.sequence, spec, policy), trace).occupancy for trace in traces
-    )
+    predicted = predict_many([trace.sequence for trace in traces], spec, policy)
+    return sum(not compare(a, b).occupancy for a, b in zip(predicted, traces, strict=True))
+
+
+@functools.cache
+def figure(name: str) -> tuple[Bar, ...]:
+    """The figure with a device's own model in the place of the GPU."""
+    spec = device(name)
+    seen = observed(lambda sequence: predict(sequence, spec))
+    return tuple(bar(streams, traces, spec) for streams, traces in seen.items())
 
 
 def observed(

@@ -37,6 +37,7 @@ class Spread:
     t2_right: int
 
 
+@functools.cache
 def c2070(policy: str) -> DeviceSpec:
     """The GPU of the thesis, with the limits of compute capability 2.0, and any policy."""
     tx2 = device("tx2")
@@ -74,27 +75,32 @@ def launches() -> tuple[Launch, ...]:
     return tuple(each for each in all_of_them if registers_of_two(each) <= REGISTERS_PER_SM)
 
 
+@functools.cache
 def is_even(launch: Launch, policy: str) -> bool:
     """Whether the policy spreads it evenly."""
     occupancy = predict(Sequence([launch]), c2070(policy))[0].occupancy(SMS)
     return int(np.ptp(occupancy)) == 0
 
 
+@functools.cache
 def t1() -> tuple[Launch, ...]:
     """Launches that T_1 speaks of."""
     return tuple(x for x in launches() if spreads_unevenly(registers_of_two(x), REGISTERS_PER_SM))
 
 
+@functools.cache
 def t2() -> tuple[Launch, ...]:
     """Launches that T_2 speaks of."""
     return tuple(x for x in launches() if spreads_evenly(registers_of_two(x), REGISTERS_PER_SM))
 
 
+@functools.cache
 def t1_impossible() -> tuple[Launch, ...]:
     """Those of T_1 that spread evenly under every policy, as nothing else fits."""
     return tuple(launch for launch in t1() if forced_even(c2070("first_fit"), launch))
 
 
+@functools.cache
 def t2_not_forced() -> tuple[Launch, ...]:
     """Those of T_2 of which three blocks fit an SM."""
     return tuple(launch for launch in t2() if not forced_even(c2070("first_fit"), launch))

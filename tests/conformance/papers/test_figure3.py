@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import pytest
 
-from conformance.papers.figure3 import STREAMS, Bar, bar, configurations, observed
+from conformance.papers.figure3 import STREAMS, bar, configurations, figure
 from helpers import recorded
 from tbsched.hardware.catalogue import device
-from tbsched.prediction.predict import predict
-
-
-@functools.cache
-def figure(name: str) -> tuple[Bar, ...]:
-    spec = device(name)
-    seen = observed(lambda sequence: predict(sequence, spec))
-    return tuple(bar(streams, traces, spec) for streams, traces in seen.items())
 
 
 def test_round_robin_is_wrong_the_more_often_the_more_streams_there_are() -> None:

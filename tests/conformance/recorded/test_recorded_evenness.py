@@ -28,9 +28,15 @@ def _first(path: Path) -> Iterator[Trace]:
     reader = lzma.open if path.suffix == ".xz" else open
     with reader(path, "rt", encoding="utf-8") as file:
         device = read_header(json.loads(next(file)))
-        for record in map(json.loads, file):
-            first = {"id": record["id"], "events": record["events"][:1], "smid": record["smid"][:1]}
-            yield read_record(first, device)
+        for number, line in enumerate(file):
+            first = {key: [_first_item(line, f'"{key}":[')] for key in ("events", "smid")}
+            yield read_record({"id": f"{path.name}, {number}", **first}, device)
+
+
+def _first_item(line: str, key: str) -> object:
+    """Of a list in JSON; most of the time would go into the others."""
+    item, _ = json.JSONDecoder().raw_decode(line, line.index(key) + len(key))
+    return item
 
 
 @functools.cache

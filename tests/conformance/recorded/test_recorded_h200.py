@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from helpers import explained, recorded
+from conformance.recorded.recordings import Score, looked_at
+from helpers import recorded
 from tbsched.comparison.compare import compare
-from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import ablations, device
 from tbsched.prediction.outcomes import outcomes
 from tbsched.prediction.predict import matching_state, predict, predict_as_recorded
@@ -60,27 +59,9 @@ CLUSTERS = (
 CARVEOUTS = ("cfg", "cfgo", "cfgp", "rcarve", "carve")
 
 
-@dataclass(frozen=True)
-class Score:
-    """Launches in all, and those whose occupancy, or every block, is as recorded."""
-
-    launches: int = 0
-    occupancy: int = 0
-    exact: int = 0
-
-
 @functools.cache
 def score(name: str, spec: str = "h200", policy: str | None = None) -> Score:
-    launches = [
-        launch
-        for trace in recorded(name)
-        for launch in compare(predict(trace.sequence, spec, policy), trace).launches
-    ]
-    return Score(
-        len(launches),
-        sum(launch.occupancy for launch in launches),
-        sum(launch.exact for launch in launches),
-    )
+    return looked_at(name).score(spec, policy)
 
 
 # -- what the model explains ----------------------------------------------------------------------
@@ -93,8 +74,7 @@ def test_every_launch_is_placed_as_the_model_says(name: str, launches: int) -> N
 
 @pytest.mark.parametrize("name", EVERY_BLOCK)
 def test_one_initial_state_per_sequence_explains_every_block(name: str) -> None:
-    unexplained = [trace.id for trace in recorded(name) if not explained(trace, device("h200"))]
-    assert unexplained == []
+    assert looked_at(name).unexplained() == []
 
 
 @pytest.mark.parametrize(("name", "first"), [("rs", "r3_0"), ("rrel", "r5_0")])
@@ -102,24 +82,21 @@ def test_first_launch_of_a_process_can_hand_out_its_second_level_early(
     name: str, first: str
 ) -> None:
     """Seen in these two and in none of the 11,000 of h200-holdout/big; why is not known."""
-    h200 = device("h200")
-    assert [trace.id for trace in recorded(name) if not best_diff(trace, h200).exact] == [first]
+    assert looked_at(name).unexplained() == [first]
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_clusters_are_explained_block_by_block(name: str) -> None:
-    unexplained = [trace.id for trace in recorded(name) if not explained(trace, device("h200"))]
-    assert unexplained == []
+    assert looked_at(name).unexplained() == []
     assert sum(len(trace.placements) for trace in recorded(name)) > 200
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_algorithm_1_and_its_faster_form_agree_with_the_h200_s_own_policy(name: str) -> None:
-    for policy in ("algorithm1", "ampere"):
-        assert score(name, policy=policy).occupancy == score(name).occupancy
-    literal, fast = ([predict(trace.sequence, "h200", policy) for trace in recorded(name)]
-                     for policy in ("algorithm1", "ampere"))  # fmt: skip
-    assert all(compare(a, b).exact for a, b in zip(literal, fast, strict=True))
+    assert score(name, policy="ampere").occupancy == score(name).occupancy
+    literal, fast = (looked_at(name).predicted(policy=row) for row in ("algorithm1", "ampere"))
+    assert all(map(np.array_equal, literal, fast))
+    assert len(literal) == len(fast) == len(recorded(name))
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -149,15 +126,22 @@ COSTS = {
     "contiguous-registers": {"rrel", "carve", "clusters"},
     "contiguous-shared-memory": {"rrel", "contiguity", "clusters"},
     "pooled-shared-memory": {"contiguity"},
+    "highest-gap": set(),  # fit and ring show it
     "configuration-per-tpc": {"rcarve", "carve"},
     "no-configuration-headroom": set(CARVEOUTS),
     "no-configuration": set(CARVEOUTS),
+    "carveout-by-size": {"rcarve", "carve", "cfg"},
     "paper-order": {*RANDOM, *CARVEOUTS, "ptr", "cl", "clusters"},  # contiguity fills all SMs alike
     "no-local-memory": set(),  # none is used
     "no-head-of-line": set(),  # each of these sequences ends with the first launch that waits
+    "no-priority": set(),  # all have the same
+    "one-line": set(),  # without partitions
     "no-cluster-slots": {"cl", "clusters"},
     "clusters-anywhere": {"cl", "clusters"},
     "clusters-in-halves": {"cl", "clusters"},
+    "clusters-in-gpcs": {"cl", "clusters"},
+    "no-balanced-clusters": {"clusters"},
+    "clusters-turn-alone": set(),  # blocks are numbered otherwise
 }
 
 
@@ -211,6 +195,14 @@ def test_every_recorded_outcome_of_a_race_is_a_possible_one() -> None:
     assert [trace.id for trace in recorded("waits") if not is_possible(trace, "h200")] == []
     without = [trace for trace in recorded("waits") if is_possible(trace, "h200-no-head-of-line")]
     assert len(without) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "ablation"),
+    [("fit", "highest-gap"), ("ring", "highest-gap"), ("spointer", "clusters-turn-alone")],
+)
+def test_some_mechanisms_show_in_single_blocks_alone(name: str, ablation: str) -> None:
+    assert score(name, f"h200-{ablation}").exact < score(name).exact
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "pooled"])

@@ -7,6 +7,7 @@ ran.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable
@@ -51,31 +52,35 @@ def score(traces: Iterable[Trace], spec: DeviceSpec = H200) -> Score:
     return Score([compare_times(predict_as_recorded(trace, spec), trace) for trace in traces])
 
 
-@pytest.fixture(scope="module")
-def queues() -> list[Trace]:
+@functools.cache
+def queues(spec: DeviceSpec = H200) -> Score:
+    return score(recorded_queues(), spec)
+
+
+@functools.cache
+def recorded_queues() -> list[Trace]:
     return load_traces(TIMED / "queues.jsonl.xz")
 
 
 @pytest.fixture(scope="module")
-def programs() -> dict[int, list[Trace]]:
-    """Two runs of each."""
+def programs() -> tuple[Score, Score]:
+    """The model against the first run of each program, and the GPU's second run against it."""
     runs: dict[int, list[Trace]] = defaultdict(list)
     for trace in load_traces(TIMED / "programs.jsonl.xz"):
         runs[trace.extra["program"]].append(trace)
-    return runs
+    itself = [compare_times(again, first) for first, again in runs.values()]
+    return score(first for first, _ in runs.values()), Score(itself)
 
 
-def test_queues_are_chosen_as_the_driver_chooses_them(queues: list[Trace]) -> None:
-    found = score(queues)
-    assert len(found.diffs) == 281
-    assert found.pairs > 0.995
-    assert found.starts > 0.95
+def test_queues_are_chosen_as_the_driver_chooses_them() -> None:
+    assert len(queues().diffs) == 281
+    assert queues().pairs > 0.995
+    assert queues().starts > 0.95
 
 
 @pytest.mark.parametrize("count", [1, 4, 128])
-def test_another_number_of_queues_explains_less(queues: list[Trace], count: int) -> None:
-    found = score(queues, replace(H200, hardware_queues=count))
-    assert found.pairs < 0.98
+def test_another_number_of_queues_explains_less(count: int) -> None:
+    assert queues(replace(H200, hardware_queues=count)).pairs < 0.98
 
 
 def test_directed_programs_answer_as_the_model_does() -> None:
@@ -91,9 +96,8 @@ def test_directed_programs_answer_as_the_model_does() -> None:
             assert found.starts > 0.9, question
 
 
-def test_programs_never_looked_at_run_as_predicted(programs: dict[int, list[Trace]]) -> None:
-    found = score(runs[0] for runs in programs.values())
-    itself = Score([compare_times(again, first) for first, again in programs.values()])
+def test_programs_never_looked_at_run_as_predicted(programs: tuple[Score, Score]) -> None:
+    found, itself = programs
     assert len(found.diffs) == 300
     assert found.pairs > 0.985
     assert found.pairs > itself.pairs - 0.005
@@ -102,21 +106,21 @@ def test_programs_never_looked_at_run_as_predicted(programs: dict[int, list[Trac
     assert found.makespan(95) < 0.10
 
 
-def test_programs_that_the_gpu_repeats_run_as_predicted(programs: dict[int, list[Trace]]) -> None:
-    alike = []
-    for first, again in programs.values():
-        itself = compare_times(again, first)
-        if itself.starts_agreeing >= 0.97 * itself.blocks:
-            alike.append(first)
-    found = score(alike)
-    assert len(alike) > 150
-    assert found.pairs > 0.99
-    assert found.starts > 0.95
+def test_programs_that_the_gpu_repeats_run_as_predicted(programs: tuple[Score, Score]) -> None:
+    alike = Score(
+        [
+            diff
+            for diff, itself in zip(programs[0].diffs, programs[1].diffs, strict=True)
+            if itself.starts_agreeing >= 0.97 * itself.blocks
+        ]
+    )
+    assert len(alike.diffs) > 150
+    assert alike.pairs > 0.99
+    assert alike.starts > 0.95
 
 
-def test_without_the_launch_latency_queues_are_chosen_less_well(queues: list[Trace]) -> None:
-    without = score(queues, replace(H200, launch_latency_ns=0))
-    assert without.pairs < score(queues).pairs - 0.005
+def test_without_the_launch_latency_queues_are_chosen_less_well() -> None:
+    assert queues(replace(H200, launch_latency_ns=0)).pairs < queues().pairs - 0.005
 
 
 @pytest.mark.parametrize(
@@ -125,8 +129,7 @@ def test_without_the_launch_latency_queues_are_chosen_less_well(queues: list[Tra
      "launch_switch_ns"],
 )  # fmt: skip
 def test_without_a_latency_starts_are_further_off(without: str) -> None:
-    traces = load_traces(TIMED / "latencies.jsonl.xz")
-    assert error_ns(traces, replace(H200, **{without: 0})) > 1.01 * error_ns(traces, H200)
+    assert error_ns(replace(H200, **{without: 0})) > 1.01 * error_ns(H200)
 
 
 def test_within_the_legacy_stream_it_takes_no_longer_than_in_any_other() -> None:
@@ -147,10 +150,11 @@ def gaps_ns(trace: Trace) -> list[int]:
     return [begin - end for (_, end), (begin, _) in itertools.pairwise(spans)]
 
 
-def error_ns(traces: list[Trace], spec: DeviceSpec) -> float:
+@functools.cache
+def error_ns(spec: DeviceSpec) -> float:
     """Mean of how far launches' first starts are off, none counted as more than 10 us."""
     errors = []
-    for trace in traces:
+    for trace in load_traces(TIMED / "latencies.jsonl.xz"):
         starts = [
             np.array([p.start_ns.min() for p in one if p.start_ns is not None])
             for one in (trace, predict_as_recorded(trace, spec))

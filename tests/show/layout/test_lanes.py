@@ -14,7 +14,7 @@ from tbsched.show.layout.lanes import lanes_of, spans_by_sm, spans_by_stream
 SPANS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 9)), max_size=30)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(SPANS, st.sampled_from([1, 2**57]))
 def test_no_two_spans_of_a_lane_overlap_and_lanes_are_few(
     spans: list[tuple[int, int, int]], unit: int

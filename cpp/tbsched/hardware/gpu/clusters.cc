@@ -7,11 +7,13 @@ namespace tbsched {
 namespace {
 
 // Where one block is all that the launch needs an SM to hold, nothing is gained by spreading.
-bool is_balanced(const Demand& demand) { return demand.blocks_at_minimum == 1; }
+bool is_balanced(const Demand& demand, const GpuState& gpu) {
+  return gpu.spec().mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
+}
 
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
-  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms && !is_balanced(demand);
+  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms && !is_balanced(demand, gpu);
   return {blocks > 0 && seeks_idle && gpu.idle(sm), blocks};
 }
 
@@ -86,12 +88,13 @@ void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, cons
   fit.room = {};
   fit.sms.clear();
   // A GPC of few SMs takes a larger cluster that is balanced; a TPC of no GPC does not.
-  const bool shares_sms = is_balanced(demand) && domain.gpc >= 0;
+  const bool shares_sms = is_balanced(demand, gpu) && domain.gpc >= 0;
+  if (domain.gpc < 0 && !gpu.spec().mechanisms.clusters_use_singletons) return;
   if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return;
   look_at(domain, demand, gpu);
   chosen_.clear();
   const auto wanted = static_cast<size_t>(demand.cluster);
-  if (is_balanced(demand)) {
+  if (is_balanced(demand, gpu)) {
     choose_balanced(wanted);
   } else if (gpu.spec().mechanisms.clusters_take_whole_tpcs) {
     choose_whole_tpcs_first(wanted);

@@ -55,8 +55,10 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   }
   const int32_t target = sizes.that_holds(std::max(int64_t{plain}, asked));
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));
+  const int32_t minimum =
+      spec.mechanisms.carveout_counts_blocks ? sizes.that_holds(blocks * shared_memory) : plain;
   const bool bounded = spec.mechanisms.explicit_carveout_is_upper_bound;
-  return {sizes.that_holds(blocks * shared_memory), bounded ? target : sizes.largest(), target};
+  return {minimum, bounded ? target : sizes.largest(), target};
 }
 
 }  // namespace tbsched

@@ -50,14 +50,18 @@ void ContiguousMemory::reset(const int32_t capacity) {
 
 void ContiguousMemory::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
   for (int32_t left = count; left > 0;) {
+    size_t before = 0;
+    Piece piece{0, 0, owner};
     for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
       const int32_t here = std::min(left, gap / size);
       if (here == 0) return true;
-      pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(index),
-                     Piece{begin, begin + here * size, owner});
-      left -= here;
-      return false;
+      before = index;
+      piece.begin = begin;
+      piece.end = begin + here * size;
+      return !lowest_first_;
     });
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(before), piece);
+    left -= (piece.end - piece.begin) / size;
   }
 }
 

@@ -1,4 +1,5 @@
-// A memory whose allocations are contiguous: the lowest gap that is large enough is taken.
+// A memory whose allocations are contiguous: of the gaps that are large enough the lowest is taken,
+// or the highest.
 //
 // A circular one has no fixed beginning. Addresses count from an origin; where a release leaves a
 // gap on both sides of it, the two become one and the origin moves back to where that gap begins.
@@ -17,7 +18,8 @@ struct Extent {
 
 class ContiguousMemory {
  public:
-  ContiguousMemory(int32_t capacity, bool circular) : capacity_(capacity), circular_(circular) {}
+  ContiguousMemory(int32_t capacity, bool circular, bool lowest_first = true)
+      : capacity_(capacity), circular_(circular), lowest_first_(lowest_first) {}
 
   // Empties it. It keeps its memory, so that no allocation of the host's is made anew.
   void reset(int32_t capacity);
@@ -45,6 +47,7 @@ class ContiguousMemory {
 
   int32_t capacity_;
   bool circular_;
+  bool lowest_first_;
   std::vector<Piece> pieces_;  // by position
 };
 

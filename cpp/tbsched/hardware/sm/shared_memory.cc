@@ -20,7 +20,9 @@ void SharedMemory::commit(const DeviceSpec& spec, const uint32_t owner, const in
   if (used_ == 0) {
     first_owner_ = owner;
   } else if (layout != Layout::pooled) {
-    if (!contiguous_) contiguous_.emplace(0, layout == Layout::circular);
+    if (!contiguous_) {
+      contiguous_.emplace(0, layout == Layout::circular, spec.mechanisms.lowest_gap_first);
+    }
     if (contiguous_->empty()) {
       // An SM keeps its configuration until it is idle, so that this is the first owner's too.
       contiguous_->reset(configured);

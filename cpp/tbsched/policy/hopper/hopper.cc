@@ -79,13 +79,15 @@ constexpr size_t kMaxStates = 65536;
 struct Tables {
   explicit Tables(const Device& device)
       : groups(device.topology),
-        search_turns(tbsched::search_turns(device.topology, device.spec.sm_preference)) {
+        search_turns(tbsched::search_turns(device.topology, device.spec.sm_preference)),
+        shares_turns(device.spec.mechanisms.blocks_turn_singletons) {
     for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
   }
 
   Groups groups;
   std::vector<int32_t> ranks;         // by position
   std::vector<int32_t> search_turns;  // by SM
+  bool shares_turns;                  // clusters with single blocks, among the singletons
 };
 
 // Looks at all of them whatever it finds, so that many are looked at in one step.
@@ -104,6 +106,8 @@ class Hopper final : public Policy {
         levels_(tables.ranks),
         next_gpc_(state.components[kFirstGpc]),
         singleton_turns_(groups_.singletons, first_asked(state.components[kFirstSingleton])),
+        turns_of_clusters_alone_(singleton_turns_),
+        shares_turns_(tables.shares_turns),
         chosen_(groups_.positions.size()),
         chosen_of_group_(groups_.begins.size() - 1),
         turns_of_singleton_(groups_.singletons) {}
@@ -151,7 +155,7 @@ class Hopper final : public Policy {
       for (const Cluster& cluster : pass) cluster_of_domain_[cluster.domain] = &cluster;
       for (const Cluster& cluster : pass) {
         const bool single = std::cmp_less(cluster.domain, groups_.singletons);
-        const int32_t domain = single ? singleton_turns_.ask_one(wants)
+        const int32_t domain = single ? cluster_turns().ask_one(wants)
                                       : groups_.singletons + next_gpc([&](const int32_t gpc) {
                                           return wants(groups_.singletons + gpc);
                                         });
@@ -160,6 +164,10 @@ class Hopper final : public Policy {
       }
     }
     return static_cast<size_t>(next - sms.begin());
+  }
+
+  SingletonTurns& cluster_turns() {
+    return shares_turns_ ? singleton_turns_ : turns_of_clusters_alone_;
   }
 
   // The state names the TPC whose pair hands out first, the turn of the other pair being lost.
@@ -247,6 +255,8 @@ class Hopper final : public Policy {
   ClusterLevels cluster_levels_;
   int32_t next_gpc_;
   SingletonTurns singleton_turns_;
+  SingletonTurns turns_of_clusters_alone_;
+  bool shares_turns_;
 
   // Within a launch: blocks that SMs have been chosen for and that are not handed out yet.
   std::vector<uint8_t> chosen_;  // by position

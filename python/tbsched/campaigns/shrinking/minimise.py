@@ -1,18 +1,22 @@
 """Makes a failing sequence locally minimal in its own terms: events and numbers.
 
 Hypothesis shrinks what it drew, in steps of the tables that it drew from. Here launches go together
-with their releases, and every number goes down to the last that still fails.
+with their releases, every number goes down to the last that still fails, graphs become launches,
+and what is special about a launch goes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
+    LEGACY_STREAM,
     Event,
     Graph,
     GraphLaunch,
@@ -20,22 +24,37 @@ from tbsched.program.sequence import (
     RecordEvent,
     Release,
     Sequence,
+    Stream,
     WaitEvent,
     with_launches,
 )
 
 Fails: TypeAlias = Callable[[Sequence], bool]
 SHORTEST = 1e-6  # seconds: what a duration shrinks to
+# What few launches have, and the value of those that do not.
+_WAYS: dict[str, bool | None] = {
+    "cooperative": False,
+    "programmatic": False,
+    "trigger": None,
+    "memory_wait": None,
+    "completion_event": None,
+    "non_blocking": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """What a launch's fields shrink to; the number of blocks shrinks to one cluster."""
+    """What a launch's fields shrink to; the number of blocks shrinks to one cluster.
+
+    A partition shrinks to the whole GPU, if that is the first of ``partitions``, or to the smallest
+    of them and of the sequence's own.
+    """
 
     registers: int
     carveout: int | None
     local_memory: int
     priority: int
+    partitions: tuple[Partition | None, ...] = (None,)
 
     @classmethod
     def of(cls, options: SequenceOptions) -> Floors:
@@ -45,15 +64,22 @@ class Floors:
             carveout=options.carveouts[0],
             local_memory=min(options.local_memory),
             priority=options.priorities[0],
+            partitions=options.partitions,
         )
 
 
 def size(sequence: Sequence) -> tuple[int, ...]:
-    """The order in which sequences are small: launches, events, then sums over the launches."""
+    """The order in which sequences are small: launches, events, then sums over the launches.
+
+    A graph counts as an event more than its nodes and edges do.
+    """
     launches = sequence.launches
+    graphs = [event.graph for event in sequence if isinstance(event, GraphLaunch)]
     return (
         len(launches),
-        len(sequence),
+        len(sequence) + sum(len(graph.nodes) + len(graph.edges) for graph in graphs),
+        sum(getattr(launch, name) != usual for launch in launches for name, usual in _WAYS.items()),
+        sum(len(launch.partition) for launch in launches if launch.partition is not None),
         sum(launch.blocks for launch in launches),
         sum(launch.threads for launch in launches),
         sum(launch.registers for launch in launches),
@@ -75,6 +101,8 @@ def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
         sequence = _fewer_events(sequence, fails)
         for number in range(len(sequence.launches)):
             sequence = _smaller_launch(sequence, number, fails, floors)
+        for stream in _numbered_streams(sequence):
+            sequence = _plainer_stream(sequence, stream, fails, floors)
         if sequence == before:
             return sequence
 
@@ -95,28 +123,37 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         if len(sequence.launches) > 1:
             yield without_launch(sequence, number)
     for position, event in enumerate(sequence.events):
+        before, after = sequence.events[:position], sequence.events[position + 1 :]
         match event:
             case Launch():
                 pass
-            case GraphLaunch() if len(event.launches) == len(sequence.launches):
-                pass
-            case Release() | RecordEvent() | WaitEvent() | GraphLaunch():
-                yield Sequence(sequence.events[:position] + sequence.events[position + 1 :])
+            case GraphLaunch():
+                if len(sequence.launches) > len(event.launches):
+                    yield Sequence(before + after)
+                for instead in _less_than(event):
+                    with contextlib.suppress(ValueError):  # others in the stream have a partition
+                        yield Sequence([*before, *instead, *after])
+            case Release() | RecordEvent() | WaitEvent():
+                yield Sequence(before + after)
             case _:
                 assert_never(event)
     # What fills the GPU before the launch that shows the difference can often be one launch.
     for number, launch in enumerate(sequence.launches):
         fewer = without_launch(sequence, number)
         for other, rest in enumerate(fewer.launches):
-            yield _with_launch(fewer, other, _with_blocks_of(rest, launch))
-            if not _is_node(fewer, other):  # which the launch may be unable to be
-                yield _with_launch(fewer, other, _with_blocks_of(launch, rest))
+            for one in (_with_blocks_of(rest, launch), _with_blocks_of(launch, rest)):
+                with contextlib.suppress(ValueError):  # of a node, or of another stream
+                    yield _with_launch(fewer, other, one)
 
 
-def _is_node(sequence: Sequence, launch: int) -> bool:
-    """Whether a launch is the node of a graph."""
-    of = [event for event in sequence for _ in event.launches]
-    return isinstance(of[launch], GraphLaunch)
+def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
+    """What is less than a graph: its nodes as launches, or an edge less."""
+    graph, stream = event.graph, event.stream
+    yield [replace(node, stream=stream, non_blocking=event.non_blocking) for node in graph.nodes]
+    yield [*graph.nodes]
+    for position in range(len(graph.edges)):
+        edges = graph.edges[:position] + graph.edges[position + 1 :]
+        yield [replace(event, graph=Graph(graph.nodes, edges))]
 
 
 def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
@@ -183,8 +220,11 @@ def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
 def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
     def attempt(**changes: Any) -> bool:
         nonlocal sequence
-        launch = replace(sequence.launches[number], **changes)
-        candidate = _with_launch(sequence, number, launch)
+        try:
+            launch = replace(sequence.launches[number], **changes)
+            candidate = _with_launch(sequence, number, launch)
+        except ValueError:  # another than others of its stream
+            return False
         if candidate == sequence or not fails(candidate):
             return False
         sequence = candidate
@@ -194,6 +234,9 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
     attempt(carveout=floors.carveout)
     attempt(priority=floors.priority)
     attempt(stream=None)
+    for name, usual in _WAYS.items():
+        attempt(**{name: usual})
+    any(attempt(partition=each) for each in _smaller_partitions(sequence, number, floors))
     if sequence.timed:
         attempt(duration=SHORTEST)
     cluster = sequence.launches[number].cluster
@@ -214,6 +257,61 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
             floor,
         )
     return sequence
+
+
+def _smaller_partitions(
+    sequence: Sequence, number: int, floors: Floors
+) -> Iterator[Partition | None]:
+    """What the launch may have instead of its partition, the smallest first."""
+    own = sequence.launches[number].partition
+    if own is None:
+        return
+    if floors.partitions[0] is None:
+        yield None
+    known = {*floors.partitions, *(launch.partition for launch in sequence.launches)}
+    yield from sorted(
+        (each for each in known if each is not None and len(each) < len(own)),
+        key=lambda each: (len(each), each.sms),
+    )
+
+
+def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Floors) -> Sequence:
+    """What all launches of a stream must have alike goes from all of them at once."""
+
+    def attempt(**changes: Any) -> bool:
+        nonlocal sequence
+        candidate = _with_stream(sequence, stream, **changes)
+        if candidate == sequence or not fails(candidate):
+            return False
+        sequence = candidate
+        return True
+
+    attempt(non_blocking=False)
+    launches = [n for n, launch in enumerate(sequence.launches) if launch.stream == stream]
+    if launches:
+        smaller = _smaller_partitions(sequence, launches[0], floors)
+        any(attempt(partition=each) for each in smaller)
+    return sequence
+
+
+def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence:
+    """The sequence with such launches, and graphs as far as they have it, in a stream."""
+
+    def changed(event: Event) -> Event:
+        if isinstance(event, Launch) and event.stream == stream:
+            return replace(event, **changes)
+        if isinstance(event, GraphLaunch) and event.stream == stream and "partition" not in changes:
+            return replace(event, **changes)
+        return event
+
+    return Sequence([changed(event) for event in sequence])
+
+
+def _numbered_streams(sequence: Sequence) -> list[Stream]:
+    streams = dict.fromkeys(
+        event.stream for event in sequence if isinstance(event, Launch | GraphLaunch)
+    )
+    return [stream for stream in streams if stream is not None and stream != LEGACY_STREAM]
 
 
 def _lower(attempt: Callable[[int], bool], high: int, low: int) -> None:

@@ -14,21 +14,31 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
-from tbsched.program.event_table import EventTable
+from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
+from tbsched.program.sequence import GraphLaunch
+from tbsched.program.written import told
 from tbsched.traces.trace import Trace
 
 # A mechanism that has decided so often is not looked for any more.
 ENOUGH = 5
 # Every table is asked about them at first, then one of so many: else a mechanism that nothing can
 # show would cost a prediction of every sequence, to the end.
-TABLES_AT_FIRST, LATER_EVERY = 64, 8
+TABLES_AT_FIRST, LATER_EVERY = 64, 4
+# The fields that make a launch more than blocks on a GPU, of which few launches have one.
+_WAYS = (
+    "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",
+    "memory_wait", "completion_event",
+)  # fmt: skip
+_USUAL_CELLS = {"partition": -1, "cooperative": 0, "cluster": 1, "priority": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What bound the launches of a campaign.
+    """What the launches of a campaign were, and what bound them.
 
     Attributes:
+        ways: number of launches with a field that few have, such as ``partition``, ``cooperative``
+            and ``cluster``, and of nodes of graphs, ``graph``.
         refused: number of launches that were not placed whole, by what refused their blocks.
         decided: per ablation of the predictor, the number of sequences that it places otherwise,
             counted up to five. Where it is 0 the campaign could not tell a predictor without this
@@ -40,6 +50,7 @@ class Coverage:
         True
     """
 
+    ways: collections.Counter[str] = field(default_factory=collections.Counter)
     refused: collections.Counter[str] = field(default_factory=collections.Counter)
     decided: dict[str, int] = field(default_factory=dict)
 
@@ -68,21 +79,39 @@ class Covering:
     ) -> None:
         """Counts what :func:`predict_until_refused` predicted."""
         self.found.refused.update(limiter for limiter in limiters if limiter)
+        rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
+        for name, usual in _USUAL_CELLS.items():
+            launches = int(np.count_nonzero(rows[:, FIELDS.index(name)] != usual))
+            if launches:
+                self.found.ways[name] += launches
         self._tables += 1
         if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
             return
         for name, other in self._undecided():
-            _, others, _ = predict_until_refused(
-                table, other, self._policy, self._state, self._threads
-            )
+            try:
+                _, others, _ = predict_until_refused(
+                    table, other, self._policy, self._state, self._threads
+                )
+            except ValueError:  # without the mechanism a launch can never run
+                self._count(name, 1)
+                continue
             pairs = zip(smids, others, strict=True)
             self._count(name, sum(not np.array_equal(a, b) for a, b in pairs))
 
     def look_at(self, prediction: Trace) -> None:
         """Counts one prediction, with all that comes behind a launch that was not placed whole."""
         self.found.refused.update(each.limiter for each in prediction if each.limiter)
+        for event in prediction.sequence:
+            for launch in event.launches:
+                self.found.ways.update(told(launch).keys() & _WAYS)
+            if isinstance(event, GraphLaunch):
+                self.found.ways["graph"] += len(event.launches)
         for name, other in self._undecided():
-            trace = predict(prediction.sequence, other, self._policy, self._state)
+            try:
+                trace = predict(prediction.sequence, other, self._policy, self._state)
+            except ValueError:
+                self._count(name, 1)
+                continue
             pairs = zip(prediction, trace, strict=True)
             self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
 

@@ -17,10 +17,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.campaigns.space.limits import largest_clusters, placed_alone
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -29,8 +31,11 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 Theme: TypeAlias = tuple[bool, ...]
 WARP = 32
 # Fields that the options name the values of, in the order of their bytes.
-_REST = ("carveout", "local_memory", "cluster", "priority")
+_REST = ("carveout", "local_memory", "cluster", "priority", "partition", "cooperative")
 _VARYING = ("registers", "shared_memory", *_REST)
+BLOCKS, CLUSTER, PRIORITY, PARTITION, COOPERATIVE = map(
+    FIELDS.index, ("blocks", "cluster", "priority", "partition", "cooperative")
+)
 _AT_ONCE = 2  # fields, where not all vary
 # Which resident launches are released before a launch, the latest being 0. Half of the bytes: none.
 _RELEASES: tuple[tuple[int, ...], ...] = (
@@ -80,7 +85,7 @@ class SequenceTables:
         """What :meth:`build` makes of many.
 
         Args:
-            themes: bool (sequences, 7), of each one of :attr:`LaunchTables.themes`.
+            themes: bool (sequences, 9), of each one of :attr:`LaunchTables.themes`.
             rows: uint8 (launches of all sequences, width).
             counts: launches of each sequence.
         """
@@ -102,7 +107,8 @@ class SequenceTables:
         cells[launches, 1:] = launch_rows[source[launches]]
         cells[~launches, 0] = RELEASE
         cells[~launches, 1] = -1 - source[~launches]
-        return EventTable(cells, np.concatenate([[0], np.cumsum(sizes)]))
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        return EventTable(cells, bounds, self.launches.partitions)
 
     def _released(self, last_bytes: Iterable[int]) -> Iterator[list[int]]:
         """Before each launch the numbers of those that are released."""
@@ -123,6 +129,7 @@ class SequenceTables:
 class LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
+    spec: DeviceSpec
     blocks: tuple[Int32Array, Int32Array]  # in general, and to fill every SM alike
     threads: tuple[Int32Array, Int32Array]
     registers: Int32Array
@@ -130,16 +137,26 @@ class LaunchTables:
     rest: tuple[Int32Array, ...]  # of the fields of _REST
     bytes_of_rest: tuple[int | None, ...]  # where in the row; None: there is one value
     most_registers: Int32Array  # by warps per block
+    partitions: tuple[Partition, ...]  # that launches have by number; -1: none
+    clusters: Int32Array  # (partitions and none, sizes): in its place, the largest that fits
     themes: tuple[Theme, ...]  # those that a sequence may have; few fields first, and then all
 
     @classmethod
     def of(cls, spec: DeviceSpec, options: SequenceOptions) -> LaunchTables:
-        clusters = tuple(size for size in options.clusters if size <= spec.max_cluster)
+        clusters = tuple(size for size in options.clusters if size <= spec.max_cluster) or (1,)
         carveouts = tuple(-1 if value is None else value for value in options.carveouts)
-        rest = (carveouts, options.local_memory, clusters or (1,), options.priorities)
+        partitions = tuple({part: None for part in options.partitions if part is not None})
+        numbers = tuple(
+            -1 if part is None else partitions.index(part) for part in options.partitions
+        )
+        rest = (
+            carveouts, options.local_memory, clusters, options.priorities, numbers,
+            options.cooperative,
+        )  # fmt: skip
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
         return cls(
+            spec=spec,
             blocks=(_array(block_counts(spec)), _array(filling_block_counts(spec))),
             threads=(_array(thread_counts(spec)), _array(filling_thread_counts(spec))),
             registers=_array(register_counts(spec, options.min_registers)),
@@ -152,6 +169,10 @@ class LaunchTables:
             most_registers=_array(
                 _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
             ),
+            partitions=partitions,
+            clusters=_clusters_that_fit(
+                clusters, [*largest_clusters(spec, partitions, clusters), max(clusters)]
+            ),
             themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )
 
@@ -160,15 +181,28 @@ class LaunchTables:
         """Bytes per launch."""
         return 4 + sum(byte is not None for byte in self.bytes_of_rest)
 
+    @property
+    def everything(self) -> Theme:
+        """The theme in which all fields vary."""
+        return self.themes[len(self.themes) // 2 - 1]
+
     def launches(self, rows: list[bytes], theme: Theme) -> list[Launch]:
         """The launches of one sequence."""
-        drawn = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+        return self.made_of(self.rows(self.drawn(rows), np.array([theme] * len(rows))))
+
+    @staticmethod
+    def drawn(rows: list[bytes]) -> Bytes:
+        """The bytes of launches as an array, uint8 (launches, width)."""
+        return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+
+    def made_of(self, rows: Int32Array) -> list[Launch]:
+        """The launches that have these :data:`FIELDS`."""
+        partitions = (*self.partitions, None)  # -1 is the last one
         return [
             Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
-                   cluster, priority=priority)
-            for blocks, threads, registers, shared, local, carveout, cluster, priority, *_ in (
-                self.rows(drawn, np.array([theme] * len(rows))).tolist()
-            )
+                   cluster, priority=priority, partition=partitions[part], cooperative=bool(whole))
+            for blocks, threads, registers, shared, local, carveout, cluster, priority, part, whole
+            in rows.tolist()
         ]  # fmt: skip
 
     def rows(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
@@ -176,38 +210,73 @@ class LaunchTables:
 
         Args:
             drawn: uint8 (launches, at least :attr:`width`).
-            themes: bool (launches, 7), of each one of :attr:`themes`.
+            themes: bool (launches, 9), of each one of :attr:`themes`.
 
         Returns:
             int32 (launches, 10), of each the :data:`FIELDS`.
         """
+        return self.fitted(self.picked(drawn, themes))
+
+    def picked(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
+        """As :meth:`rows`, each field by itself."""
         bytes_ = drawn.astype(np.int32)
 
-        def pick(values: Int32Array, byte: int | None) -> Int32Array:
-            picked: Int32Array = values[0 if byte is None else bytes_[:, byte] * len(values) >> 8]
+        def pick(values: Int32Array, byte: int) -> Int32Array:
+            picked: Int32Array = values[bytes_[:, byte] * len(values) >> 8]
             return picked
 
         def either(values: tuple[Int32Array, Int32Array], byte: int) -> Int32Array:
             return np.where(themes[:, 0], pick(values[1], byte), pick(values[0], byte))
 
         found = np.empty((len(drawn), len(FIELDS)), np.int32)
+        found[:, BLOCKS] = either(self.blocks, 0)
+        found[:, 1] = either(self.threads, 1)
+        found[:, 2] = np.where(themes[:, 1], pick(self.registers, 2), self.registers[0])
+        found[:, 3] = np.where(themes[:, 2], pick(self.shared_memory, 3), 0)
         for field, (name, values, byte) in enumerate(
             zip(_REST, self.rest, self.bytes_of_rest, strict=True), 3
         ):
-            found[:, FIELDS.index(name)] = np.where(themes[:, field], pick(values, byte), values[0])
-        found[:, FIELDS.index("partition")] = -1
-        found[:, FIELDS.index("cooperative")] = 0
-        cluster = found[:, FIELDS.index("cluster")]
-        found[:, 0] = -(-either(self.blocks, 0) // cluster) * cluster
-        found[:, 1] = threads = either(self.threads, 1)
-        registers = np.where(themes[:, 1], pick(self.registers, 2), self.registers[0])
-        found[:, 2] = np.minimum(registers, self.most_registers[-(-threads // WARP)])
-        found[:, 3] = np.where(themes[:, 2], pick(self.shared_memory, 3), 0)
+            found[:, FIELDS.index(name)] = (
+                values[0] if byte is None
+                else np.where(themes[:, field], pick(values, byte), values[0])
+            )  # fmt: skip
         return found
+
+    def fitted(self, rows: Int32Array) -> Int32Array:
+        """The rows within the limits that bind several fields together; changes them."""
+        threads = rows[:, 1]
+        rows[:, 2] = np.minimum(rows[:, 2], self.most_registers[-(-threads // WARP)])
+        sms = np.array([*map(len, self.partitions), self.spec.sms], np.int32)[rows[:, PARTITION]]
+        if self.partitions:
+            # As many blocks for each of its SMs.
+            rows[:, BLOCKS] = -(-rows[:, BLOCKS] * sms // self.spec.sms)
+            rows[:, CLUSTER] = self.clusters[rows[:, PARTITION], rows[:, CLUSTER]]
+        cluster = rows[:, CLUSTER]
+        rows[:, BLOCKS] = -(-rows[:, BLOCKS] // cluster) * cluster
+        # A block for each SM always fits.
+        many = (cluster > 1) | (rows[:, BLOCKS] > sms)
+        together = np.flatnonzero(many & (rows[:, COOPERATIVE] != 0))
+        if together.size:
+            most = placed_alone(self.spec, rows[together], self.partitions)
+            rows[together, BLOCKS] = np.where(most > 0, most, rows[together, BLOCKS])
+            rows[together, COOPERATIVE] = most > 0
+        return rows
 
 
 def _array(values: Iterable[int]) -> Int32Array:
     return np.array(tuple(values), np.int32)
+
+
+def _clusters_that_fit(sizes: SequenceOf[int], largest: SequenceOf[int]) -> Int32Array:
+    """Of each largest, for each size up to the largest size: the largest of the sizes that fits."""
+    return np.array(
+        [
+            [max((one for one in sizes if one <= min(size, most)), default=1)
+             for size in range(max(sizes) + 1)]
+            for most in largest
+        ],
+        np.int32,
+    ).reshape(len(largest), max(sizes) + 1)  # fmt: skip
 
 
 def _most_registers(spec: DeviceSpec, warps: int) -> int:
@@ -221,14 +290,19 @@ def _most_registers(spec: DeviceSpec, warps: int) -> int:
 
 def _themes(several: list[int]) -> tuple[Theme, ...]:
     """Of fields with several values, by their places in _VARYING."""
+    partition = _VARYING.index("partition")
+    others = [field for field in several if field != partition]
     few = [
         fields for number in range(_AT_ONCE + 1)
-        for fields in itertools.combinations(several, number)
+        for fields in itertools.combinations(others, number)
     ]  # fmt: skip
+    every = dict.fromkeys([*few, tuple(others)])
+    # Whatever varies, partitions do in a third of the sequences: they go with all the rest.
+    in_partitions = [(*fields, partition) for fields in every] if partition in several else []
     return tuple(
         (fills, *(field in fields for field in range(len(_VARYING))))
         for fills in (False, True)
-        for fields in dict.fromkeys([*few, tuple(several)])
+        for fields in (*every, *(every if in_partitions else ()), *in_partitions)
     )
 
 

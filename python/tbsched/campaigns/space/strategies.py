@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from tbsched.errors import missing, shown
@@ -18,30 +16,14 @@ except ImportError as error:
 from tbsched.campaigns.oracles import prefix
 from tbsched.campaigns.space.launch_tables import LaunchTables, SequenceTables
 from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.campaigns.space.program_tables import ProgramTables
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.program.duration import Drawn
-from tbsched.program.sequence import (
-    LEGACY_STREAM,
-    Event,
-    Launch,
-    RecordEvent,
-    Sequence,
-    Stream,
-    WaitEvent,
-)
+from tbsched.program.sequence import Launch, Sequence
 
 Drawable = TypeVar("Drawable")
 Built = TypeVar("Built")
 Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
-
-STREAMS = 4
-CUDA_EVENTS = 2
-_BETWEEN = 2  # CUDA events recorded or waited for before a launch, at most
-# Few numbers, so that much happens at the same time.
-_DURATIONS = (1e-6, 2e-6, 3e-6, 7e-6, 2e-5, 5e-5)  # seconds
-ALIKE, EACH = "alike", "each"
-_KINDS = (ALIKE, EACH, "uniform", "normal", "lognormal", "exponential")
 
 
 def launches(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Launch]:
@@ -65,8 +47,7 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
     """
     tables = LaunchTables.of(find_device(device), _checked(options))
     row = st.binary(min_size=tables.width, max_size=tables.width)
-    everything = tables.themes[len(tables.themes) // 2 - 1]
-    return _built(row, lambda drawn: tables.launches([drawn], everything)[0])
+    return _built(row, lambda drawn: tables.launches([drawn], tables.everything)[0])
 
 
 def sequences(
@@ -102,19 +83,21 @@ def sequences(
 
 
 def programs(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Sequence]:
-    """Timed programs that the device can run: streams, CUDA events, priorities and durations.
+    """Timed programs that the device can run: streams, events, graphs and dependent launches.
 
     Launches are in one of four streams, in the legacy stream or in one of their own. They run for
-    microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Two
-    CUDA events are recorded and waited for in any of the streams. All launches of a stream have
-    one priority, and those of the legacy stream have 0, as CUDA demands. Programs shrink towards
+    microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Some
+    are programmatic, trigger, wait for memory, or name a completion event. Some are the nodes of a
+    graph, which may be launched twice. Two CUDA events are recorded and waited for in any of the
+    streams. A stream has one priority and one partition, those of its first launch, and is
+    non-blocking or not. The legacy stream has priority 0 and no partition. Programs shrink towards
     few events, streams of their own and launches of one block of one warp for a microsecond.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is
             drawn by construction, nothing is filtered.
-        options: what else is drawn from; None draws priorities 0 and -1. Releases mean nothing
-            here.
+        options: what else is drawn from; None draws the priorities, partitions and cooperative
+            launches of :meth:`SequenceOptions.everything`. Releases mean nothing here.
 
     Raises:
         TypeError, ValueError: an unknown device, or no options.
@@ -124,20 +107,26 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
         >>> from tbsched.strategies import programs
         >>> @settings(max_examples=20, deadline=None)
         ... @given(programs("h200"))
-        ... def test_no_block_ends_before_it_starts(program):
-        ...     timeline = tb.predict(program, "h200").timeline
-        ...     assert (timeline["start_ns"] <= timeline["end_ns"]).all()
-        >>> test_no_block_ends_before_it_starts()
+        ... def test_it_can_be_saved(program):
+        ...     assert tb.Sequence.from_json(program.to_json()) == program
+        >>> test_it_can_be_saved()
     """
-    options = SequenceOptions(priorities=(0, -1)) if options is None else _checked(options)
-    # A launch's own priority counts where it has a stream of its own.
-    steps = st.lists(
-        st.tuples(st.lists(_cuda_events(), max_size=_BETWEEN), launches(device, options), _runs()),
+    spec = find_device(device)
+    if options is None:
+        everything = SequenceOptions.everything(spec)
+        options = SequenceOptions(
+            priorities=everything.priorities,
+            partitions=everything.partitions,
+            cooperative=everything.cooperative,
+        )
+    options = _checked(options)
+    tables = ProgramTables.of(spec, options)
+    rows = st.lists(
+        st.binary(min_size=tables.width, max_size=tables.width),
         min_size=options.min_launches,
         max_size=options.max_launches,
     )
-    priorities = st.tuples(*[st.sampled_from(options.priorities)] * STREAMS)
-    return _built(st.tuples(steps, priorities), _program)
+    return _built(rows, tables.build)
 
 
 def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
@@ -185,55 +174,3 @@ def _checked(options: SequenceOptions | None) -> SequenceOptions:
     if not isinstance(options, SequenceOptions):
         raise TypeError(f"options: a SequenceOptions is needed, got {shown(options)}")
     return options
-
-
-def _cuda_events() -> st.SearchStrategy[Event]:
-    kinds = st.sampled_from((RecordEvent, WaitEvent))
-    streams = st.sampled_from((*range(STREAMS), LEGACY_STREAM))
-    return st.builds(lambda kind, *at: kind(*at), kinds, st.integers(0, CUDA_EVENTS - 1), streams)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """In which stream a launch of a program runs, and for how long."""
-
-    stream: Stream | None
-    kind: str  # of durations
-    durations: tuple[float, ...]
-    seed: int
-
-    def of(self, launch: Launch, priorities: tuple[int, ...]) -> Launch:
-        priority = launch.priority
-        if self.stream is not None:
-            priority = 0 if self.stream == LEGACY_STREAM else priorities[self.stream]
-        return replace(
-            launch, stream=self.stream, priority=priority, duration=self._duration(launch.blocks)
-        )
-
-    def _duration(self, blocks: int) -> float | tuple[float, ...] | Drawn:
-        first = self.durations[0]
-        if self.kind == ALIKE:
-            return first
-        if self.kind == EACH:
-            return tuple(itertools.islice(itertools.cycle(self.durations), blocks))
-        return Drawn(self.kind, first, 0.0 if self.kind == "exponential" else first / 4, self.seed)
-
-
-def _runs() -> st.SearchStrategy[_Run]:
-    return st.builds(
-        _Run,
-        stream=st.sampled_from((None, *range(STREAMS), LEGACY_STREAM)),
-        kind=st.sampled_from(_KINDS),
-        durations=st.lists(st.sampled_from(_DURATIONS), min_size=1, max_size=3).map(tuple),
-        seed=st.integers(0, 9),
-    )
-
-
-def _program(
-    drawn: tuple[list[tuple[list[Event], Launch, _Run]], tuple[int, ...]],
-) -> Sequence:
-    steps, priorities = drawn
-    events: list[Event] = []
-    for before, launch, run in steps:
-        events += [*before, run.of(launch, priorities)]
-    return Sequence(events)

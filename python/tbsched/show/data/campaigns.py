@@ -24,6 +24,7 @@ def report_data(report: Report) -> dict[str, Any]:
             for found in report.unstable
         ],
         "coverage": {
+            "ways": dict(report.coverage.ways),
             "refused": dict(report.coverage.refused),
             "decided": dict(report.coverage.decided),
         },

@@ -77,9 +77,13 @@ def report_lines(report: Report) -> list[str]:
 
 def _coverage(coverage: Coverage) -> list[str]:
     lines = []
-    if coverage.refused:
-        causes = (f"{cause} {times:,}" for cause, times in coverage.refused.most_common())
-        lines.append(f"  launches that did not fit, by what refused them: {', '.join(causes)}")
+    for words, counted in (
+        ("launches with", coverage.ways),
+        ("launches that did not fit, by what refused them", coverage.refused),
+    ):
+        if counted:
+            named = ", ".join(f"{name} {times:,}" for name, times in counted.most_common())
+            lines.append(f"  {words}: {named}")
     for words, idle in (("would have shown", False), ("would not have shown", True)):
         names = [name for name, times in coverage.decided.items() if (times == 0) == idle]
         if names:

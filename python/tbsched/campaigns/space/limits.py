@@ -1,0 +1,51 @@
+"""What of a drawn launch only the model knows: clusters in a partition, blocks all at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence as SequenceOf
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.prediction.tables import predict_until_refused
+from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
+from tbsched.program.partition import Partition
+from tbsched.program.sequence import Launch, Sequence
+
+
+def largest_clusters(
+    spec: DeviceSpec, partitions: SequenceOf[Partition], sizes: SequenceOf[int]
+) -> list[int]:
+    """Of each partition the largest of the sizes that it takes; 1: it takes none."""
+    descending = sorted({size for size in sizes if size > 1}, reverse=True)
+
+    def largest(partition: Partition) -> int:
+        for size in descending:
+            with contextlib.suppress(ValueError):
+                predict(Sequence([Launch(size, 32, 16, cluster=size, partition=partition)]), spec)
+                return size
+        return 1
+
+    return [largest(partition) for partition in partitions]
+
+
+def placed_alone(
+    spec: DeviceSpec, rows: Int32Array, partitions: tuple[Partition, ...]
+) -> Int64Array:
+    """How many blocks of each launch the empty GPU, or its empty partition, places.
+
+    Args:
+        spec: the device.
+        rows: int32 (launches, 10), of each the :data:`FIELDS`.
+        partitions: that they have by number.
+    """
+    cells = np.insert(rows, 0, LAUNCH, axis=1)
+    cells[:, 1 + FIELDS.index("cooperative")] = 0
+    table = EventTable(cells, np.arange(len(cells) + 1), partitions)
+    _, smids, _ = predict_until_refused(
+        table, spec, spec.policy, spec.initial_states()[0], threads=1
+    )
+    return np.array([np.count_nonzero(smid >= 0) for smid in smids], np.int64)

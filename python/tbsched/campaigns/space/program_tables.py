@@ -1,0 +1,215 @@
+"""What the bytes mean that timed programs are drawn as: a row per launch, as for held sequences.
+
+The bytes of a row beyond those of :class:`LaunchTables` say in which stream the launch is, for how
+long it runs and what it waits for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tbsched.campaigns.space.launch_tables import (
+    COOPERATIVE,
+    PARTITION,
+    PRIORITY,
+    LaunchTables,
+)
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.duration import Drawn
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Graph,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
+
+ALIKE, EACH = "alike", "each"
+_STREAMS: tuple[Stream, ...] = (0, 1, 2, 3)
+_CUDA_EVENTS = 2
+# Few numbers, so that much happens at the same time.
+_SECONDS = (1e-6, 2e-6, 3e-6, 7e-6, 2e-5, 5e-5)
+_NOT_AT_ALL = (None,) * 6
+_EVENTS = tuple(
+    kind(event, stream)
+    for kind in (RecordEvent, WaitEvent)
+    for event in range(_CUDA_EVENTS)
+    for stream in (*_STREAMS, LEGACY_STREAM)
+)
+# Field: what its byte picks from, what is usual first.
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "before": (*(None,) * len(_EVENTS), *_EVENTS),
+    "also_before": (*(None,) * len(_EVENTS), *_EVENTS),
+    "stream": (None, *_STREAMS, LEGACY_STREAM),
+    "kind": (ALIKE, EACH, "uniform", "normal", "lognormal", "exponential"),
+    "duration": _SECONDS,
+    "second_duration": (None, *_SECONDS),
+    "third_duration": (None, *_SECONDS),
+    "seed": tuple(range(10)),
+    "programmatic": (False, True),
+    "trigger": (*_NOT_AT_ALL, *_SECONDS),
+    "memory_wait": (*_NOT_AT_ALL, *_SECONDS),
+    "completion_event": (*_NOT_AT_ALL, *range(_CUDA_EVENTS)),
+    "non_blocking": tuple(range(2 ** len(_STREAMS))),  # bit k: stream k, of the first launch's
+    # So many launches from this one on are the nodes of a graph; 0: it is in a stream.
+    "nodes": (*(0,) * 12, 1, 2, 3, 4, 5),
+    "predecessors": (0, 0, 0, 0, *range(8)),  # bit k: the node k + 1 before it
+    "again": (*_NOT_AT_ALL, *_STREAMS, LEGACY_STREAM),  # the graph's second launch
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How a launch runs: one of each of _CHOICES."""
+
+    before: Event | None
+    also_before: Event | None
+    stream: Stream | None
+    kind: str
+    duration: float
+    second_duration: float | None
+    third_duration: float | None
+    seed: int
+    programmatic: bool
+    trigger: float | None
+    memory_wait: float | None
+    completion_event: int | None
+    non_blocking: bool
+    nodes: int
+    predecessors: int
+    again: Stream | None
+
+    @classmethod
+    def of(cls, drawn: bytes) -> _Run:
+        picked = zip(_CHOICES.items(), drawn, strict=True)
+        return cls(**{name: values[byte * len(values) >> 8] for (name, values), byte in picked})
+
+    @property
+    def events(self) -> list[Event]:
+        """Those before the launch."""
+        return [event for event in (self.before, self.also_before) if event is not None]
+
+    @property
+    def graph_streams(self) -> tuple[Stream, ...]:
+        """In which the graph that begins with this node is launched, one after the other."""
+        first: Stream = 0 if self.stream is None else self.stream
+        return (first,) if self.again is None else (first, self.again)
+
+    def duration_of(self, blocks: int) -> float | tuple[float, ...] | Drawn:
+        """What ``Launch.duration`` is."""
+        if self.kind == ALIKE:
+            return self.duration
+        if self.kind == EACH:
+            drawn = (self.duration, self.second_duration, self.third_duration)
+            durations = [each for each in drawn if each is not None]
+            return tuple(itertools.islice(itertools.cycle(durations), blocks))
+        spread = 0.0 if self.kind == "exponential" else self.duration / 4
+        return Drawn(self.kind, self.duration, spread, self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTables:
+    """What the bytes of a program mean, a row of ``width`` bytes per launch."""
+
+    launches: LaunchTables
+    most_launches: int
+
+    @classmethod
+    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> ProgramTables:
+        return cls(LaunchTables.of(spec, options), options.max_launches)
+
+    @property
+    def width(self) -> int:
+        return self.launches.width + len(_CHOICES)
+
+    def build(self, drawn: list[bytes]) -> Sequence:
+        """The program of the rows of its launches."""
+        runs = [_Run.of(row[-len(_CHOICES) :]) for row in drawn]
+        groups = _groups(runs)
+        launches = self._launches(drawn, runs, groups)
+        events: list[Event] = []
+        left = self.most_launches - len(runs)
+        for group in groups:
+            for number in group:
+                events += runs[number].events
+            first = runs[group[0]]
+            if not first.nodes:
+                events.append(_in_stream(launches[group[0]], first, runs[0].non_blocking))
+                continue
+            graph = _graph([launches[number] for number in group], [runs[n] for n in group])
+            streams = first.graph_streams[: 1 + left // len(group)]
+            left -= len(group) * (len(streams) - 1)
+            for stream in streams:
+                is_non_blocking = _is_non_blocking(stream, runs[0].non_blocking)
+                events.append(graph.launch(stream, non_blocking=is_non_blocking))
+        return Sequence(events)
+
+    def _launches(self, drawn: list[bytes], runs: list[_Run], groups: list[range]) -> list[Launch]:
+        """Of each row the launch, which is not yet in a stream."""
+        tables = self.launches
+        rows = tables.picked(tables.drawn(drawn), np.array([tables.everything] * len(drawn)))
+        graphs = [group for group in groups if runs[group[0]].nodes]
+        whole_gpu: set[Stream | None] = {LEGACY_STREAM}
+        for group in graphs:
+            rows[group, PARTITION] = -1
+            rows[group, COOPERATIVE] = 0
+            whole_gpu.update(runs[group[0]].graph_streams)
+        first_of: dict[Stream, int] = {}
+        for number in (group[0] for group in groups if not runs[group[0]].nodes):
+            row, stream = rows[number], runs[number].stream
+            if stream is not None:
+                first = rows[first_of.setdefault(stream, number)]
+                row[PRIORITY] = 0 if stream == LEGACY_STREAM else first[PRIORITY]
+                row[PARTITION] = -1 if stream in whole_gpu else first[PARTITION]
+        return tables.made_of(tables.fitted(rows))
+
+
+def _groups(runs: list[_Run]) -> list[range]:
+    """The numbers of launches: of each in a stream alone, and of the nodes of each graph."""
+    groups: list[range] = []
+    begin = 0
+    while begin < len(runs):
+        end = min(begin + max(1, runs[begin].nodes), len(runs))
+        groups.append(range(begin, end))
+        begin = end
+    return groups
+
+
+def _in_stream(launch: Launch, run: _Run, non_blocking: int) -> Launch:
+    return replace(
+        launch,
+        stream=run.stream,
+        duration=run.duration_of(launch.blocks),
+        # The streams of a green context are.
+        non_blocking=launch.partition is not None or _is_non_blocking(run.stream, non_blocking),
+        programmatic=run.programmatic and run.stream is not None,
+        trigger=run.trigger,
+        memory_wait=run.memory_wait,
+        completion_event=run.completion_event,
+    )
+
+
+def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
+    return isinstance(stream, int) and bool(bits >> stream & 1)
+
+
+def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
+    nodes = [
+        replace(launch, duration=run.duration_of(launch.blocks))
+        for launch, run in zip(launches, runs, strict=True)
+    ]
+    edges = [
+        (number - 1 - bit, number)
+        for number, run in enumerate(runs)
+        for bit in range(number)
+        if run.predecessors >> bit & 1
+    ]
+    return Graph(nodes, edges)
