@@ -8,7 +8,7 @@
 namespace tbsched {
 namespace {
 
-constexpr int kAttempts = 32;
+constexpr int kAttempts = 64;
 
 // The SMs with another number of blocks of the first launch that is not as it was seen.
 std::vector<int32_t> differing(const std::vector<LaunchTrace>& launches,
