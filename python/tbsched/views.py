@@ -22,7 +22,9 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),
     "Evenness": ("advice", "evenness"),
+    "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
+    "Partition": ("partitions", "partition"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),
@@ -30,7 +32,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),
 }
-WITHOUT_TABLE = frozenset({"Counterexample", "Evenness"})
+WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Partition"})
 _EXPLANATION = "tbsched.show.waits"
 
 

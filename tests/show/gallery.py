@@ -55,6 +55,38 @@ def held(scale: int = 1) -> tb.Sequence:
                         rest[3]])  # fmt: skip
 
 
+@functools.cache
+def graph() -> tb.Graph:
+    """Two branches that a third node joins."""
+    nodes = [
+        tb.Launch(132, 256, 32, duration=3e-5, name="load"),
+        tb.Launch(66, 512, 64, 32 * 1024, duration=5e-5, name=GEMM),
+        tb.Launch(8, 128, 32, duration=1e-5),
+    ]
+    return tb.Graph(nodes, edges=[(0, 2), (1, 2)])
+
+
+@functools.cache
+def ways() -> tb.Sequence:
+    """A program with every way to launch."""
+    (half, _), rest = tb.split_sms("h200", 64)
+    return tb.Sequence(
+        [
+            tb.Launch(132, 256, 32, stream=0, duration=1e-4, trigger=2e-5, name="produce"),
+            tb.Launch(132, 256, 32, stream=0, duration=1e-4, programmatic=True, memory_wait=1e-5,
+                      completion_event=3, name="consume"),
+            tb.WaitEvent(3, 1),
+            tb.Launch(64, 512, 32, stream=1, duration=5e-5, name="after the event"),
+            tb.Launch(128, 256, 32, stream=2, non_blocking=True, duration=2e-4, partition=half),
+            tb.Launch(4, 256, 32, stream=3, non_blocking=True, duration=2e-4, partition=rest,
+                      name="small"),
+            tb.Launch(264, 1024, 32, stream=4, duration=1e-4, cooperative=True, name="sync"),
+            graph().launch(5),
+            graph().launch(6, non_blocking=True),
+        ]
+    )  # fmt: skip
+
+
 def large(launches: int = 100_000, blocks: int = 1_000_000, sms: int = 1000) -> tb.Trace:
     """A trace with times of as many launches, blocks and SMs, of 200 kernels with long names."""
     rng = np.random.default_rng(1)
@@ -130,6 +162,10 @@ GALLERY: dict[str, Callable[[], object]] = {
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
     "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
     "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),
+    "graph": graph,
+    "partition": lambda: tb.split_sms("h200", 64)[0][0],
+    "ways": ways,
+    "ways-predicted": lambda: tb.predict(ways(), "h200"),
     "evenness": lambda: tb.forced_even("h200", tb.Launch(264, 1024, 32)),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }

@@ -37,6 +37,8 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.compare_times(times, times)",
         "tb.what_if(timed, device)",
         "tb.best_order([kernel], device)",
+        "tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])",
+        "tb.Partition((0, 1))",
         "tb.forced_even(device, held.launches[0])",
         "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
         "report",
@@ -70,7 +72,7 @@ def test_notebook_shows_the_result(shown: dict[str, list[Any]], kind: str, line:
     (output,) = shown[line]
     assert output.output_type == "execute_result"
     data = output.data
-    assert data["text/plain"].startswith(("<", "Sequence(["))
+    assert data["text/plain"].startswith(("<", "Sequence([", "Graph([", "Partition("))
     assert len(data["text/plain"]) < 500
     if kind == "text/html":
         assert ElementTree.fromstring(data[kind]).get("class") == "tbsched"
@@ -82,4 +84,4 @@ def test_notebook_shows_the_result(shown: dict[str, list[Any]], kind: str, line:
 def test_each_class_is_shown(shown: dict[str, list[Any]]) -> None:
     plain = [outputs[0].data["text/plain"] for outputs in shown.values() if outputs]
     for name in views.SHOWN:
-        assert any(text.startswith((f"<{name}: ", f"{name}([")) for text in plain), name
+        assert any(text.startswith((f"<{name}: ", f"{name}(")) for text in plain), name

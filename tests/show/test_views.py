@@ -12,7 +12,9 @@ import pytest
 
 import tbsched as tb
 from helpers import asks_for, gpu, launch
+from show.gallery import graph, ways
 from tbsched import views
+from tbsched.show.layout.lanes import spans_by_stream
 from tbsched.show.text.tables import render, table_of
 
 TIMED = tb.Sequence([launch(4, duration=1e-3), launch(4, stream=0, duration=1e-3)])
@@ -122,6 +124,38 @@ def test_launches_wait_for_what_has_a_configuration_of_its_own() -> None:
     for base, unit in (("rtx3090", "TPC"), ("h200", "SM")):
         text = str(tb.predict(timed, gpu(base=base)))
         assert f"for {unit}s with another shared-memory configuration than launch 0 set" in text
+
+
+def test_ways_to_launch_are_in_words() -> None:
+    text = str(ways())
+    for words in (
+        "128 x 256, 32 regs, in 64 SMs, non-blocking stream 2, 200 us",
+        "264 x 1024, 32 regs, cooperative, stream 4, 100 us",
+        "stream 0, 100 us, triggers at 20 us\n",
+        "stream 0, 100 us, dependent, waits for memory at 10 us, completion event 3\n",
+        "3 launches, 206 blocks, in non-blocking stream 6\n",
+        "8 x 128, 32 regs, 10 us, after 6, 7\n",
+    ):
+        assert words in text
+    assert "10 us, after 0, 1" in str(graph())
+    predicted = str(tb.predict(ways(), "h200"))
+    for words in (
+        "8 x 128, 32 regs, 10 us, node of graph 0, after 6, 7 ",
+        "for room for all of its blocks at once, beside launch 6 (load)",
+        "until each block of launch 0 (produce), before it in its stream, had triggered or left",
+        "for launch 8, of an earlier launch of its graph (a graph does not run beside itself)",
+        "held up behind a relay of launch 6 (load)",
+    ):
+        assert words in predicted
+    assert str(tb.Partition((0, 1, 3, 5, 6, 7))) == "6 SMs\nSM 0-1, 3, 5-7"
+
+
+def test_nodes_are_in_the_row_of_their_stream() -> None:
+    spans = spans_by_stream(tb.predict(ways(), "h200"))
+    row_of = dict(zip(spans.launch.tolist(), spans.row.tolist(), strict=True))
+    assert [spans.titles[row_of[number]] for number in (2, 3, 6, 8, 11)] == [
+        "stream 1", "non-blocking stream 2", "stream 5", "stream 5", "non-blocking stream 6",
+    ]  # fmt: skip
 
 
 def test_what_nobody_shows_is_refused_by_name() -> None:

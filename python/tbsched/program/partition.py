@@ -8,6 +8,7 @@ from typing import Any
 
 from tbsched.program.checks import flag, instance, integer, items, known_fields
 from tbsched.program.written import source, told
+from tbsched.views import Shown
 
 MAX_SM = 65535
 MAX_GROUPS = 2**31 - 1
@@ -53,7 +54,7 @@ class SmSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Shown):
     """Some of the SMs of a GPU, as a green context has them; it is false if there are none.
 
     :func:`tbsched.split_sms` makes partitions. One that is made by hand, of SMs alone, can be

@@ -6,6 +6,7 @@ import functools
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
+from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.layout.names import cut
 from tbsched.show.words import configured_unit, seconds_words
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
@@ -14,6 +15,9 @@ from tbsched.traces.trace import Trace
 _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
 _NAME = 40  # letters
+
+# Causes that the core tells as "node", and as "priority".
+_AGAIN, _RELAY = "again", "relay"
 
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
@@ -43,6 +47,8 @@ CAUSE_WORDS = {
         "trigger there would let it start sooner)"
     ),
     "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    _AGAIN: "for {who}, of an earlier launch of its graph (a graph does not run beside itself)",
+    _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
     "partition": "for an SM of its partition, beside {who}",
     "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
     "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
@@ -96,6 +102,7 @@ class Waits:
         self._trace = trace
         self._rows = trace.waits
         self._launch = trace.waits["launch"].copy()
+        self._nodes = nodes_of(trace.sequence)
 
     def of(self, launch: int) -> StructuredArray:
         """The rows of ``trace.waits`` of one launch.
@@ -124,7 +131,7 @@ class Waits:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
                 who = self._names(beside, launch) or "blocks that were leaving"
-            words = CAUSE_WORDS[cause].format(
+            words = CAUSE_WORDS[self._told(cause, launch, behind, waits)].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
             parts.append(f"{seconds_words(waited / 1e9)} {words}")
@@ -132,6 +139,16 @@ class Waits:
             parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
         total = seconds_words(waited_ns(waits) / 1e9)
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
+
+    def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
+        """The cause, told apart from another one of the same name."""
+        if behind not in self._nodes:
+            return cause
+        if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
+            return _AGAIN
+        held = waits["begin_ns"][(waits["cause"] == cause) & (waits["behind"] == behind)]
+        _, end = span_of(behind, self._trace[behind])
+        return _RELAY if cause == "priority" and held.min() >= end else cause
 
     @functools.cached_property
     def _running(self) -> Running:

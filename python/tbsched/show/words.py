@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import Stream
 from tbsched.traces.placement import DeviceInfo
 
 # Those that some devices have another way are in limiter_words().
@@ -79,13 +80,46 @@ def launch_words(launch: Launch) -> str:
         words += f", carveout {launch.carveout}"
     if launch.cluster != 1:
         words += f", cluster {launch.cluster}"
+    if launch.partition is not None:
+        words += f", in {counted(len(launch.partition), 'SM')}"
+    if launch.cooperative:
+        words += ", cooperative"
     if launch.stream is not None:
-        words += f", stream {launch.stream}"
+        words += f", {stream_words(launch.stream, launch.non_blocking)}"
+    elif launch.non_blocking:
+        words += ", non-blocking stream"
     if launch.priority:
         words += f", priority {launch.priority}"
     if launch.duration is not None:
-        words += f", {duration_words(launch.duration)}"
+        words += f", {duration_words(launch.duration)}{_dependence_words(launch)}"
     return words
+
+
+def _dependence_words(launch: Launch) -> str:
+    """What a launch has to do with those before and after it, beyond the order of streams."""
+    words = ", dependent" if launch.programmatic else ""
+    if launch.memory_wait is not None:
+        words += f", waits for memory at {seconds_words(launch.memory_wait)}"
+    if launch.trigger is not None:
+        words += f", triggers at {seconds_words(launch.trigger)}"
+    if launch.completion_event is not None:
+        words += f", completion event {launch.completion_event}"
+    return words
+
+
+def stream_words(stream: Stream, non_blocking: bool = False) -> str:
+    """``stream 3``, or ``non-blocking stream 3``."""
+    return f"{'non-blocking ' if non_blocking else ''}stream {stream}"
+
+
+def sms_words(sms: Sequence[int]) -> str:
+    """SMs, ascending, those in a row together: ``0-1, 16-19``."""
+    words, first = [], 0
+    for place, sm in enumerate(sms):
+        if place + 1 == len(sms) or sms[place + 1] != sm + 1:
+            words.append(f"{sms[first]}-{sm}" if first < place else f"{sm}")
+            first = place + 1
+    return ", ".join(words)
 
 
 def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:

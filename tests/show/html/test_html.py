@@ -16,7 +16,7 @@ import tbsched as tb
 from helpers import gpu, launch, recorded
 from show.gallery import GALLERY, KERNELS, held, large, thousand, timed
 from tbsched import views
-from tbsched.show.text.sequences import events_table
+from tbsched.show.text.sequences import rows_of, rows_table
 
 SLOW = {"large"}
 HOSTILE = "</style><script>alert('1')</script>&\"<u>\n\x00\ud800]]>" + "a<T, 'U'>::" * 200
@@ -68,7 +68,9 @@ def test_short_text_is_one_line(gallery: dict[str, Any], name: str) -> None:
     short = views.short(gallery[name])
     assert "\n" not in short
     assert 0 < len(short) < 200
-    assert short in repr(gallery[name]) or isinstance(gallery[name], tb.Sequence)
+    assert short in repr(gallery[name]) or isinstance(
+        gallery[name], tb.Sequence | tb.Graph | tb.Partition
+    )
 
 
 def test_style_reaches_nothing_outside() -> None:
@@ -82,7 +84,7 @@ def test_style_reaches_nothing_outside() -> None:
 
 def test_text_is_that_of_print() -> None:
     shown = words(parsed(timed()))
-    for column in events_table(timed()).columns:
+    for column in rows_table([*rows_of(timed())]).columns:
         for cell in column.cells:
             assert len(str(cell)) > 30 or str(cell) in shown
     trace = tb.predict(timed(1), "h200")
@@ -100,7 +102,7 @@ def test_text_is_that_of_print() -> None:
 
 def test_long_tables_say_what_they_leave_out() -> None:
     many = tb.Sequence([launch(name=f"k{number}") for number in range(60)])
-    assert "and 10 events more" in words(parsed(many))
+    assert "and 10 rows more" in words(parsed(many))
     assert "and 10 launches more" in words(parsed(tb.predict(many, gpu(4))))
     assert "and 48 more" in words(parsed(tb.predict(many, gpu(4))))
 

@@ -16,6 +16,7 @@ from tbsched.program.events.launch import (
     launch_to_data,
 )
 from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_stream
+from tbsched.views import Shown
 
 # What a launch in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = (
@@ -24,7 +25,7 @@ _NOT_IN_A_NODE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(Shown):
     """A CUDA graph: launches, and which of them wait for which.
 
     Graphs are compared by value. To launch equal graphs is to launch one graph again.

@@ -76,9 +76,10 @@ class Launch:
         memory_wait: seconds from a block's start until it waits for the end of what comes before in
             its stream (``griddepcontrol.wait``). It then runs the rest of its duration. None, or a
             time after the block's end: it does not wait.
-        completion_event: the number of the CUDA event that happens when the launch has had its turn
-            in its stream, whether its blocks have started or not
-            (``cudaLaunchAttributeLaunchCompletionEvent``); a :class:`WaitEvent` waits for it.
+        completion_event: the number of a CUDA event
+            (``cudaLaunchAttributeLaunchCompletionEvent``), for which a :class:`WaitEvent` waits.
+            The event happens when the launch has reached the thread block scheduler. CUDA's
+            documentation says that all blocks have started by then. On Hopper that is not so.
 
     Only launches with durations can be ``non_blocking`` or ``programmatic``, or have a ``trigger``,
     a ``memory_wait`` or a ``completion_event``.

@@ -14,23 +14,35 @@ from tbsched.program.sequence import (
     Sequence,
     WaitEvent,
 )
+from tbsched.show.layout.graphs import nodes_of
+from tbsched.show.words import sms_words
 
 _OF_LAUNCH = (
     "name", "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout",
     "cluster", "priority",
+)  # fmt: skip
+_AFTER_DURATION = (
+    "cooperative", "programmatic", "trigger", "memory_wait", "completion_event",
 )  # fmt: skip
 _KEYS = {kind.event: kind.key for kind in KINDS}
 
 
 def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     """What the host issued, in order."""
-    names = ("event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration")
+    names = (
+        "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
+        *_AFTER_DURATION, "non_blocking", "graph", "after",
+    )  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in names}
+    nodes = nodes_of(sequence)
     launches = 0
     for event in sequence:
         for row in _rows(event):
             if event.launches:
                 row["launch"] = launches
+                if launches in nodes:
+                    row["graph"] = nodes[launches].graph
+                    row["after"] = ", ".join(map(str, nodes[launches].after))
                 launches += 1
             row["event"] = _KEYS[type(event)]
             for name, column in found.items():
@@ -40,11 +52,10 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
 
 def _rows(event: Event) -> list[dict[str, Any]]:
     match event:
-        case Launch():
+        case Launch() | GraphLaunch():
             stream = None if event.stream is None else str(event.stream)
-            return [{**_launch_row(event), "stream": stream}]
-        case GraphLaunch():
-            return [{**_launch_row(node), "stream": str(event.stream)} for node in event.launches]
+            own = {"stream": stream, "non_blocking": event.non_blocking}
+            return [{**_launch_row(launch), **own} for launch in event.launches]
         case Release():
             return [{"launch": event.launch}]
         case RecordEvent() | WaitEvent():
@@ -54,8 +65,9 @@ def _rows(event: Event) -> list[dict[str, Any]]:
 
 
 def _launch_row(launch: Launch) -> dict[str, Any]:
-    row = {name: getattr(launch, name) for name in _OF_LAUNCH}
+    row = {name: getattr(launch, name) for name in (*_OF_LAUNCH, *_AFTER_DURATION)}
     seconds = launch.block_durations() if isinstance(launch.duration, tuple) else None
     mean = getattr(launch.duration, "mean", launch.duration)
     row["duration"] = mean if seconds is None else float(seconds.mean())
+    row["partition"] = None if launch.partition is None else sms_words(launch.partition.sms)
     return row

@@ -18,10 +18,11 @@ from tbsched.program.arrays import Int64Array
 from tbsched.show.files.held import NO_TIMES, held_slices
 from tbsched.show.files.packets import write
 from tbsched.show.files.slices import Blocks, in_lanes, resident, timed_slices
+from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import lanes_of, streams_of
 from tbsched.show.layout.names import label
 from tbsched.show.text.traces import trace_head
-from tbsched.show.words import launch_words, limiter_words
+from tbsched.show.words import limiter_words
 from tbsched.traces.trace import Trace
 
 _SEQUENCE = 1  # whose packets share names
@@ -67,7 +68,7 @@ class _Writer:
         launches = trace.sequence.launches
         self._labels = [label(launch) for launch in launches]
         self._names, self._words = _Strings(), _Strings()
-        self._asks_for = self._words.numbers(map(launch_words, launches))
+        self._asks_for = self._words.numbers(map(words_of(trace.sequence), range(len(launches))))
         self._kernel = self._words.numbers(self._labels)
         self._tracks = 0
         self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
@@ -100,7 +101,7 @@ class _Writer:
 
     def _streams(self, gpu: int) -> None:
         """In rows by stream when the blocks of launches ran, and what launches waited for."""
-        titles, row = streams_of(self._trace.sequence.launches, _MOST_STREAMS)
+        titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
         runs = self._slices.runs
         running = self._track(gpu, "streams")
         track = self._lanes(running, titles, row[runs.launch], runs.begin_ns, runs.end_ns)

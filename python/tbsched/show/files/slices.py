@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.program.arrays import HoldsArrays, Int64Array
-from tbsched.program.sequence import Stream
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import Stream
+from tbsched.program.sequence import GraphLaunch
 from tbsched.show.layout.lanes import blocks_that_ran, lanes_of, launch_spans
 from tbsched.traces.trace import Trace
 
@@ -173,14 +175,19 @@ def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
     """The waits without the time in which a launch before it in its stream had not ended.
 
     The stream's track shows that launch then. Of thousands of launches that are issued at once,
-    each waits for all that are before it.
+    each waits for all that are before it. What waits for something else while that launch runs, as
+    dependent launches do, is shown.
     """
-    ended = dict(zip(runs.launch.tolist(), runs.end_ns.tolist(), strict=True))
+    ended = np.zeros(len(trace), np.int64)
+    ended[runs.launch] = runs.end_ns
     free_ns = np.zeros(len(trace), np.int64)
     free_of: dict[Stream, int] = {}
-    for number, launch in enumerate(trace.sequence.launches):
-        if launch.stream is not None:
-            free_ns[number] = free_of.get(launch.stream, 0)
-            free_of[launch.stream] = max(free_ns[number], ended.get(number, 0))
-    seen = replace(waits, begin_ns=np.maximum(waits.begin_ns, free_ns[waits.launch]))
+    first = 0
+    for event in trace.sequence:
+        own = slice(first, first := first + len(event.launches))
+        if isinstance(event, Launch | GraphLaunch) and event.stream is not None:
+            free_ns[own] = free = free_of.get(event.stream, 0)
+            free_of[event.stream] = int(ended[own].max(initial=free))
+    free_ns = np.where(waits.cause == "stream", free_ns[waits.launch], 0)
+    seen = replace(waits, begin_ns=np.maximum(waits.begin_ns, free_ns))
     return seen.chosen(seen.begin_ns < seen.end_ns)

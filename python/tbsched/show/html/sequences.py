@@ -1,22 +1,35 @@
-"""Sequences as HTML."""
+"""Sequences and graphs as HTML."""
 
 from __future__ import annotations
 
+from tbsched.program.events.graph import Graph
 from tbsched.program.sequence import Sequence
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import more_of, table_html
 from tbsched.show.layout.colours import colours_of
-from tbsched.show.text.sequences import EVENTS_SHOWN, events_table, sequence_short
+from tbsched.show.text.sequences import (
+    ROWS_SHOWN,
+    graph_short,
+    rows_of,
+    rows_table,
+    sequence_short,
+)
 
 
 def sequence_html(sequence: Sequence) -> str:
-    """A row per event."""
-    launched = iter(colours_of(sequence.launches))
-    marks = []
-    for event in sequence.events[:EVENTS_SHOWN]:
-        own = [next(launched) for _ in event.launches]
-        marks.append(own[0] if own else "transparent")
-    more = more_of(len(sequence), EVENTS_SHOWN, "event")
-    return card(
-        sequence_short(sequence), table_html(events_table(sequence), more=more, marks=marks)
-    )
+    """A row per event, and per node of a graph."""
+    return _card(sequence_short(sequence), sequence)
+
+
+def graph_html(graph: Graph) -> str:
+    """A row per node."""
+    return _card(graph_short(graph), Sequence([graph.launch()]))
+
+
+def _card(title: str, sequence: Sequence) -> str:
+    colours = colours_of(sequence.launches)
+    rows = [*rows_of(sequence)]
+    shown = rows[:ROWS_SHOWN]
+    marks = ["transparent" if row.launch is None else colours[row.launch] for row in shown]
+    more = more_of(len(rows), ROWS_SHOWN, "row")
+    return card(title, table_html(rows_table(shown), more=more, marks=marks))

@@ -23,13 +23,14 @@ from tbsched.show.html.svg.levels import Level, levels_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.layout.events import launched_and_released
+from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.show.layout.names import cut, label
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import counted, launch_words, limiter_words, seconds_words
+from tbsched.show.words import counted, limiter_words, seconds_words
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -134,7 +135,7 @@ def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
 
 
 def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
-    launches = trace.sequence.launches
+    launches, words = trace.sequence.launches, words_of(trace.sequence)
 
     @functools.cache
     def short(number: int) -> str:
@@ -144,7 +145,7 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
         launch = launches[number]
         begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
         name = f": {short(number)}" if launch.name else ""
-        lines = [f"launch {number}{name}", launch_words(launch), f"ran from {begin} to {end}"]
+        lines = [f"launch {number}{name}", words(number), f"ran from {begin} to {end}"]
         if waits is not None and len(own := waits.of(number)):
             (cause, _), _ = shares_of(own)[0]
             waited = seconds_words(waited_ns(own) / 1e9)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
-from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
-from tbsched.show.words import counted
+from tbsched.program.sequence import Sequence
+from tbsched.show.layout.graphs import streams_used
+from tbsched.show.words import counted, stream_words
 from tbsched.traces.trace import Trace
 
 MOST_SPANS = 12_000
@@ -97,7 +98,8 @@ def spans_by_stream(
     """When each launch ran, from the start of its first block to the end of its last, in a row per
     stream.
 
-    Launches without a stream are in one row together. So are the streams beyond ``most_rows``. Of
+    Nodes of a graph are in the row of the stream that it is launched in. Launches without a stream
+    are in one row together. So are the streams beyond ``most_rows``. Of
     more launches than ``most_spans`` time is cut into bins, as in :func:`spans_by_sm`.
 
     Args:
@@ -111,7 +113,7 @@ def spans_by_stream(
         ValueError: nobody recorded when blocks ran.
     """
     launch, begin, end = launch_spans(blocks_that_ran(trace) if ran is None else ran)
-    titles, row_of = streams_of(trace.sequence.launches, most_rows)
+    titles, row_of = streams_of(trace.sequence, most_rows)
     row = row_of[launch]
     if len(launch) <= most_spans:
         return _in_lanes(titles, row, launch, begin, end)
@@ -304,20 +306,21 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
     return zero, max(int(end.max()) - zero, 1)
 
 
-def streams_of(launches: tuple[Launch, ...], most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
-    """The titles of rows, and the row of each launch."""
-    numbers = sorted({x.stream for x in launches if isinstance(x.stream, int)})
-    named: list[Stream | None] = [*numbers]
-    if any(launch.stream == LEGACY_STREAM for launch in launches):
+def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
+    """The titles of rows, and the row of each launch; nodes of a graph are in its stream."""
+    used = streams_used(sequence)
+    blocking = {stream: not non_blocking for stream, non_blocking in used}
+    named: list[Stream] = sorted(stream for stream in blocking if isinstance(stream, int))
+    if LEGACY_STREAM in blocking:
         named.insert(0, LEGACY_STREAM)
-    own = any(launch.stream is None for launch in launches)
+    own = None in blocking
     fits = named if len(named) + own <= most_rows else named[: most_rows - own - 1]
-    titles = [f"stream {stream}" for stream in fits]
-    row_of = {stream: row for row, stream in enumerate(fits)}
+    titles = [stream_words(stream, not blocking[stream]) for stream in fits]
+    row_of: dict[Stream | None, int] = {stream: row for row, stream in enumerate(fits)}
     if len(fits) < len(named):
         row_of |= dict.fromkeys(named[len(fits) :], len(titles))
         titles.append(f"{len(named) - len(fits):,} streams more")
     if own:
         row_of[None] = len(titles)
         titles.append("own streams")
-    return tuple(titles), np.array([row_of[launch.stream] for launch in launches], np.int64)
+    return tuple(titles), np.array([row_of[stream] for stream, _ in used], np.int64)

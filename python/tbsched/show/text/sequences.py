@@ -1,11 +1,15 @@
-"""Sequences as text."""
+"""Sequences and graphs as text."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import assert_never
 
 from rich.table import Table
 
+from tbsched.program.events.graph import Graph
 from tbsched.program.sequence import (
     GraphLaunch,
     Launch,
@@ -14,10 +18,24 @@ from tbsched.program.sequence import (
     Sequence,
     WaitEvent,
 )
+from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import counted, launch_words, size_of
+from tbsched.show.words import counted, launch_words, size_of, stream_words
 
-EVENTS_SHOWN = 50
+ROWS_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event or a node of a graph.
+
+    Attributes:
+        cells: what it is, its number, its name, and what it asks for.
+        launch: the number of the launch that it is; None if it is none.
+    """
+
+    cells: tuple[str, str, str, str]
+    launch: int | None = None
 
 
 def sequence_short(sequence: Sequence) -> str:
@@ -27,31 +45,55 @@ def sequence_short(sequence: Sequence) -> str:
 
 
 def sequence_text(sequence: Sequence) -> str:
-    """A row per event."""
-    lines = [sequence_short(sequence), render(events_table(sequence))]
-    if len(sequence) > EVENTS_SHOWN:
-        lines.append(f"and {counted(len(sequence) - EVENTS_SHOWN, 'event')} more")
-    return "\n".join(lines)
+    """A row per event, and per node of a graph."""
+    return f"{sequence_short(sequence)}\n{_table_text(sequence)}"
 
 
-def events_table(sequence: Sequence) -> Table:
-    """The first events, a row each."""
-    rows, number = [], 0
-    for event in sequence.events[:EVENTS_SHOWN]:
+def graph_short(graph: Graph) -> str:
+    """How much is in it."""
+    return f"{counted(len(graph.nodes), 'node')}, {counted(len(graph.edges), 'edge')}"
+
+
+def graph_text(graph: Graph) -> str:
+    """A row per node."""
+    return f"{graph_short(graph)}\n{_table_text(Sequence([graph.launch()]))}"
+
+
+def _table_text(sequence: Sequence) -> str:
+    rows = [*rows_of(sequence)]
+    text = render(rows_table(rows[:ROWS_SHOWN]))
+    left = len(rows) - ROWS_SHOWN
+    return f"{text}\nand {counted(left, 'row')} more" if left > 0 else text
+
+
+def rows_table(rows: list[Row]) -> Table:
+    """The rows as a table."""
+    headings = ("event", "number", "name", "blocks x threads")
+    return table_of(headings, [row.cells for row in rows], left=(0, 2, 3))
+
+
+def rows_of(sequence: Sequence) -> Iterator[Row]:
+    """What the host issued, in order; the nodes of a graph come after it."""
+    nodes, launches, graphs = nodes_of(sequence), itertools.count(), itertools.count()
+    for event in sequence:
         match event:
             case Launch():
-                rows.append(("launch", str(number), event.name or "", launch_words(event)))
-                number += 1
+                number = next(launches)
+                cells = ("launch", str(number), event.name or "", launch_words(event))
+                yield Row(cells, number)
             case GraphLaunch():
-                many = size_of(event.launches)
-                rows.append(("graph", str(number), "", f"{many}, in stream {event.stream}"))
-                number += len(event.launches)
+                where = stream_words(event.stream, event.non_blocking)
+                words = f"{size_of(event.launches)}, in {where}"
+                yield Row(("graph", str(next(graphs)), "", words))
+                for node in event.launches:
+                    number = next(launches)
+                    words = f"{launch_words(node)}{nodes[number].after_words}"
+                    yield Row(("node", str(number), node.name or "", words), number)
             case Release():
-                rows.append(("release", str(event.launch), "", ""))
+                yield Row(("release", str(event.launch), "", ""))
             case RecordEvent():
-                rows.append(("record", str(event.event), "", f"in stream {event.stream}"))
+                yield Row(("record", str(event.event), "", f"in stream {event.stream}"))
             case WaitEvent():
-                rows.append(("wait", str(event.event), "", f"in stream {event.stream}"))
+                yield Row(("wait", str(event.event), "", f"in stream {event.stream}"))
             case _:
                 assert_never(event)
-    return table_of(("event", "number", "name", "blocks x threads"), rows, left=(0, 2, 3))

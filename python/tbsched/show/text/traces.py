@@ -7,6 +7,7 @@ from rich.table import Table
 
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
+from tbsched.show.layout.graphs import words_of
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import Waits
 from tbsched.show.words import launch_words, limiter_words, seconds_words, size_of, source_words
@@ -55,12 +56,13 @@ def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
     rows = []
     for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
         waits = limiter_words(placement.limiter or "", trace.device)
-        rows.append((*_launch_cells(number, launch), str(placement.placed), waits))
+        cells = _launch_cells(number, launch, launch_words(launch))
+        rows.append((*cells, str(placement.placed), waits))
     return _launch_table(("placed", "waits because"), rows, left=(4,))
 
 
-def _launch_cells(number: int, launch: Launch) -> tuple[str, ...]:
-    return str(number), launch.name or "", launch_words(launch)
+def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
+    return str(number), launch.name or "", words
 
 
 def _launch_table(
@@ -98,15 +100,16 @@ def _timed_text(trace: Trace) -> str:
 def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
     """The launches of a timed sequence: when they ran, and what they waited for."""
     headings = ("start", "end", "waited", "mostly for")
-    rows = [_timed_row(trace, number, waits) for number in range(min(len(trace), shown))]
+    words = words_of(trace.sequence)
+    rows = [_timed_row(trace, k, words(k), waits) for k in range(min(len(trace), shown))]
     return _launch_table(headings, rows, left=())
 
 
-def _timed_row(trace: Trace, number: int, waits: Waits | None) -> tuple[str, ...]:
+def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
     begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
     waited, mostly = "", ""
     if waits is not None and len(own := waits.of(number)):
         waited = seconds_words(waited_ns(own) / 1e9)
         (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
-    return *_launch_cells(number, launch), begin, end, waited, mostly
+    return *_launch_cells(number, launch, words), begin, end, waited, mostly
