@@ -48,7 +48,8 @@ CAUSE_WORDS = {
     ),
     "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
     _COMPLETION: (
-        "for the launch completion event of {who} (without the WaitEvent it would not wait for that)"
+        "for the launch completion event of {who} (without the WaitEvent it would not wait for "
+        "that)"
     ),
     _AGAIN: "for {who}, of an earlier launch of its graph (a graph does not run beside itself)",
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
