@@ -11,8 +11,10 @@
 #include "bindings/arrays.h"
 #include "bindings/event_table.h"
 #include "bindings/events.h"
+#include "tbsched/engine/bulk/as_recorded.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/matching_state.h"
+#include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
 
@@ -65,6 +67,36 @@ py::list predict_in_python(const Model& model, const Sequence& sequence, const I
     traces = predict(model, sequence, state, warp_slots);
   }
   return in_python(std::move(traces), warp_slots);
+}
+
+py::list outcomes_in_python(const Model& model, const Sequence& sequence, const InitialState state,
+                            const int32_t races) {
+  std::vector<Outcome> found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = outcomes(model, sequence, state, races);
+  }
+  py::list result;
+  for (Outcome& outcome : found) {
+    result.append(py::make_tuple(in_python(std::move(outcome.launches), false), outcome.races));
+  }
+  return result;
+}
+
+py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
+                               const InitialState state,
+                               const std::vector<std::pair<Numbers, Numbers>>& seen) {
+  const auto span = [](const Numbers& blocks) {
+    return std::span(blocks.data(), static_cast<size_t>(blocks.size()));
+  };
+  std::vector<SeenLaunch> launches;
+  for (const auto& [smid, final_smid] : seen) launches.push_back({span(smid), span(final_smid)});
+  std::vector<LaunchTrace> traces;
+  {
+    const py::gil_scoped_release unlocked;
+    traces = predict_as_recorded(model, sequence, state, launches);
+  }
+  return in_python(std::move(traces), false);
 }
 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -213,6 +245,15 @@ void bind_predictions(py::module_& module) {
              py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
+  module.def(
+      "outcomes", &outcomes_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
+      py::arg("races"),
+      "Of so many races, what predict() returns for each outcome, and how many races had it; "
+      "the likeliest first.");
+  module.def("predict_as_recorded", &as_recorded_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), py::arg("seen"),
+             "What predict() returns, with each block that finds room while others leave where "
+             "it was seen: smid and final_smid per launch.");
   module.def("predict_many", &predict_many_in_python, py::arg("model"), py::arg("sequences"),
              py::arg("state"), py::arg("launch_interval_ns"), py::arg("warp_slots"),
              py::arg("threads"),

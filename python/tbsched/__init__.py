@@ -29,6 +29,7 @@ _NAMES_OF = {
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
     "launcher.observe": "observe observe_many",
+    "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
+    from tbsched.prediction.outcomes import Outcome as Outcome
+    from tbsched.prediction.outcomes import outcomes as outcomes
     from tbsched.prediction.predict import launch_orders as launch_orders
     from tbsched.prediction.predict import policies as policies
     from tbsched.prediction.predict import predict as predict

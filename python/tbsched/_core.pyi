@@ -43,12 +43,21 @@ def matching_states(
     smid: _Sequence[npt.NDArray[np.int32]],
     threads: int,
 ) -> list[int]: ...
+def outcomes(
+    model: Model, sequence: Sequence, state: InitialState, races: int
+) -> list[tuple[list[Any], int]]: ...
 def policies() -> list[tuple[str, str, str]]: ...
 def predict(
     model: Model, sequence: Sequence, state: InitialState, warp_slots: bool
 ) -> list[
     tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, npt.NDArray[np.int32] | None]
 ]: ...
+def predict_as_recorded(
+    model: Model,
+    sequence: Sequence,
+    state: InitialState,
+    seen: _Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]],
+) -> list[Any]: ...
 def predict_many(
     model: Model,
     sequences: _Sequence[Sequence],

@@ -24,6 +24,7 @@ from tbsched.errors import (
 )
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
+from tbsched.prediction.outcomes import outcomes
 from tbsched.prediction.predict import predict
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
@@ -157,6 +158,27 @@ def test_a_sequence_ends_where_it_is_predicted_that_the_gpu_is_full(tmp_path: Pa
 
     assert not refused_early(short)
     assert refused_early(long)
+
+
+class Racing:
+    """A GPU on which chance decides in which order blocks leave."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.surprises = 0
+
+    def observe(self, seq: Sequence) -> Trace:
+        self.calls += 1
+        several = outcomes(seq, RIGHT, races=4)
+        found = several[self.calls % len(several)].trace
+        self.surprises += not compare(predict(seq, RIGHT), found).occupancy
+        return found
+
+
+def test_how_a_race_ends_is_no_disagreement() -> None:
+    gpu = Racing()
+    assert campaign(gpu, RIGHT, past_refusal=True).counterexamples == ()
+    assert gpu.surprises > 5
 
 
 # -- seeds and limits -----------------------------------------------------------------------------

@@ -75,7 +75,8 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
         "sequences": [HELD], **MODEL, "initial_state": None, "launch_interval": 0.0,
         "warp_slots": False, "threads": 1,
     },
-    tb.predict_as_recorded: {"observation": TRACE, **MODEL},
+    tb.predict_as_recorded: {"observation": TRACE, **MODEL, "initial_state": None},
+    tb.outcomes: {"seq": HELD, **MODEL, "initial_state": None, "races": 1},
     tb.compare: {"a": TRACE, "b": TRACE},
     tb.compare_times: {"prediction": TRACE, "observation": TRACE, "tolerance": 0.05},
     tb.best_order: {

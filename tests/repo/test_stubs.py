@@ -25,6 +25,8 @@ RETURNS = {
         "npt.NDArray[np.int32] | None]\n]"
     ),
     "predict_many": "list[Any]",
+    "predict_as_recorded": "list[Any]",
+    "outcomes": "list[tuple[list[Any], int]]",
     "predict_until_refused": "list[tuple[_Ints, int, str | None]]",
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "policies": "list[tuple[str, str, str]]",

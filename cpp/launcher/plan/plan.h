@@ -25,7 +25,7 @@ struct PlannedLaunch {
   ProbeFunction* function = nullptr;
   const GreenContext* partition = nullptr;  // null: the whole GPU
   CUstream stream = nullptr;                // of a node: that of its graph
-  CUevent completion = nullptr;             // happens when all blocks have started; null: none does
+  CUevent completion = nullptr;             // happens after the launch's turn; null: none does
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block

@@ -1,7 +1,6 @@
 #include "tbsched/engine/block_scheduler.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "tbsched/engine/launch_check.h"
@@ -32,7 +31,8 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
-      .priority = launch.priority,
+      // Cooperative launches are as urgent as a launch can be. Source: traces ways/cooperative.
+      .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
       .leaving = leaving,
       .group = group,
       .cooperative = launch.cooperative,
@@ -63,12 +63,9 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   news_.push_back(launch);
 }
 
-// Cooperative launches go before all others, in the order in which they came.
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
   const LaunchState& state = launches_[launch];
-  constexpr int32_t kBeforeAll = std::numeric_limits<int32_t>::min();
-  const int32_t urgency = state.cooperative ? kBeforeAll : state.priority;
-  return {order_.by_priority ? urgency : 0, state.place, launch};
+  return {order_.by_priority ? state.rank : 0, state.place, launch};
 }
 
 void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
@@ -222,7 +219,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
   const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
   const std::span<int32_t> sms = memory(launch, pass);
-  const size_t count = policy_->place(state.demand, gpu_, rooms_, commit, sms);
+  const size_t count = choose(launch, pass, commit, sms);
   const PlacedBlocks placed{launch, state.placed, sms.first(count), footprints_};
   state.placed += static_cast<int32_t>(count);
   if (state.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
@@ -234,6 +231,23 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   }
   if (count > 0) pass.observer.on_place(placed);
   return refusal;
+}
+
+// How many blocks of the launch were placed, and where.
+size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
+                              const std::span<int32_t> sms) {
+  const LaunchState& state = launches_[launch];
+  size_t count = 0;
+  while (pass.options.where && count < sms.size()) {
+    const auto next = pass.options.where(launch, state.placed + static_cast<int32_t>(count));
+    if (!next) break;
+    if (next->empty()) return count;
+    for (const int32_t sm : *next) {
+      commit(sm, 1);
+      sms[count++] = sm;
+    }
+  }
+  return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
 
 // How many blocks of a launch a GPU would take now, placed on a copy of it.

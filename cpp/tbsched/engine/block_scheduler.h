@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/residents.h"
 #include "tbsched/engine/sm_groups.h"
+#include "tbsched/hardware/gpu/commit.h"
 #include "tbsched/hardware/gpu/gpu_state.h"
 #include "tbsched/hardware/gpu/rooms.h"
 #include "tbsched/hardware/sm/footprint.h"
@@ -36,6 +38,10 @@ struct PlaceOptions {
   SmMemory memory = {};
   // Whether blocks of another launch than the current one may be placed now; without it, always.
   std::function<bool()> may_turn = {};
+  // Where the blocks of the launch's next cluster go, for which there is room; nowhere: they wait.
+  // Where it names nothing, and without it, the policy decides.
+  std::function<std::optional<std::span<const int32_t>>(int32_t launch, int32_t first_block)>
+      where = {};
   // Whether on_refuse is also told of launches that go on waiting, but for something else than
   // before. That takes a look at all of them.
   bool every_refusal = false;
@@ -75,7 +81,7 @@ class BlockScheduler {
   struct LaunchState {
     Demand demand;
     int32_t blocks;
-    int32_t priority;
+    int32_t rank;  // the first to look at first
     Leaving leaving;
     int32_t group;  // the SMs that it uses
     bool cooperative;
@@ -129,6 +135,7 @@ class BlockScheduler {
   void wake_next_for(const SmSet& sms);
   void tell_the_rest(const Cause& cause, const Pass& pass);
   Refusal try_to_place(int32_t launch, const Pass& pass);
+  size_t choose(int32_t launch, const Pass& pass, const Commit& commit, std::span<int32_t> sms);
   std::span<int32_t> memory(int32_t launch, const Pass& pass);
   void sort_by_block(std::span<const int32_t> sms);
 

@@ -79,6 +79,18 @@ void run(const Model& model, const Sequence& sequence, const InitialState state,
   for (const Event& event : sequence) engine.step(event);
 }
 
+std::vector<LaunchTrace> traces(const Model& model, const Sequence& sequence,
+                                const InitialState state, const bool warp_slots, Race* const race) {
+  TraceRecorder recorder(warp_slots);
+  using Leaving = BlockScheduler::Leaving;
+  run(model, sequence, state, recorder,
+      {.leaving = warp_slots || race ? Leaving::one_by_one : Leaving::together,
+       .memory = [&](const int32_t launch,
+                     const int32_t first_block) { return recorder.memory(launch, first_block); },
+       .race = race});
+  return std::move(recorder.traces);
+}
+
 }  // namespace
 
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
@@ -88,14 +100,12 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
     throw std::invalid_argument("warp_slots: " + spec.name +
                                 " has strict_round_robin off; they need warps in strict turn");
   }
-  TraceRecorder recorder(warp_slots);
-  using Leaving = BlockScheduler::Leaving;
-  run(model, sequence, state, recorder,
-      {.leaving = warp_slots ? Leaving::one_by_one : Leaving::together,
-       .memory = [&](const int32_t launch, const int32_t first_block) {
-         return recorder.memory(launch, first_block);
-       }});
-  return std::move(recorder.traces);
+  return traces(model, sequence, state, warp_slots, nullptr);
+}
+
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
+                                 const InitialState state, Race& race) {
+  return traces(model, sequence, state, false, &race);
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "tbsched/engine/held/race.h"
 #include "tbsched/engine/snapshot.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
@@ -19,6 +20,9 @@ namespace tbsched {
 // the blocks placed before the next event, from processing block 0 of every SM.
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  bool warp_slots = false);
+// As one race has it: in which order blocks leave, and others take their room.
+std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
+                                 Race& race);
 
 // Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,

@@ -54,8 +54,8 @@ void check_topology(const DeviceSpec& spec) {
     refuse("sm_preference: must name each of the " + std::to_string(spec.sms) + " SMs once");
   }
   if (spec.coscheduled_sms % spec.sms_per_tpc != 0) {
-    refuse("coscheduled_sms: " + std::to_string(spec.coscheduled_sms) +
-           " must be whole TPCs, of " + std::to_string(spec.sms_per_tpc) + " SMs each");
+    refuse("coscheduled_sms: " + std::to_string(spec.coscheduled_sms) + " must be whole TPCs, of " +
+           std::to_string(spec.sms_per_tpc) + " SMs each");
   }
   const int32_t tpcs = ceil_div(spec.sms, spec.sms_per_tpc);
   std::vector<bool> named(tpcs);

@@ -1,4 +1,5 @@
-// Device files (docs/reference/devices.md): TOML, each value with its provenance. Built with TBSCHED_TOML.
+// Device files (docs/reference/devices.md): TOML, each value with its provenance. Built with
+// TBSCHED_TOML.
 #pragma once
 
 #include <filesystem>

@@ -48,7 +48,7 @@ struct Launch {
   // So long after its start a block waits for the end of what comes before in the stream, and only
   // then runs the rest of its duration; none: it does not wait.
   std::optional<int64_t> memory_wait_ns = {};
-  // The CUDA event that happens when all blocks have started.
+  // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
 };
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tbsched.campaigns.oracles import ManyOracle, prefix, takes_tables
 from tbsched.comparison.compare import Diff, check_level, compare
+from tbsched.comparison.verify import prediction_for, races
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
@@ -61,7 +62,8 @@ class Judge:
             agreement. At level ``occupancy`` the first stands for all where there are no clusters.
         level: ``occupancy`` or ``exact``.
         past_refusal: keep what comes after a launch that is predicted not to fit; None: where
-            :meth:`predict` is told to.
+            :meth:`predict` is told to. Where blocks then find room while others leave, the observed
+            outcome counts as agreement if it is a possible one, at level ``occupancy``.
         hasty: look at a GPU only for so long at first; not where observations are kept.
 
     Attributes:
@@ -147,8 +149,13 @@ class Judge:
         return self._compared(prediction, self.oracle.observe(prediction.sequence))
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
-        diff = compare(prediction, observation)
         state = self.states[0]
+        if races(prediction):
+            # The order of leaving changes the latent state, which block numbers depend on.
+            played = prediction_for(observation, self.spec, self.policy, state)
+            diff = compare(played, observation)
+            return Comparison(diff, diff.occupancy, state)
+        diff = compare(prediction, observation)
         clusters = any(launch.cluster > 1 for launch in prediction.sequence.launches)
         # Of clusters a policy's state may show in the blocks per SM; Hopper's does not.
         one_state = len(self.states) == 1 or not (clusters or self.level == "exact")

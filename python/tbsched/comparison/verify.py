@@ -6,10 +6,13 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tbsched.comparison.compare import Diff, compare
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.checks import instance, items
 from tbsched.traces.trace import Trace
 
@@ -60,6 +63,9 @@ def verify(
     on_sequence: Callable[[], None] | None = None,
 ) -> Score:
     """Scores a predictor against recorded traces.
+
+    Blocks that find room while others leave go where the recording has them, if they can (see
+    :func:`tbsched.predict_as_recorded`). All others are predicted.
 
     Args:
         traces: what hardware did.
@@ -115,7 +121,7 @@ def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff
     best: Diff | None = None
     for state in spec.initial_states(policy):
         try:
-            prediction = predict(trace.sequence, spec, policy, state)
+            prediction = prediction_for(trace, spec, policy, state)
         except ValueError as error:
             raise SequenceRefusedError(str(error)) from None
         diff = compare(prediction, trace)
@@ -125,6 +131,26 @@ def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff
             break
     assert best is not None  # a spec has at least one state
     return best
+
+
+def prediction_for(
+    observation: Trace, spec: DeviceSpec, policy: str | None, state: InitialState
+) -> Trace:
+    """The prediction of an observed sequence; races end as they did there.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`.
+    """
+    prediction = predict(observation.sequence, spec, policy, state)
+    known = all(placement.final_smid is not None for placement in observation)
+    if prediction.sequence.timed or not known or not races(prediction):
+        return prediction
+    return predict_as_recorded(observation, spec, policy, state)
+
+
+def races(prediction: Trace) -> bool:
+    """Whether blocks are predicted to find room while others leave."""
+    return any(p.final_smid is not None and np.any(p.smid != p.final_smid) for p in prediction)
 
 
 _spec = device  # verify() has a parameter of that name

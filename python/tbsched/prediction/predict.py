@@ -122,7 +122,7 @@ def predict(
         >>> round(1e3 * tb.predict(program, "h200").makespan)  # two waves of 1 ms
         2
     """
-    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    run = Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
     rows: Any
     issue_ns = run.issue_ns(seq, issue_times)
@@ -166,7 +166,7 @@ def predict_many(
     if threads is None:
         threads = os.cpu_count() or 1
     threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
-    run = _Run(device, policy, initial_state, launch_interval, warp_slots)
+    run = Run(device, policy, initial_state, launch_interval, warp_slots)
     rows: list[tuple[Sequence, _core.Sequence]] = []
     for number, seq in enumerate(items("predict_many", "sequences", sequences)):
         try:
@@ -200,7 +200,7 @@ class OrdersOfLaunches:
         policy: str | None,
         launch_interval: float,
     ) -> None:
-        self._run = _Run(device, policy, None, launch_interval, False)
+        self._run = Run(device, policy, None, launch_interval, False)
         self._launches = self._run.events(seq)
 
     def shortest(
@@ -245,24 +245,34 @@ def matching_state(
 
 
 def predict_as_recorded(
-    observation: Trace, device: str | os.PathLike[str] | DeviceSpec, policy: str | None = None
+    observation: Trace,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
 ) -> Trace:
-    """Predicts a recorded program with the issue times and the durations of the recording.
+    """Predicts a recorded sequence, and takes from the recording what chance decided.
 
-    On a GPU a block leaves some 0.2 us later than asked (H200, traces h200-timed/programs). The
-    block that leaves first decides where the next one goes. So this prediction takes the duration
-    of each block from the recording, not from the launch. What a block waited for memory
-    (``Launch.memory_wait``) is predicted, and does not count as its duration.
+    Of a timed sequence that is when launches were issued and how long blocks ran. On a GPU a block
+    leaves some 0.2 us later than asked (H200, traces h200-timed/programs). The block that leaves
+    first decides where the next one goes. What a block waited for memory (``Launch.memory_wait``)
+    is predicted, and does not count as how long it ran.
+
+    Of a held sequence it is where blocks went that found room while others left. Each goes where
+    the recording has it, if it could go there in any order of leaving. Everything else is
+    predicted. So the observation is one of the outcomes of the race if the two agree in blocks per
+    SM.
 
     Args:
-        observation: a trace of a timed sequence with ``start_ns`` and ``end_ns``.
-        device, policy: as for :func:`tbsched.predict`.
+        observation: a trace, of a timed sequence with ``start_ns`` and ``end_ns``, of a held one
+            with ``final_smid``.
+        device, policy, initial_state: as for :func:`tbsched.predict`.
 
     Returns:
-        A trace of the observation's own sequence, for :func:`compare_times`.
+        A trace of the observation's own sequence, for :func:`compare_times` or :func:`compare`.
 
     Raises:
-        TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran.
+        TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran, or
+            where they were in the end.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])
@@ -271,6 +281,11 @@ def predict_as_recorded(
         0.0
     """
     instance("predict_as_recorded", "observation", observation, Trace)
+    if not observation.sequence.timed:
+        run = Run(device, policy, initial_state, 0.0, False)
+        return run.raced(observation.sequence, _core.predict_as_recorded(
+            run.model, run.events(observation.sequence), run.state, _seen(observation),
+        ))  # fmt: skip
     spec = _spec(device)
     timed = with_launches(
         observation.sequence,
@@ -282,7 +297,7 @@ def predict_as_recorded(
         ],
     )
     timed = each_graph_alone(observation.sequence, timed)
-    trace = predict(timed, device, policy, issue_times=observation.issue_times)
+    trace = predict(timed, device, policy, initial_state, issue_times=observation.issue_times)
     return replace(trace, sequence=observation.sequence)
 
 
@@ -303,7 +318,17 @@ def _ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
         yield ran
 
 
-class _Run:
+def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
+    """Of each launch, the SMs before the next event and after all."""
+    found = []
+    for placement in observation:
+        if placement.final_smid is None:
+            raise ValueError("predict_as_recorded: nobody recorded where blocks were in the end")
+        found.append((placement.smid, placement.final_smid))
+    return found
+
+
+class Run:
     """What the predictions of one call have in common, checked."""
 
     def __init__(
@@ -388,16 +413,23 @@ class _Run:
         if seq.timed:
             replay = functools.partial(residents_at, *of, issue_ns)
             return _timed_trace(seq, self._info, replay, *rows)
-        placements = tuple(
-            [
-                Placement(smid, final_smid, limiter, None, None, slots)
-                for smid, final_smid, limiter, slots in rows
-            ]
-        )
         return Trace(
-            seq, self._info, placements, capacities=functools.partial(_capacities, *of),
+            seq, self._info, _placements(rows), capacities=functools.partial(_capacities, *of),
             replay=functools.partial(residents_at, *of, None), check=False,
         )  # fmt: skip
+
+    def raced(self, seq: Sequence, rows: Any) -> Trace:
+        """The same of one outcome of a race, which is not asked again what SMs hold."""
+        return Trace(seq, self._info, _placements(rows), check=False)
+
+
+def _placements(rows: Any) -> tuple[Placement, ...]:
+    return tuple(
+        [
+            Placement(smid, final_smid, limiter, None, None, slots)
+            for smid, final_smid, limiter, slots in rows
+        ]
+    )
 
 
 def _capacities(

@@ -13,7 +13,13 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
     : scheduler_(model, state),
       leaving_(options.leaving),
       options_{.memory = std::move(options.memory)},
+      race_(options.race),
       observers_(std::move(observers)) {
+  if (race_) {
+    options_.where = [this](const int32_t launch, const int32_t first_block) {
+      return where(launch, first_block);
+    };
+  }
   if (std::ranges::find(observers_, nullptr) != observers_.end()) {
     throw std::invalid_argument("observers: one of them is null");
   }
@@ -89,7 +95,7 @@ void HeldEngine::release(const int32_t index) {
                                 ": not there or released already");
   }
   launches_[index].released = true;
-  leave(index);
+  leave(index, true);
   tell([&](Observer& observer) { observer.on_release(index); });
   let_successor(index);
   place_waiting();
@@ -105,8 +111,9 @@ void HeldEngine::let_successor(const int32_t index) {
 void HeldEngine::place_waiting() {
   do {
     moved_ = false;
+    if (race_) leave_next();
     scheduler_.place(*this, options_);
-  } while (moved_);
+  } while (moved_ || (race_ && !race_->over()));
 }
 
 void HeldEngine::on_place(const PlacedBlocks& placed) {
@@ -114,8 +121,9 @@ void HeldEngine::on_place(const PlacedBlocks& placed) {
   LaunchState& state = launches_[placed.launch];
   if (state.resident.empty()) state.resident.swap(placed.footprints);
   state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
+  if (race_) race_->placed(placed.sms.size(), scheduler_.demand(placed.launch).cluster);
   if (!state.released) return;
-  leave(placed.launch);
+  leave(placed.launch, false);
   let_successor(placed.launch);
   moved_ = true;
 }
@@ -125,12 +133,47 @@ void HeldEngine::on_refuse(const int32_t launch, const Refusal refusal, const in
 }
 
 bool HeldEngine::finished(const int32_t index) const {
-  return launches_[index].released && scheduler_.placed_whole(index);
+  const LaunchState& state = launches_[index];
+  return state.released && state.leaving == 0 && scheduler_.placed_whole(index);
 }
 
-void HeldEngine::leave(const int32_t index) {
+void HeldEngine::leave(const int32_t index, const bool have_started) {
   const std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
-  for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
+  if (!race_) {
+    for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
+    return;
+  }
+  launches_[index].leaving += static_cast<int32_t>(leaving.size());
+  std::vector<Leaver> leavers;
+  for (const Footprint& footprint : leaving) leavers.push_back({index, footprint});
+  race_->tell(leavers, have_started);
+}
+
+void HeldEngine::leave_next() {
+  for (const Leaver& leaver : race_->next()) leave(leaver);
+}
+
+void HeldEngine::leave(const Leaver& leaver) {
+  scheduler_.leave(leaver.launch, leaver.footprint);
+  --launches_[leaver.launch].leaving;
+  let_successor(leaver.launch);
+}
+
+// Blocks in the way leave, since the race says that they did.
+std::optional<std::span<const int32_t>> HeldEngine::where(const int32_t launch,
+                                                          const int32_t first_block) {
+  const Demand& demand = scheduler_.demand(launch);
+  const auto sms = race_->where(launch, first_block, demand.cluster);
+  if (!sms) return sms;
+  for (const int32_t sm : *sms) {
+    const auto blocks = std::ranges::count(*sms, sm);
+    while (scheduler_.gpu().room(sm, demand).blocks < blocks) {
+      const std::optional<Leaver> leaver = race_->take(sm);
+      if (!leaver) return sms->first(0);
+      leave(*leaver);
+    }
+  }
+  return sms;
 }
 
 template <typename Call>

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
+#include "tbsched/engine/held/race.h"
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/snapshot.h"
 #include "tbsched/hardware/sm/footprint.h"
@@ -18,6 +21,9 @@ struct HeldOptions {
   // one_by_one: each block has a footprint of its own.
   BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together;
   SmMemory memory = {};
+  // In which order the blocks of a released launch leave, which outlives the engine; none: all at
+  // once. Needs blocks that leave one by one.
+  Race* race = nullptr;
 };
 
 class HeldEngine : private Observer {
@@ -38,6 +44,7 @@ class HeldEngine : private Observer {
   struct LaunchState {
     int32_t successor = -1;  // the launch after it in its stream, or -1
     bool released = false;
+    int32_t leaving = 0;  // blocks that were told to leave and are there
     std::vector<Footprint> resident;
   };
 
@@ -50,13 +57,17 @@ class HeldEngine : private Observer {
   void place_waiting();
   void let_successor(int32_t index);
   bool finished(int32_t index) const;
-  void leave(int32_t index);
+  void leave(int32_t index, bool have_started);
+  void leave_next();
+  void leave(const Leaver& leaver);
+  std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block);
   template <typename Call>
   void tell(Call call) const;
 
   BlockScheduler scheduler_;
   BlockScheduler::Leaving leaving_;
   PlaceOptions options_;
+  Race* race_;
   std::vector<Observer*> observers_;
   std::vector<LaunchState> launches_;
   std::unordered_map<int32_t, int32_t> last_in_stream_;

@@ -18,6 +18,7 @@ Demand demand_of(const Launch& launch, const Device& device) {
       .blocks_per_sm = 0,
       .blocks_at_minimum = 0,
       .configuration = {largest, largest, largest},
+      .at_once = launch.cooperative,
   };
   Demand single = demand;
   single.cluster = 1;

@@ -22,6 +22,8 @@ struct Demand {
   ConfigurationDemand configuration;
   const SmSet* partition = nullptr;  // where it may go; null: everywhere
 
+  bool at_once = false;              // all blocks of the launch are placed at once, or none
+
   bool may_use(const int32_t sm) const { return partition == nullptr || partition->has(sm); }
   bool operator==(const Demand&) const = default;
 };

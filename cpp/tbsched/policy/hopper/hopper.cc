@@ -8,6 +8,10 @@
 // question is searched for one by one, which takes longer.
 //
 // Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
+//
+// Of a cooperative launch all SMs are chosen before the first block is handed out. Its singleton
+// TPCs have turns one by one, as with clusters of 2, and all of them before the GPCs. Source: traces
+// ways/cooperative.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -117,8 +121,13 @@ class Hopper final : public Policy {
     const auto blocks = static_cast<int32_t>(sms.size());
     if (demand.cluster == 1) {
       levels_.fill(demand, blocks, gpu, rooms, commit);
-      hand_out(sms.first(levels_.blocks()));
-      return static_cast<size_t>(levels_.blocks());
+      const std::span<int32_t> placed = sms.first(levels_.blocks());
+      if (demand.at_once) {
+        hand_out_at_once(placed);
+      } else {
+        hand_out(placed);
+      }
+      return placed.size();
     }
     cluster_levels_.fill(demand, blocks / demand.cluster, gpu, commit);
     cluster_of_domain_.resize(gpu.device().cluster_domains.size());
@@ -144,6 +153,31 @@ class Hopper final : public Policy {
       }
       done = take_turn(pair_has_turn() ? next_pair() : next_gpc(), sms, done);
     }
+  }
+
+  void hand_out_at_once(const std::span<int32_t> sms) {
+    if (sms.empty()) return;
+    for (size_t k = 0; k < levels_.count(); ++k) choose_sms(k);
+    const auto singles = std::span<const uint8_t>(chosen_).subspan(groups_.begins[gpcs_]);
+    set_turns_of_singletons(singles);
+    const auto wants = [&](const int32_t tpc) { return turns_of_singleton_[tpc] > 0; };
+    if (any_singleton_left()) {
+      singleton_turns_.ask_one(wants);  // the first turn is lost
+    } else {
+      next_gpc();
+    }
+    size_t done = 0;
+    while (any_singleton_left()) {
+      const int32_t tpc = singleton_turns_.ask_one(wants);
+      --turns_of_singleton_[tpc];
+      for (size_t i = 0; i < singles.size(); ++i) {
+        if (groups_.singleton_of_position[i] != tpc || singles[i] == 0) continue;
+        const size_t position = groups_.begins[gpcs_] + i;
+        --chosen_[position];
+        sms[done++] = groups_.positions[position];
+      }
+    }
+    while (done < sms.size()) done = take_turn(next_gpc(), sms, done);
   }
 
   // A pass over the GPCs at a time, one cluster a turn.
@@ -184,7 +218,7 @@ class Hopper final : public Policy {
   }
 
   // Returns the blocks of the level.
-  size_t choose(const size_t k) {
+  size_t choose_sms(const size_t k) {
     const std::span<const uint8_t> level = levels_.level(k);
     std::transform(level.begin(), level.end(), chosen_.begin(), chosen_.begin(), std::plus{});
     size_t blocks = 0;
@@ -194,15 +228,25 @@ class Hopper final : public Policy {
       chosen_of_group_[group] += sum;
       blocks += static_cast<size_t>(sum);
     }
-    // A singleton TPC needs a turn for each block of its SMs.
+    return blocks;
+  }
+
+  // A singleton TPC needs a turn for each block of its SMs.
+  void set_turns_of_singletons(const std::span<const uint8_t> singles) {
     std::ranges::fill(turns_of_singleton_, 0);
-    const auto singles = level.subspan(groups_.begins[gpcs_]);
     for (size_t i = 0; i < singles.size(); ++i) {
       int32_t& turns = turns_of_singleton_[groups_.singleton_of_position[i]];
       turns = std::max<int32_t>(turns, singles[i]);
     }
-    const auto any_left = [&] { return std::ranges::any_of(turns_of_singleton_, std::identity{}); };
-    for (bool opening = k == 0; any_left(); opening = false) {
+  }
+  bool any_singleton_left() const {
+    return std::ranges::any_of(turns_of_singleton_, std::identity{});
+  }
+
+  size_t choose(const size_t k) {
+    const size_t blocks = choose_sms(k);
+    set_turns_of_singletons(levels_.level(k).subspan(groups_.begins[gpcs_]));
+    for (bool opening = k == 0; any_singleton_left(); opening = false) {
       std::ranges::copy(singleton_turns_.ask_all(turns_of_singleton_, opening),
                         std::back_inserter(pair_turns_));
       for (int32_t& left : turns_of_singleton_) left = std::max(0, left - 1);
