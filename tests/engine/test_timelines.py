@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contract.timed_reference import Toy, simulate
-from helpers import gpu
+from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import launch_orders, predict
