@@ -28,7 +28,8 @@ void check_partition(const Partition& partition, const int32_t index, const Devi
 // coscheduling whatever their SMs are; for what is left over it looks at the SMs.
 int32_t largest_cluster(const Partition* const partition, const Device& device) {
   constexpr int32_t kWithoutCoscheduling = 2;
-  const int32_t largest = largest_cluster(device.cluster_domains, [&](const int32_t sm) {
+  const Mechanisms& mechanisms = device.spec.mechanisms;
+  const int32_t largest = largest_cluster(device.cluster_domains, mechanisms, [&](int32_t sm) {
     return partition == nullptr || std::ranges::binary_search(partition->sms, sm);
   });
   const bool is_loose = partition != nullptr && partition->group && partition->split &&
