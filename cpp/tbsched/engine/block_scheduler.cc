@@ -110,8 +110,16 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   const int32_t launch = place.launch;
   const int32_t placed_before = launches_[launch].placed;
   launches_[launch].looked_at = pass_;
+  const bool behind_call = waits_for_idle_gpu_ >= 0 && order_.head_of_line &&
+                           launches_[waits_for_idle_gpu_].place < place.place;
+  if (behind_call) {
+    pass.observer.on_refuse(launch, Refusal::queue, waits_for_idle_gpu_);
+    return false;
+  }
   const Refusal refusal = try_to_place(launch, pass);
   const LaunchState& state = launches_[launch];
+  if (refusal == Refusal::local_memory && waits_for_idle_gpu_ < 0) waits_for_idle_gpu_ = launch;
+  if (refusal != Refusal::local_memory && waits_for_idle_gpu_ == launch) waits_for_idle_gpu_ = -1;
   if (state.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
     spare_.push_back(waiting_.extract(place));

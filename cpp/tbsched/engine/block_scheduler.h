@@ -150,6 +150,9 @@ class BlockScheduler {
   // As waiting_, but what refused them cannot have changed yet: those of the whole GPU, then those
   // of each group.
   std::vector<Line> asleep_;
+  // The first launch that waits for an idle GPU, to have more local memory, or -1: nothing that came
+  // later goes before it, however urgent.
+  int32_t waits_for_idle_gpu_ = -1;
   std::vector<int32_t> holders_;  // in a pass: they wait, and hold the SMs of their groups
   SmGroups groups_;
   std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again
