@@ -200,7 +200,7 @@ def test_launches_of_a_stream_agree(
     gpu: Gpu, first: dict[str, Any], second: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        observed(gpu, run(stream=1, **first), run(stream=1, **second))
+        observed(gpu, *(tb.Launch(1, 32, 16, stream=1, **each) for each in (first, second)))
 
 
 def test_a_partition_beside_the_legacy_stream_needs_a_non_blocking_one(gpu: Gpu) -> None:
@@ -398,11 +398,6 @@ def test_nodes_of_other_shared_memory_share_no_kernel(gpu: Gpu, knobs: Fake) -> 
 def test_nodes_are_refused_like_launches(gpu: Gpu, event: tb.GraphLaunch, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         observed(gpu, run(), event)
-
-
-def test_a_graph_is_launched_in_a_stream_of_the_whole_gpu(gpu: Gpu) -> None:
-    with pytest.raises(ValueError, match=r"GraphLaunch\.stream: 1 is of a partition"):
-        observed(gpu, run(partition=FIRST, stream=1), tb.Graph([run()]).launch(1))
 
 
 def test_a_graph_under_way_is_ended(gpu: Gpu) -> None:

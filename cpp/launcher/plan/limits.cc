@@ -127,21 +127,13 @@ class SequenceCheck {
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
     for (const Launch& node : launched.graph->nodes) check(node);
-    graph_streams_.insert(launched.stream);
     other_streams_.insert(launched.stream);
   }
 
   void check_totals(const bool timed) {
     const bool legacy =
         first_of_stream_.contains(kLegacyStream) || other_streams_.contains(kLegacyStream);
-    for (const auto& [stream, launch] : first_of_stream_) {
-      other_streams_.erase(stream);
-      if (launch->partition && graph_streams_.contains(stream)) {
-        throw std::invalid_argument("GraphLaunch.stream: " + std::to_string(stream) +
-                                    " is of a partition (Launch.partition); a graph is launched " +
-                                    "in a stream of the whole GPU");
-      }
-    }
+    for (const auto& [stream, launch] : first_of_stream_) other_streams_.erase(stream);
     if (timed && legacy && in_partition_) {
       throw std::invalid_argument(
           "launch " + std::to_string(*in_partition_) +
@@ -190,7 +182,6 @@ class SequenceCheck {
   std::set<int32_t> released_;
   std::map<int32_t, const Launch*> first_of_stream_;
   std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
-  std::set<int32_t> graph_streams_;
   std::set<int32_t> other_streams_;  // of events and graphs
   size_t own_streams_ = 0;
 };

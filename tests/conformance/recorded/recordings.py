@@ -16,6 +16,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.prediction.tables import matching_states, predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, RELEASE, EventTable
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
@@ -94,18 +95,22 @@ def scored_only(path: Path) -> Recording:
 
 def table_of(sequences: list[Sequence]) -> EventTable:
     """Launches and releases as rows."""
+    every = (launch.partition for sequence in sequences for launch in sequence.launches)
+    partitions = {each: number for number, each in enumerate(dict.fromkeys(filter(None, every)))}
     rows = [
-        [LAUNCH, *(_cell(getattr(event, field)) for field in FIELDS)]
+        [LAUNCH, *(_cell(getattr(event, field), partitions) for field in FIELDS)]
         if isinstance(event, Launch)
         else [RELEASE, event.launch, *([0] * (len(FIELDS) - 1))]
         for sequence in sequences
         for event in sequence
     ]
     bounds = list(itertools.accumulate(map(len, sequences), initial=0))
-    return EventTable(np.array(rows, np.int32), np.array(bounds, np.int64))
+    return EventTable(np.array(rows, np.int32), np.array(bounds, np.int64), tuple(partitions))
 
 
-def _cell(value: int | None) -> int:
+def _cell(value: int | Partition | None, partitions: dict[Partition, int]) -> int:
+    if isinstance(value, Partition):
+        return partitions[value]
     return -1 if value is None else value
 
 

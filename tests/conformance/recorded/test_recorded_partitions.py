@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from helpers import ROOT, explained
+from conformance.recorded.recordings import Recording
+from helpers import ROOT
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.partitions import split_sms
@@ -40,8 +41,7 @@ def launches_of(gpu: str) -> tuple[Trace, ...]:
 def test_one_initial_state_explains_every_block_of_all_partitions(gpu: str) -> None:
     traces = launches_of(gpu)
     assert sum(len(trace.placements) for trace in traces) == 3607
-    unexplained = {trace.id for trace in traces if not explained(trace, H200)}
-    assert unexplained == {*EARLY, *RACE}
+    assert {*Recording.of(traces).unexplained()} == {*EARLY, *RACE}
 
 
 @both
@@ -52,9 +52,10 @@ def test_blocks_that_were_numbered_early_are_on_the_right_sms(gpu: str) -> None:
 
 
 def test_where_launches_wait_other_rules_of_the_line_explain_less() -> None:
-    waiting = [trace for trace in launches_of("h200") if trace.id.startswith("part4_")]
+    every = launches_of("h200")
+    waiting = Recording.of(trace for trace in every if trace.id.startswith("part4_"))
     found = {
-        rule: sum(not explained(trace, device(f"h200{rule}")) for trace in waiting)
+        rule: len(waiting.unexplained(f"h200{rule}"))
         for rule in ("", "-one-line", "-no-head-of-line")
     }
     assert found == {"": 1, "-one-line": 91, "-no-head-of-line": 19}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contract.sequences import sequences
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import LEGACY_STREAM, Event, RecordEvent, Sequence, WaitEvent
 
 # Few, so that much happens at the same time.
@@ -43,9 +44,12 @@ def durations(draw: st.DrawFn, blocks: int) -> Any:
 def timed(draw: st.DrawFn, spec: DeviceSpec, policy: str) -> Sequence:
     """The launches of a held program, each with its durations, and marks between them."""
     events: list[Event] = []
+    partition_of: dict[Any, Partition | None] = {LEGACY_STREAM: None}
     for launch in draw(held(spec, policy)).launches:
         events += draw(st.lists(MARKS, max_size=2))
         duration = draw(durations(launch.blocks))
         stream: Any = draw(STREAMS)
+        if partition_of.setdefault(stream, launch.partition) != launch.partition:
+            stream = None
         events.append(dataclasses.replace(launch, duration=duration, stream=stream))
     return Sequence(events)
