@@ -40,9 +40,9 @@ class GpuState {
     return sms_[footprint.sm].shared_memory_of(spec(), footprint.owner);
   }
 
-  // Whether the GPU as a whole can take a block of this demand now.
   // Whether it needs more local memory than there is, which only an idle GPU gets.
   bool grows_for(const Demand& demand) const { return local_memory_.grows_for(demand); }
+  // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
   // While SMs are held for a launch that waits for them, they have no room for others.
