@@ -88,8 +88,8 @@ def score_of(name: str, gpu: str) -> Score:
     return Score.of(zip(traces, traces, strict=True))
 
 
-# Least shares: of pairs; of launches in their blocks per SM, where two runs of the GPU agree; and by
-# how much fewer starts are within the tolerance than in another run of the GPU.
+# Least shares: of pairs; of launches with their blocks on each SM, where two runs of the GPU agree;
+# and how many fewer starts are within the tolerance than in another run of the GPU.
 LEAST = {
     ("programs", "h100"): (0.99, 0.97, 0.09),
     ("graphs", "h100"): (0.94, 0.84, 0.17),
