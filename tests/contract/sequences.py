@@ -55,10 +55,18 @@ def holds(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) ->
 
 def largest_cluster(spec: DeviceSpec, partition: Partition | None = None) -> int:
     """The blocks of the largest cluster that an idle GPU or partition takes, of 16 at most."""
-    homes = [gpc if gpc >= 0 else ("none", tpc) for tpc, gpc in enumerate(spec.gpc_of_tpc)]
-    where = range(spec.sms) if partition is None else partition.sms
-    sms = Counter(homes[sm // spec.sms_per_tpc] for sm in where)
-    return min(16, spec.max_cluster, max(sms.values()))
+    own = set(range(spec.sms) if partition is None else partition.sms)
+    whole: Counter[object] = Counter()  # SMs of whole TPCs, by GPC
+    parts: Counter[object] = Counter()
+    for tpc, gpc in enumerate(spec.gpc_of_tpc):
+        if gpc < 0 and not spec.mechanisms.clusters_use_singletons:
+            continue
+        sms = {*range(tpc * spec.sms_per_tpc, min((tpc + 1) * spec.sms_per_tpc, spec.sms))}
+        of_tpc = whole if sms <= own else parts
+        of_tpc[gpc if gpc >= 0 else ("none", tpc)] += len(sms & own)
+    if spec.mechanisms.clusters_take_whole_tpcs:
+        parts = Counter({gpc: min(sms, spec.sms_per_tpc - 1) for gpc, sms in parts.items()})
+    return min(16, spec.max_cluster, max((whole + parts).values(), default=1))
 
 
 @functools.cache

@@ -182,7 +182,7 @@ class SequenceCheck {
   std::set<int32_t> released_;
   std::map<int32_t, const Launch*> first_of_stream_;
   std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
-  std::set<int32_t> other_streams_;  // of events and graphs
+  std::set<int32_t> other_streams_;     // of events and graphs
   size_t own_streams_ = 0;
 };
 

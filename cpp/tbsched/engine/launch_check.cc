@@ -27,7 +27,8 @@ void check_partition(const Partition& partition, const int32_t index, const Devi
 // What the driver lets clusters have. Of the groups of a split it takes no more than the split
 // promises, whatever their SMs are; for other partitions it looks at the SMs.
 int32_t largest_cluster(const Partition* const partition, const Device& device) {
-  const int32_t largest = largest_cluster(device.cluster_domains, [&](const int32_t sm) {
+  const Mechanisms& mechanisms = device.spec.mechanisms;
+  const int32_t largest = largest_cluster(device.cluster_domains, mechanisms, [&](int32_t sm) {
     return partition == nullptr || std::ranges::binary_search(partition->sms, sm);
   });
   if (partition == nullptr || !partition->group || !partition->split) return largest;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
+#include "tbsched/hardware/device_spec.h"
 #include "tbsched/hardware/topology.h"
 
 namespace tbsched {
@@ -24,14 +27,22 @@ std::vector<ClusterDomain> cluster_domains(const Topology& topology);
 
 // The blocks of the largest cluster that fits SMs of which `may_use` is true, while they are idle.
 template <typename MayUse>
-int32_t largest_cluster(const std::span<const ClusterDomain> domains, const MayUse& may_use) {
-  int32_t largest = 0;
+int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mechanisms& mechanisms,
+                        const MayUse& may_use) {
+  int32_t largest = 1;
   for (const ClusterDomain& domain : domains) {
-    int32_t sms = 0;
+    if (domain.tpcs.empty() || (domain.gpc < 0 && !mechanisms.clusters_use_singletons)) continue;
+    ptrdiff_t whole = 0;  // SMs of TPCs of which all may be used
+    ptrdiff_t parts = 0;  // and of the others
     for (const auto& tpc : domain.tpcs) {
-      sms += static_cast<int32_t>(std::ranges::count_if(tpc, may_use));
+      const ptrdiff_t sms = std::ranges::count_if(tpc, may_use);
+      (sms == std::ssize(tpc) ? whole : parts) += sms;
     }
-    largest = std::max(largest, sms);
+    // Less than a TPC is left to them.
+    if (mechanisms.clusters_take_whole_tpcs) {
+      parts = std::min(parts, std::ssize(domain.tpcs.front()) - 1);
+    }
+    largest = std::max(largest, static_cast<int32_t>(whole + parts));
   }
   return largest;
 }

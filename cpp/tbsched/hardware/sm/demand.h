@@ -22,7 +22,7 @@ struct Demand {
   ConfigurationDemand configuration;
   const SmSet* partition = nullptr;  // where it may go; null: everywhere
 
-  bool at_once = false;              // all blocks of the launch are placed at once, or none
+  bool at_once = false;  // all blocks of the launch are placed at once, or none
 
   bool may_use(const int32_t sm) const { return partition == nullptr || partition->has(sm); }
   bool operator==(const Demand&) const = default;

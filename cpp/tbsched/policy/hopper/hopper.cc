@@ -10,8 +10,8 @@
 // Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
 //
 // Of a cooperative launch all SMs are chosen before the first block is handed out. Its singleton
-// TPCs have turns one by one, as with clusters of 2, and all of them before the GPCs. Source: traces
-// ways/cooperative.
+// TPCs have turns one by one, as with clusters of 2, and all of them before the GPCs. Source:
+// traces ways/cooperative.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
