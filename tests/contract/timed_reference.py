@@ -47,6 +47,9 @@ class Work:
     ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
 
 
+MOST_URGENT = -1  # of the two priorities that a GPU tells apart if its file says nothing else
+
+
 @dataclass(frozen=True)
 class Toy:
     """A GPU of one SM; latencies are nanoseconds."""
@@ -146,7 +149,8 @@ def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
         by_stream[stream] = work
         works.append(work)
         if isinstance(item, Launch):
-            work.rank = (item.priority if toy.by_priority else 0, position)
+            urgency = MOST_URGENT if item.cooperative else item.priority
+            work.rank = (urgency if toy.by_priority else 0, position)
             if item.completion_event is not None:
                 completed = Work(Launched(work), stream, work.issue, blocking=False)
                 records[item.completion_event] = completed
@@ -302,11 +306,8 @@ def place(
 ) -> bool:
     """Places a block of the first launch in line, or all of a cooperative one."""
 
-    def in_line(work: Work) -> tuple[bool, int, int]:
-        launch = work.item
-        assert isinstance(launch, Launch)
-        goes_first = launch.cooperative and toy.by_priority
-        return (not goes_first, 0 if goes_first else work.rank[0], work.taken)
+    def in_line(work: Work) -> tuple[int, int]:
+        return work.rank[0], work.taken
 
     waiting = [w for w in resident if len(w.starts) < w.item.blocks]  # type: ignore[union-attr]
     may_turn = now >= scheduler.next_turn

@@ -54,6 +54,7 @@ PICTURES: dict[str, Callable[[], Any]] = {
     "sm_map-timed": _of(tb.show.sm_map, "timed"),
     "sm_map-1000": _of(tb.show.sm_map, "held-1000"),
     "sm_map-large": lambda: tb.show.sm_map(_large()),
+    "partitions": lambda: tb.show.sm_map(tb.device("h200"), partitions=tb.split_sms("h200", 16)[0]),
     "device": _of(tb.show.sm_map, "device"),
     "device-1000": lambda: tb.show.sm_map(thousand()),
     "blocks": _of(tb.show.blocks, "held"),

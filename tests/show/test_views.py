@@ -143,6 +143,7 @@ def test_ways_to_launch_are_in_words() -> None:
         "8 x 128, 32 regs, 10 us, node of graph 0, after 6, 7 ",
         "for room for all of its blocks at once, beside launch 6 (load)",
         "until each block of launch 0 (produce), before it in its stream, had triggered or left",
+        "for the launch completion event of launch 1 (consume) (without",
         "for launch 8, of an earlier launch of its graph (a graph does not run beside itself)",
         "held up behind a relay of launch 6 (load)",
     ):

@@ -263,7 +263,10 @@ int32_t BlockScheduler::fitting(const Demand& demand, const int32_t blocks, GpuS
 
 void BlockScheduler::check_cooperative(const Demand& demand, const int32_t blocks,
                                        const int32_t index) const {
-  const int32_t fit = fitting(demand, blocks, GpuState(model_.device()));
+  // The driver counts with the least shared memory that the carveout allows.
+  Demand counted = demand;
+  counted.configuration.maximum = counted.configuration.target = demand.configuration.minimum;
+  const int32_t fit = fitting(counted, blocks, GpuState(model_.device()));
   if (fit == blocks) return;
   const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";
   refuse(index, "cooperative: all blocks must be resident at once, and " + where +

@@ -24,17 +24,18 @@ void check_partition(const Partition& partition, const int32_t index, const Devi
   }
 }
 
-// What the driver lets clusters have. It answers for the groups of a split that ignores
-// coscheduling whatever their SMs are; for what is left over it looks at the SMs.
+// What the driver lets clusters have. Of the groups of a split it takes no more than the split
+// promises, whatever their SMs are; for other partitions it looks at the SMs.
 int32_t largest_cluster(const Partition* const partition, const Device& device) {
-  constexpr int32_t kWithoutCoscheduling = 2;
   const Mechanisms& mechanisms = device.spec.mechanisms;
   const int32_t largest = largest_cluster(device.cluster_domains, mechanisms, [&](int32_t sm) {
     return partition == nullptr || std::ranges::binary_search(partition->sms, sm);
   });
-  const bool is_loose = partition != nullptr && partition->group && partition->split &&
-                        partition->split->ignore_coscheduling;
-  return is_loose ? std::min(largest, kWithoutCoscheduling) : largest;
+  if (partition == nullptr || !partition->group || !partition->split) return largest;
+  const SplitRequest& split = *partition->split;
+  if (split.max_cluster) return largest;
+  const DeviceSpec& spec = device.spec;
+  return std::min(largest, split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms);
 }
 
 void check_cluster(const Launch& launch, const int32_t index, const Model& model) {

@@ -158,8 +158,8 @@ def record(
             is full.
         repeats: observes each sequence so many times. Where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
-        level, seed, options, without, strategy, limits, initial_state, steer, past_refusal, draw,
-            progress: as for :func:`fuzz`.
+        level, seed, options, without, strategy: as for :func:`fuzz`.
+        limits, initial_state, steer, past_refusal, draw, progress: as for :func:`fuzz`.
 
     Returns:
         A :class:`Report` without counterexamples.

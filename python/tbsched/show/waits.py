@@ -16,8 +16,8 @@ _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
 _NAME = 40  # letters
 
-# Causes that the core tells as "node", and as "priority".
-_AGAIN, _RELAY = "again", "relay"
+# Causes that the core tells as "event", "node" and "priority".
+_COMPLETION, _AGAIN, _RELAY = "completion", "again", "relay"
 
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
@@ -47,6 +47,10 @@ CAUSE_WORDS = {
         "trigger there would let it start sooner)"
     ),
     "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    _COMPLETION: (
+        "for the launch completion event of {who} (without the WaitEvent it would not wait for "
+        "that)"
+    ),
     _AGAIN: "for {who}, of an earlier launch of its graph (a graph does not run beside itself)",
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
     "partition": "for an SM of its partition, beside {who}",
@@ -142,13 +146,18 @@ class Waits:
 
     def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
         """The cause, told apart from another one of the same name."""
-        if behind not in self._nodes:
+        if behind < 0:
             return cause
-        if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
-            return _AGAIN
-        held = waits["begin_ns"][(waits["cause"] == cause) & (waits["behind"] == behind)]
+        own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
         _, end = span_of(behind, self._trace[behind])
-        return _RELAY if cause == "priority" and held.min() >= end else cause
+        if cause == "event" and own["end_ns"].max() < end:
+            return _COMPLETION
+        if behind in self._nodes:
+            if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
+                return _AGAIN
+            if cause == "priority" and own["begin_ns"].min() >= end:
+                return _RELAY
+        return cause
 
     @functools.cached_property
     def _running(self) -> Running:

@@ -87,6 +87,21 @@ def test_what_has_no_times_and_no_such_rows_are_refused() -> None:
         tb.show.gantt(timed, by="streams")
 
 
+def test_map_of_partitions_has_a_colour_for_each() -> None:
+    groups, rest = tb.split_sms("h200", 32)
+    ax = tb.show.sm_map(tb.device("h200"), partitions=[*groups, rest])
+    colours = ax.collections[0].get_facecolor()
+    assert [len(np.unique(colours[[*part.sms]], axis=0)) for part in (*groups, rest)] == [1] * 5
+    assert len(np.unique(colours, axis=0)) == 5
+    legend = ax.get_legend() or ax.figure.legends[0]
+    words = [text.get_text() for text in legend.get_texts()]
+    assert (words[0], words[-1]) == ("0: 32 SMs", "left over: 4 SMs")
+    with pytest.raises(ValueError, match=r"sm_map\.partitions\[1\]\.sms: 7 is outside 0\.\.1"):
+        tb.show.sm_map(gpu(sms=2), partitions=[tb.Partition((0,)), tb.Partition((7,))])
+    with pytest.raises(TypeError, match="sm_map: partitions: they are shown in the map of a Dev"):
+        tb.show.sm_map(tb.predict(tb.Sequence([launch()]), gpu()), partitions=groups)
+
+
 # -- sm_map ---------------------------------------------------------------------------------------
 
 

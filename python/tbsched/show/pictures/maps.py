@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Float64Array
+from tbsched.program.checks import instance, integer, items
+from tbsched.program.partition import Partition
+from tbsched.show.layout.colours import PALETTE
 from tbsched.show.layout.names import label
 from tbsched.show.layout.sms import Standing, standing
 from tbsched.show.layout.topology import Topology, topology_of
@@ -24,6 +29,7 @@ from tbsched.show.pictures.canvas import (
     inches_of,
     ink,
     ink_on,
+    key,
     moment,
     who,
 )
@@ -64,22 +70,32 @@ class _Grid:
     inches: float
 
 
-def sm_map(what: Trace | DeviceSpec, *, at: float | None = None, ax: Axes | None = None) -> Axes:
+def sm_map(
+    what: Trace | DeviceSpec,
+    *,
+    at: float | None = None,
+    partitions: Iterable[Partition] = (),
+    ax: Axes | None = None,
+) -> Axes:
     """Draws the SMs by TPC and GPC: what sits on each at a moment, or which ones are preferred.
 
     For a trace, a bar for each SM shows the blocks on it. It has full height on the SMs that hold
-    most at that moment. For a device, the SMs that are preferred are darker.
+    most at that moment. For a device, the SMs that are preferred are darker; or the SMs of each
+    partition have a colour.
 
     Example:
         >>> import tbsched as tb
         >>> seq = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(100, 256, 32)])
         >>> ax = tb.show.sm_map(tb.predict(seq, "rtx3090"), at=1)
+        >>> groups, rest = tb.split_sms("h200", min_sms=32)
+        >>> ax = tb.show.sm_map(tb.device("h200"), partitions=[*groups, rest])
 
     Args:
         what: a prediction, an observation, or a device.
         at: the moment of a trace. In a held sequence it is after so many events, or after all of
             them for None. In a timed one it is a time in seconds on the clock of the trace, or for
             None when most blocks are resident.
+        partitions: of a device, to be shown in its map. Of an SM of several the last one is shown.
         ax: the axes to draw into; None makes a figure.
 
     Returns:
@@ -87,15 +103,18 @@ def sm_map(what: Trace | DeviceSpec, *, at: float | None = None, ax: Axes | None
 
     Raises:
         ImportError: matplotlib is missing (``pip install matplotlib``).
-        TypeError: neither a trace nor a device; a moment of a device.
-        ValueError: no such moment.
+        TypeError: neither a trace nor a device; a moment of a device; partitions of a trace.
+        ValueError: no such moment; a partition with an SM that the device does not have.
     """
+    shown_too = tuple(items("sm_map", "partitions", partitions))
     if isinstance(what, DeviceSpec):
         if at is not None:
             raise TypeError(f"sm_map: at: a device has no moments, got {shown(at)}")
-        return _device(what, ax)
+        return _partitions(what, shown_too, ax) if shown_too else _device(what, ax)
     if not isinstance(what, Trace):
         raise TypeError(f"sm_map: what: a Trace or a DeviceSpec is needed, got {shown(what)}")
+    if shown_too:
+        raise TypeError("sm_map: partitions: they are shown in the map of a DeviceSpec")
     return _trace(what, at, ax)
 
 
@@ -109,6 +128,27 @@ def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
     _numbers(ax, grid, [ink_on(tuple(colour)) for colour in colours], _INSIDE / 2)
     note = "the darker, the sooner among equally suitable SMs"
     _finish(ax, grid, f"{spec.title}: SMs by TPC and GPC", note, topology.source)
+    return ax
+
+
+def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | None) -> Axes:
+    topology = topology_of(spec)
+    grid = _grid(topology, spec.sms, _wide(ax, _WIDTH - _LEGEND))
+    ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
+    colours = np.tile(to_rgba_array(EMPTY), (spec.sms, 1))
+    inks, rows = [ink()] * spec.sms, list[tuple[ColorType, str]]()
+    for number, partition in enumerate(partitions):
+        instance("sm_map", f"partitions[{number}]", partition, Partition)
+        colour = PALETTE[number % len(PALETTE)]
+        for sm in partition.sms:
+            integer("sm_map", f"partitions[{number}].sms", sm, 0, spec.sms - 1)
+            colours[sm], inks[sm] = to_rgba(colour), ink_on(colour)
+        group = "left over" if partition.split and partition.group is None else str(number)
+        rows.append((colour, f"{group}: {counted(len(partition), 'SM')}"))
+    _boxes(ax, grid, colours)
+    _numbers(ax, grid, inks, _INSIDE / 2)
+    _finish(ax, grid, f"{spec.title}: partitions", topology.source)
+    key(ax, rows, "partition", total=len(rows))
     return ax
 
 

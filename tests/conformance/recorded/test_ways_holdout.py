@@ -1,0 +1,131 @@
+"""Every way to launch, on an H200 and an H100, with seeds that were used once: only scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import pytest
+
+from conformance.recorded.recordings import Recording
+from helpers import ROOT
+from tbsched.comparison.times import TimeDiff, compare_times
+from tbsched.hardware.catalogue import device
+from tbsched.prediction.predict import predict_as_recorded
+from tbsched.traces.files import load_traces
+from tbsched.traces.placement import Placement
+from tbsched.traces.timeline import span_of
+from tbsched.traces.trace import Trace
+
+HOLDOUT = ROOT / "tests" / "traces" / "ways-holdout"
+H200 = device("h200")
+
+gpus = pytest.mark.parametrize("gpu", ["h100", "h200"])
+
+
+def traces_of(name: str, gpu: str) -> list[Trace]:
+    return load_traces(HOLDOUT / f"{name}-{gpu}.jsonl.xz")
+
+
+@gpus
+def test_every_block_in_partitions_and_beside_them_is_where_the_gpu_put_it(gpu: str) -> None:
+    traces = traces_of("held", gpu)
+    launches = [launch for trace in traces for launch in trace.sequence.launches]
+    assert len(launches) > 10_000
+    assert sum(launch.partition is not None for launch in launches) > 2_500
+    assert sum(launch.cluster > 1 for launch in launches) > 2_500
+    assert len({launch.carveout for launch in launches}) > 5
+    assert len({launch.priority for launch in launches}) == 6
+    assert Recording.of(traces).unexplained() == []
+
+
+@gpus
+def test_cooperative_launches_are_placed_as_predicted(gpu: str) -> None:
+    traces = traces_of("cooperative", gpu)
+    launches = [launch for trace in traces for launch in trace.sequence.launches]
+    assert sum(launch.cooperative for launch in launches) > 200
+    assert Recording.of(traces).unexplained() == []
+
+
+@dataclass(frozen=True)
+class Score:
+    """One run of each program against the model, and another run of the GPU against it."""
+
+    model: list[TimeDiff] = field(default_factory=list)
+    itself: list[TimeDiff] = field(default_factory=list)
+    in_their_blocks: list[bool] = field(default_factory=list)
+    off_ns: list[int] = field(default_factory=list)
+    itself_off_ns: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, runs: Iterator[tuple[Trace, Trace]]) -> Score:
+        score = cls()
+        for first, again in runs:
+            predicted = predict_as_recorded(first, H200)
+            score.model.append(compare_times(predicted, first))
+            score.itself.append(compare_times(again, first))
+            score.off_ns.extend(abs(starts_ns(predicted) - starts_ns(first)).tolist())
+            score.itself_off_ns.extend(abs(starts_ns(again) - starts_ns(first)).tolist())
+            score.in_their_blocks.extend(
+                alike(one, model)
+                for one, other, model in zip(first, again, predicted, strict=True)
+                if alike(one, other)
+            )
+        return score
+
+
+def alike(a: Placement, b: Placement) -> bool:
+    """As many blocks on each SM."""
+    return np.array_equal(np.sort(a.smid), np.sort(b.smid))
+
+
+def starts_ns(trace: Trace) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Of each launch the first, after the first of all."""
+    starts = np.array([span_of(number, placed)[0] for number, placed in enumerate(trace)], np.int64)
+    return starts - starts.min()
+
+
+def pairs(diffs: list[TimeDiff]) -> float:
+    return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
+
+
+def starts(diffs: list[TimeDiff]) -> float:
+    return sum(d.starts_agreeing for d in diffs) / sum(d.blocks for d in diffs)
+
+
+@cache
+def score_of(name: str, gpu: str) -> Score:
+    traces = iter(traces_of(name, gpu))
+    return Score.of(zip(traces, traces, strict=True))
+
+
+names = pytest.mark.parametrize("name", ["programs", "graphs"])
+
+
+@gpus
+@names
+def test_programs_overlap_as_predicted(name: str, gpu: str) -> None:
+    score = score_of(name, gpu)
+    assert len(score.model) >= 60
+    assert pairs(score.model) > 0.99
+    assert pairs(score.model) > pairs(score.itself) - 0.005
+
+
+@gpus
+@names
+def test_launches_have_as_many_blocks_on_each_sm_where_the_gpu_repeats_itself(
+    name: str, gpu: str
+) -> None:
+    score = score_of(name, gpu)
+    assert len(score.in_their_blocks) > 300
+    assert np.mean(score.in_their_blocks) > 0.995
+
+
+@gpus
+@names
+def test_launches_start_as_near_as_in_another_run(name: str, gpu: str) -> None:
+    score = score_of(name, gpu)
+    assert starts(score.model) > starts(score.itself) - 0.01
+    assert np.median(score.off_ns) < 2 * np.median(score.itself_off_ns)
