@@ -12,7 +12,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Release, Sequence
 
 
-@dataclass
+@dataclass(eq=False)
 class Kernel:
     """A launch on its way.
 
@@ -33,6 +33,10 @@ class Kernel:
     @property
     def waits(self) -> bool:
         return len(self.placed) < self.launch.blocks
+
+    @property
+    def is_behind_its_stream(self) -> bool:
+        return self.before is not None and not self.before.over
 
     @property
     def over(self) -> bool:
@@ -82,11 +86,12 @@ class Line:
         order = list(self.kernels)
         if self.by_priority:
             order.sort(key=lambda kernel: kernel.launch.priority)
+        growing = self.first_to_grow()
         for kernel in [kernel for kernel in order if kernel.waits]:
             kernel.cause = None
-            if kernel.before is not None and not kernel.before.over:
+            if kernel.is_behind_its_stream:
                 kernel.cause = "stream"
-            elif kernel.sms <= held:
+            elif kernel.sms <= held or kernel in growing[1:]:
                 kernel.cause = "queue"
             else:
                 needs_idle_gpu = kernel.block.config_l > self.gpu.config_l
@@ -97,7 +102,18 @@ class Line:
                 moved = moved or (kernel.released and bool(kernel.held))
                 if kernel.released:
                     self.leave(kernel)
+                if kernel in growing and kernel.placed:
+                    return True
         return moved
+
+    def first_to_grow(self) -> list[Kernel]:
+        """The first kernel that needs more local memory, and all kernels that came after it."""
+        if self.head_of_line:
+            for number, kernel in enumerate(self.kernels):
+                more = kernel.block.config_l > self.gpu.config_l
+                if more and not kernel.placed and not kernel.is_behind_its_stream:
+                    return self.kernels[number:]
+        return []
 
     def fill(self, kernel: Kernel, open_to: set[int]) -> None:
         while kernel.waits:

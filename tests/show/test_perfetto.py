@@ -210,6 +210,29 @@ def test_streams_show_runs_and_the_causes_of_waits(timed: tuple[tb.Trace, File])
     assert any("behind_launch" in wait.arguments for wait in waits)
 
 
+def test_ways_to_launch_are_shown_in_their_streams(tmp_path: Path) -> None:
+    kernel = launch(4, duration=1e-5)
+    graph = tb.Graph([kernel, kernel], edges=[(0, 1)])
+    program = tb.Sequence(
+        [
+            launch(4, stream=0, duration=1e-4, trigger=5e-5),
+            launch(4, stream=0, duration=1e-5, programmatic=True),
+            graph.launch(1),
+            graph.launch(1),
+        ]
+    )
+    tb.show.to_perfetto(tb.predict(program, "h200"), tmp_path / "ways.pftrace")
+    file = read(tmp_path / "ways.pftrace")
+    runs = {each.arguments["launch"]: each for each in file.under("streams")}
+    rows = [file.paths[runs[number].track].rpartition("/")[2] for number in range(6)]
+    assert rows == ["stream 0"] * 2 + ["stream 1"] * 4
+    assert "node of graph 1, after 4" in runs[5].arguments["asks_for"]
+    waits = {(w.arguments["launch"], w.name): w for w in file.under("streams: waits")}
+    assert waits[1, "waits: trigger"].begin < runs[0].end
+    assert waits[3, "waits: node"].end == runs[3].begin
+    assert waits[4, "waits: stream"].begin >= runs[3].end
+
+
 HELD = tb.Sequence(
     [launch(20, 8, name="[a]"), launch(30, 8), launch(9, 8), tb.Release(0), tb.Release(1)]
 )

@@ -61,6 +61,18 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
     spare_.pop_back();
   }
   news_.push_back(launch);
+  if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({place, launch});
+}
+
+// The first launch issued of those that need more local memory, or -1. The driver makes no other
+// launch until it has that: more urgent ones that come later wait, too. Source: traces ways-holdout.
+int32_t BlockScheduler::first_to_grow() {
+  while (!growing_.empty()) {
+    const LaunchState& first = launches_[growing_.begin()->second];
+    if (first.placed == 0 && gpu_.grows_for(first.demand)) return growing_.begin()->second;
+    growing_.erase(growing_.begin());
+  }
+  return -1;
 }
 
 BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
@@ -99,8 +111,16 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
       return {Refusal::turn, current_};
     }
     if (to_all >= 0) return {Refusal::queue, to_all};
+    const int32_t growing = first_to_grow();
+    if (growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin()) {
+      launches_[place.launch].looked_at = pass_;
+      pass.observer.on_refuse(place.launch, Refusal::queue, growing);
+      ++next;
+      continue;
+    }
     if (look_at(place, pass)) to_all = place.launch;
-    next = waiting_.upper_bound(place);
+    const bool has_grown = growing == place.launch && launches_[growing].placed > 0;
+    next = has_grown ? waiting_.begin() : waiting_.upper_bound(place);
   }
   return {};
 }

@@ -123,6 +123,7 @@ class BlockScheduler {
   void check_cooperative(const Demand& demand, int32_t blocks, int32_t index) const;
   int32_t fitting(const Demand& demand, int32_t blocks, GpuState gpu) const;
   Place place_of(int32_t launch) const;
+  int32_t first_to_grow();
   Cause go_through_line(const Pass& pass);
   bool look_at(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
@@ -150,6 +151,8 @@ class BlockScheduler {
   // As waiting_, but what refused them cannot have changed yet: those of the whole GPU, then those
   // of each group.
   std::vector<Line> asleep_;
+  // Launches that need more local memory than there was, by place: as they were issued.
+  std::set<std::pair<int64_t, int32_t>> growing_;
   std::vector<int32_t> holders_;  // in a pass: they wait, and hold the SMs of their groups
   SmGroups groups_;
   std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again

@@ -16,8 +16,8 @@ _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
 _NAME = 40  # letters
 
-# Causes that the core tells as "event", "node" and "priority".
-_COMPLETION, _AGAIN, _RELAY = "completion", "again", "relay"
+# Causes that the core tells as "queue" or "priority", "event", "node" and "priority".
+_WHOLE, _COMPLETION, _AGAIN, _RELAY = "whole", "completion", "again", "relay"
 
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
@@ -47,6 +47,10 @@ CAUSE_WORDS = {
         "trigger there would let it start sooner)"
     ),
     "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    _WHOLE: (
+        "held up behind {who}, which is cooperative and waits for room for all of its blocks "
+        "(issued before it, it would have come first)"
+    ),
     _COMPLETION: (
         "for the launch completion event of {who} (without the WaitEvent it would not wait for "
         "that)"
@@ -152,6 +156,8 @@ class Waits:
         _, end = span_of(behind, self._trace[behind])
         if cause == "event" and own["end_ns"].max() < end:
             return _COMPLETION
+        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
+            return _WHOLE
         if behind in self._nodes:
             if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
                 return _AGAIN

@@ -459,7 +459,7 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   // graph.
   const Item& ordered = item.graph < 0 ? item : items_[item.graph];
   if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
-    until(items_[ordered.record].done_ns, Refusal::node, ordered.record);
+    until(known_ns_of(ordered.record, item.graph), Refusal::node, ordered.record);
   }
   if (ordered.legacy) {
     until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);

@@ -40,6 +40,8 @@ class GpuState {
     return sms_[footprint.sm].shared_memory_of(spec(), footprint.owner);
   }
 
+  // Whether it needs more local memory than there is, which only an idle GPU gets.
+  bool grows_for(const Demand& demand) const { return local_memory_.grows_for(demand); }
   // Whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 

@@ -18,8 +18,9 @@ class LocalMemoryConfiguration {
         unit_(spec.local_memory_unit),
         bytes_(spec.local_memory_initial) {}
 
+  bool grows_for(const Demand& demand) const { return acts_ && demand.local_memory > bytes_; }
   bool admits(const Demand& demand, const bool gpu_idle) const {
-    return !acts_ || gpu_idle || demand.local_memory <= bytes_;
+    return gpu_idle || !grows_for(demand);
   }
   void commit(const Demand& demand) {
     bytes_ = std::max(bytes_, round_up(demand.local_memory, unit_));

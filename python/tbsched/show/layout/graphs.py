@@ -58,10 +58,10 @@ def words_of(sequence: Sequence) -> Callable[[int], str]:
     return words
 
 
-def streams_used(sequence: Sequence) -> list[tuple[Stream | None, bool]]:
-    """The stream of each launch, and whether it is non-blocking; nodes are in their graph's."""
-    found: list[tuple[Stream | None, bool]] = []
+def streams_used(sequence: Sequence) -> list[Stream | None]:
+    """The stream of each launch; nodes are in that of their graph."""
+    found: list[Stream | None] = []
     for event in sequence:
         if isinstance(event, Launch | GraphLaunch):
-            found += [(event.stream, event.non_blocking)] * len(event.launches)
+            found += [event.stream] * len(event.launches)
     return found

@@ -309,13 +309,13 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
 def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
     """The titles of rows, and the row of each launch; nodes of a graph are in its stream."""
     used = streams_used(sequence)
-    blocking = {stream: not non_blocking for stream, non_blocking in used}
-    named: list[Stream] = sorted(stream for stream in blocking if isinstance(stream, int))
-    if LEGACY_STREAM in blocking:
+    streams = set(used)
+    named: list[Stream] = sorted(stream for stream in streams if isinstance(stream, int))
+    if LEGACY_STREAM in streams:
         named.insert(0, LEGACY_STREAM)
-    own = None in blocking
+    own = None in streams
     fits = named if len(named) + own <= most_rows else named[: most_rows - own - 1]
-    titles = [stream_words(stream, not blocking[stream]) for stream in fits]
+    titles = [stream_words(stream) for stream in fits]
     row_of: dict[Stream | None, int] = {stream: row for row, stream in enumerate(fits)}
     if len(fits) < len(named):
         row_of |= dict.fromkeys(named[len(fits) :], len(titles))
@@ -323,4 +323,4 @@ def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int
     if own:
         row_of[None] = len(titles)
         titles.append("own streams")
-    return tuple(titles), np.array([row_of[stream] for stream, _ in used], np.int64)
+    return tuple(titles), np.array([row_of[stream] for stream in used], np.int64)

@@ -46,7 +46,7 @@ def sequence_short(sequence: Sequence) -> str:
 
 def sequence_text(sequence: Sequence) -> str:
     """A row per event, and per node of a graph."""
-    return f"{sequence_short(sequence)}\n{_table_text(sequence)}"
+    return f"{sequence_short(sequence)}\n{_table_text([*rows_of(sequence)])}"
 
 
 def graph_short(graph: Graph) -> str:
@@ -56,11 +56,15 @@ def graph_short(graph: Graph) -> str:
 
 def graph_text(graph: Graph) -> str:
     """A row per node."""
-    return f"{graph_short(graph)}\n{_table_text(Sequence([graph.launch()]))}"
+    return f"{graph_short(graph)}\n{_table_text(nodes_as_rows(graph))}"
 
 
-def _table_text(sequence: Sequence) -> str:
-    rows = [*rows_of(sequence)]
+def nodes_as_rows(graph: Graph) -> list[Row]:
+    """The nodes of a graph."""
+    return [row for row in rows_of(Sequence([graph.launch()])) if row.launch is not None]
+
+
+def _table_text(rows: list[Row]) -> str:
     text = render(rows_table(rows[:ROWS_SHOWN]))
     left = len(rows) - ROWS_SHOWN
     return f"{text}\nand {counted(left, 'row')} more" if left > 0 else text
