@@ -171,9 +171,9 @@ def _space(
     elif isinstance(oracle, ModelGpu):
         spec = oracle.spec
     if asked.options is None:
-        # What fits one device all at once, another may refuse.
-        without = asked.without if predictor == spec else {*asked.without, "cooperative"}
-        options = SequenceOptions.everything(spec).without(without)
+        options = SequenceOptions.everything(spec).without(asked.without)
+        if predictor != spec:  # what fits one device all at once, the other may refuse
+            options = replace(options, cooperative=(False,) * len(options.cooperative))
         policies = [(predictor, asked.policy)]
         if isinstance(oracle, ModelGpu):
             policies.append((oracle.spec, oracle.policy))
