@@ -6,6 +6,7 @@ Each case is the smallest of its kind (traces ways/graphs-*; docs/explanation/gr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,20 @@ def test_a_relay_takes_room_but_nobody_sees_it() -> None:
     assert alone[2].smid[0] == alone[1].smid[0]
     relayed_at = ends(found)[1] + H200.exit_latency_ns + H200.node_latency_ns + 100
     assert {*found.residents(relayed_at / 1e9).rows["launch"].tolist()} == {0}
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_beside_a_relay_nothing_enters_an_sm_that_was_idle(busy: bool) -> None:
+    """Recorded on an H200: RS1024_0, and RB256_0 with a block on each SM."""
+    kernel = tb.Launch(1, 32, 16, 8, carveout=100, duration=60 * US)
+    wide = replace(kernel, blocks=528, threads=256)
+    given = tb.Graph(
+        [kernel, replace(kernel, duration=10 * US), wide, kernel], [(0, 2), (0, 3), (1, 3)]
+    )
+    full = replace(wide, blocks=132, threads=1024, stream=5, duration=300 * US)
+    found = tb.predict(tb.Sequence([*([full] if busy else []), given.launch()]), "h200")
+    node = found[int(busy) + 2]
+    assert (len(set(node.smid.tolist())) == 132) == busy
 
 
 def test_a_relay_comes_before_more_urgent_nodes() -> None:

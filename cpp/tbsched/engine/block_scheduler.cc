@@ -65,7 +65,8 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
 }
 
 // The first launch issued of those that need more local memory, or -1. The driver makes no other
-// launch until it has that: more urgent ones that come later wait, too. Source: traces ways-holdout.
+// launch until it has that: more urgent ones that come later wait, too. Source: traces
+// ways-holdout.
 int32_t BlockScheduler::first_to_grow() {
   while (!growing_.empty()) {
     const LaunchState& first = launches_[growing_.begin()->second];
@@ -101,6 +102,7 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
 BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
   holders_.clear();
   int32_t to_all = -1;
+  Cause cause;  // of those that came after a launch that needs more local memory
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const Place place = *next;
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
@@ -112,17 +114,19 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
     }
     if (to_all >= 0) return {Refusal::queue, to_all};
     const int32_t growing = first_to_grow();
-    if (growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin()) {
-      launches_[place.launch].looked_at = pass_;
-      pass.observer.on_refuse(place.launch, Refusal::queue, growing);
+    const bool is_behind = growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin();
+    if (is_behind || launches_[place.launch].looked_at == pass_) {
+      if (is_behind) cause = {Refusal::queue, growing};
       ++next;
       continue;
     }
     if (look_at(place, pass)) to_all = place.launch;
-    const bool has_grown = growing == place.launch && launches_[growing].placed > 0;
+    // Now the turn of those behind it has come.
+    const bool has_grown = cause.behind == place.launch && launches_[place.launch].placed > 0;
+    if (has_grown) cause = {};
     next = has_grown ? waiting_.begin() : waiting_.upper_bound(place);
   }
-  return {};
+  return cause;
 }
 
 // Returns whether it holds up all behind it.

@@ -50,6 +50,8 @@ struct Launch {
   std::optional<int64_t> memory_wait_ns = {};
   // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
+  // Only the driver's own blocks have no runtime, and then take no shared memory.
+  bool has_runtime = true;
 };
 
 struct Release {

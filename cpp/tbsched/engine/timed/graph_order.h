@@ -15,7 +15,8 @@
 //   3. A node has six places for what follows it. Each direct dependent takes one, and the relay
 //      one. The places are served in turn, the last two at once; the relay has the last but one.
 //   4. Where there are too few places, the relay starts all that follows.
-//   5. A relay is more urgent than any launch. It starts nodes in reverse order.
+//   5. A relay is more urgent than any launch. It starts nodes in reverse order. It takes no shared
+//      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
 //

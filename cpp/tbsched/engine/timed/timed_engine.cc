@@ -32,7 +32,9 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
       most_waits_(most_waits),
       issue_ns_(std::move(issue_ns)),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
-      relay_{.priority = kRelayPriority, .duration_ns = {model.device().spec.relay_ns}} {}
+      relay_{.priority = kRelayPriority,
+             .duration_ns = {model.device().spec.relay_ns},
+             .has_runtime = false} {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);

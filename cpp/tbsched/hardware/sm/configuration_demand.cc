@@ -31,6 +31,8 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
+  // It leaves all to the cache of an idle SM, where then no other block finds shared memory.
+  if (!launch.has_runtime) return {0, sizes.largest(), 0};
   if (!launch.carveout) {
     const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
     int64_t asked = needed;

@@ -12,8 +12,8 @@ Demand demand_of(const Launch& launch, const Device& device) {
       .cluster = launch.cluster,
       .warps = ceil_div(launch.threads, kWarpThreads),
       .registers_per_warp = round_up(launch.registers * kWarpThreads, spec.register_unit),
-      .shared_memory =
-          round_up(launch.shared_memory, spec.shared_memory_unit) + spec.shared_memory_reserve,
+      .shared_memory = round_up(launch.shared_memory, spec.shared_memory_unit) +
+                       (launch.has_runtime ? spec.shared_memory_reserve : 0),
       .local_memory = launch.local_memory,
       .blocks_per_sm = 0,
       .blocks_at_minimum = 0,
