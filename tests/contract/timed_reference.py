@@ -149,8 +149,7 @@ def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
         by_stream[stream] = work
         works.append(work)
         if isinstance(item, Launch):
-            urgency = MOST_URGENT if item.cooperative else item.priority
-            work.rank = (urgency if toy.by_priority else 0, position)
+            work.rank = (item.priority if toy.by_priority else 0, position)
             if item.completion_event is not None:
                 completed = Work(Launched(work), stream, work.issue, blocking=False)
                 records[item.completion_event] = completed
@@ -307,7 +306,10 @@ def place(
     """Places a block of the first launch in line, or all of a cooperative one."""
 
     def in_line(work: Work) -> tuple[int, int]:
-        return work.rank[0], work.taken
+        launch = work.item
+        assert isinstance(launch, Launch)
+        goes_first = launch.cooperative and toy.by_priority
+        return MOST_URGENT if goes_first else work.rank[0], work.taken
 
     waiting = [w for w in resident if len(w.starts) < w.item.blocks]  # type: ignore[union-attr]
     may_turn = now >= scheduler.next_turn
