@@ -308,8 +308,8 @@ def place(
     def in_line(work: Work) -> tuple[int, int]:
         launch = work.item
         assert isinstance(launch, Launch)
-        most_urgent = launch.cooperative and toy.by_priority
-        return (MOST_URGENT if most_urgent else work.rank[0]), work.taken
+        goes_first = launch.cooperative and toy.by_priority
+        return MOST_URGENT if goes_first else work.rank[0], work.taken
 
     waiting = [w for w in resident if len(w.starts) < w.item.blocks]  # type: ignore[union-attr]
     may_turn = now >= scheduler.next_turn

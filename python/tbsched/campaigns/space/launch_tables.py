@@ -274,9 +274,12 @@ class LaunchTables:
         """
         placed = placed_alone(self.spec, rows, self.partitions)
         cluster, carveout = rows[:, CLUSTER], rows[:, CARVEOUT]
-        single = np.where((carveout < 0) | (carveout == 100), placed, np.minimum(placed, sms))
-        clusters: Int64Array = np.minimum(placed, sms) // 2 // cluster
-        return np.where(cluster == 1, single, clusters * cluster)
+        single: Int64Array = np.where(
+            (carveout < 0) | (carveout == 100), placed, np.minimum(placed, sms)
+        )
+        clusters = np.minimum(placed, sms) // 2 // cluster
+        most: Int64Array = np.where(cluster == 1, single, clusters * cluster)
+        return most
 
 
 def _array(values: Iterable[int]) -> Int32Array:
