@@ -70,6 +70,8 @@ def nothing_passes_a_launch_that_waits_for_room(past: History) -> None:
     launch, which so lets in the next one of its stream: that one comes behind them, however urgent
     it is. What waits holds up its own SMs alone.
     """
+    if urgent_ones_may_wait(past):
+        return
     for event in range(len(past.sequence)):
         for number in range(len(past.final(event))):
             fresh = set(past.fresh(number, event))
@@ -78,6 +80,8 @@ def nothing_passes_a_launch_that_waits_for_room(past: History) -> None:
 
 
 def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> None:
+    if urgent_ones_may_wait(past):
+        return
     launches = past.sequence.launches
     for number, event in enumerate(past.launched_by()):
         limiter = past.traces[-1][number].limiter
@@ -90,6 +94,13 @@ def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> 
             assert limiter == "queue"
         else:
             assert limiter in (ROOM | {"queue"} if ahead else ROOM)
+
+
+def urgent_ones_may_wait(past: History) -> bool:
+    """Behind a launch that needs more local memory, which nothing passes: see line_reference."""
+    launches = past.sequence.launches
+    grow = any(launch.local_memory > past.spec.local_memory_initial for launch in launches)
+    return grow and len({launch.priority for launch in launches}) > 1
 
 
 def own_sms(launch: Launch, spec: DeviceSpec) -> set[int]:

@@ -43,7 +43,7 @@ KNOWN = [
     Known("rtx3090", "no-configuration", 2, 2),
     Known("rtx3090", "carveout-by-size", 2, 2),
     Known("rtx3090", "no-local-memory", 2, 2),
-    Known("rtx3090", "no-priority", 2, 2),
+    Known("rtx3090", "no-priority", 2, 2, examples=20_000),
     Known("rtx3090", "no-head-of-line", 2, 2),
     Known("h200", "no-warp-skip", 3, 4),
     Known("h200", "free-warps", 2, 2),

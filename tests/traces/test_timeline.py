@@ -66,7 +66,8 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched.show.waits import CAUSE_WORDS
     from tbsched.show.words import LIMITER_WORDS
 
-    assert set(CAUSE_WORDS) == set(_core.CAUSES) - {"none"}
+    told_apart = {"whole", "completion", "again", "relay"}  # of causes of another name
+    assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
     assert set(LIMITER_WORDS) == set(_core.CAUSES)
 
 

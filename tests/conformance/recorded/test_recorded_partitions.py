@@ -72,3 +72,9 @@ def test_clusters_are_refused_where_the_driver_refuses_them(row: dict[str, Any])
         launch = Launch(16, 32, 16, cluster=cluster, partition=partition)
         with pytest.raises(ValueError, match=r"cluster: this partition of h200 takes up to \d+ "):
             predict(Sequence([launch]), H200)
+
+
+def test_cooperative_launches_have_ranks_and_numbers_of_their_own() -> None:
+    recording = Recording.of(load_traces(FOLDER.with_name("ways") / "cooperative-h200.jsonl.xz"))
+    assert len(recording.ids) == 421
+    assert recording.unexplained() == []
