@@ -43,6 +43,7 @@ GRAPH = tb.Graph([NODE, NODE, replace(NODE, partition=PARTITION)], [(0, 2), (1, 
 WAYS = tb.Sequence(
     [
         GRAPH.launch(3),
+        GRAPH.launch(3),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, trigger=0.0, completion_event=1),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, programmatic=True, memory_wait=0.0),
         tb.WaitEvent(1, 2),

@@ -249,11 +249,9 @@ def test_nothing_is_loaded_or_allocated_again(gpu: Gpu, knobs: Fake) -> None:
 
 
 def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> None:
-    gpu.observe(tb.Sequence([tb.Launch(1, 32, 77, shared_memory=5000, carveout=50)]))
-    assert knobs["last_attribute_9"] == 50
-    assert knobs["last_attribute_8"] == 5000
-    gpu.observe(tb.Sequence([tb.Launch(1, 32, 77, shared_memory=5000)]))
-    assert knobs["last_attribute_9"] == -1
+    for shared_memory, carveout in ((5000, 50), (227 * 1024, 100), (5000, None), (0, 50)):
+        gpu.observe(tb.Sequence([tb.Launch(1, 32, 77, shared_memory, carveout=carveout)]))
+        assert knobs["carveout"] == (-1 if carveout is None else carveout)
 
 
 @pytest.mark.parametrize(

@@ -61,18 +61,23 @@ class Context {
 // Makes a context the calling thread's current one, and puts the former one back.
 class CurrentContext {
  public:
-  explicit CurrentContext(const Context& context) : driver_(context.driver()) {
-    driver_.context_push(context.handle());
+  explicit CurrentContext(const Context& context)
+      : CurrentContext(context.driver(), context.handle()) {}
+  // Null: the current one stays.
+  CurrentContext(const Driver& driver, const CUcontext context)
+      : driver_(driver), pushed_(context != nullptr) {
+    if (pushed_) driver_.context_push(context);
   }
   ~CurrentContext() {
     CUcontext popped = nullptr;
-    driver_.context_pop.code(&popped);
+    if (pushed_) driver_.context_pop.code(&popped);
   }
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
  private:
   const Driver& driver_;
+  const bool pushed_;
 };
 
 }  // namespace tbsched::cuda

@@ -85,7 +85,6 @@ struct Driver {
   Entry<decltype(&::cuLibraryUnload)> library_unload{library, "cuLibraryUnload"};
   Entry<decltype(&::cuLibraryGetKernel)> library_get_kernel{library, "cuLibraryGetKernel"};
   Entry<decltype(&::cuKernelGetFunction)> kernel_get_function{library, "cuKernelGetFunction"};
-  Entry<decltype(&::cuKernelSetAttribute)> kernel_set_attribute{library, "cuKernelSetAttribute"};
   Entry<decltype(&::cuLinkCreate)> link_create{library, "cuLinkCreate_v2"};
   Entry<decltype(&::cuLinkAddData)> link_add_data{library, "cuLinkAddData_v2"};
   Entry<decltype(&::cuLinkComplete)> link_complete{library, "cuLinkComplete"};
@@ -121,6 +120,8 @@ struct Driver {
   Entry<CUresult (*)(CUgraph, const CUgraphNode*, const CUgraphNode*, size_t)>
       graph_add_dependencies{library, "cuGraphAddDependencies"};
   Entry<decltype(&::cuGraphInstantiate)> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
+  Entry<decltype(&::cuGraphExecKernelNodeSetParams)> graph_exec_set_kernel{
+      library, "cuGraphExecKernelNodeSetParams_v2"};
   Entry<decltype(&::cuGraphUpload)> graph_upload{library, "cuGraphUpload"};
   Entry<decltype(&::cuGraphLaunch)> graph_launch{library, "cuGraphLaunch"};
   Entry<decltype(&::cuGraphExecDestroy)> graph_exec_destroy{library, "cuGraphExecDestroy"};

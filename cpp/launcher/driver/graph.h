@@ -40,6 +40,10 @@ class ExecutableGraph {
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
 
   CUgraphExec handle() const { return handle_; }
+  // What the next launches run. `node`: of the graph that this was made of, which is still there.
+  void set_kernel(const CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& parameters) const {
+    driver_.graph_exec_set_kernel(handle_, node, &parameters);
+  }
 
  private:
   const Driver& driver_;

@@ -114,30 +114,31 @@ class DeviceMemory {
 class GreenContext {
  public:
   // `sms`: from a split.
-  GreenContext(const Context& context, CUdevResource sms)
-      : driver_(context.driver()), sms_(static_cast<int32_t>(sms.sm.smCount)) {
-    CUdevResourceDesc described = nullptr;
-    driver_.describe_resource(&described, &sms, 1);
-    driver_.green_context_create(&handle_, described, context.device(),
-                                 CU_GREEN_CTX_DEFAULT_STREAM);
+  GreenContext(const Context& context, const CUdevResource& sms)
+      : GreenContext(context.driver(), context.device(), sms) {
+    driver_.context_from_green(&context_, handle_);
   }
   ~GreenContext() { driver_.green_context_destroy.code(handle_); }
   GreenContext(const GreenContext&) = delete;
   GreenContext& operator=(const GreenContext&) = delete;
 
   CUgreenCtx handle() const { return handle_; }
-  // The same, as graphs name it.
-  CUcontext context() const {
-    CUcontext context = nullptr;
-    driver_.context_from_green(&context, handle_);
-    return context;
-  }
+  // The same, to be made current: by one thread at a time.
+  CUcontext context() const { return context_; }
   int32_t sms() const { return sms_; }
 
  private:
+  GreenContext(const Driver& driver, const CUdevice device, CUdevResource sms)
+      : driver_(driver), sms_(static_cast<int32_t>(sms.sm.smCount)) {
+    CUdevResourceDesc described = nullptr;
+    driver_.describe_resource(&described, &sms, 1);
+    driver_.green_context_create(&handle_, described, device, CU_GREEN_CTX_DEFAULT_STREAM);
+  }
+
   const Driver& driver_;
   const int32_t sms_;
   CUgreenCtx handle_ = nullptr;
+  CUcontext context_ = nullptr;
 };
 
 class CudaStream {

@@ -1,7 +1,8 @@
 #include "launcher/plan/graphs.h"
 
 #include <array>
-#include <vector>
+#include <chrono>
+#include <map>
 
 #include "launcher/plan/plan.h"
 #include "launcher/probe/probe.h"
@@ -13,52 +14,96 @@ void set(const Driver& driver, const CUgraphNode node, const CUlaunchAttribute& 
   driver.graph_set_attribute(node, attribute.id, &attribute.value);
 }
 
-CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaunch& planned) {
-  const Launch& launch = planned.launch;
-  planned.function->prepare(launch);
-  const LaunchConfiguration configuration(launch, nullptr, nullptr);
-  const CUlaunchConfig& config = configuration.config;
-  std::array<void*, 1> arguments{&planned.arguments};
-  CUDA_KERNEL_NODE_PARAMS parameters{};
-  if (planned.partition != nullptr) {
-    parameters.kern = planned.function->kernel();
-    parameters.ctx = planned.partition->context();
-  } else {
-    parameters.func = planned.function->handle(launch);
+// What a node runs. It points into the launch.
+class KernelParameters {
+ public:
+  KernelParameters(PlannedLaunch& planned, const CUlaunchConfig& config)
+      : arguments_{&planned.arguments} {
+    parameters_.func = planned.function->handle();
+    parameters_.gridDimX = config.gridDimX;
+    parameters_.gridDimY = parameters_.gridDimZ = 1;
+    parameters_.blockDimX = config.blockDimX;
+    parameters_.blockDimY = parameters_.blockDimZ = 1;
+    parameters_.sharedMemBytes = config.sharedMemBytes;
+    parameters_.kernelParams = arguments_.data();
   }
-  parameters.gridDimX = config.gridDimX;
-  parameters.gridDimY = parameters.gridDimZ = 1;
-  parameters.blockDimX = config.blockDimX;
-  parameters.blockDimY = parameters.blockDimZ = 1;
-  parameters.sharedMemBytes = config.sharedMemBytes;
-  parameters.kernelParams = arguments.data();
+  KernelParameters(const KernelParameters&) = delete;
+  KernelParameters& operator=(const KernelParameters&) = delete;
+
+  const CUDA_KERNEL_NODE_PARAMS& get() const { return parameters_; }
+
+ private:
+  std::array<void*, 1> arguments_;
+  CUDA_KERNEL_NODE_PARAMS parameters_{};
+};
+
+void prepare(PlannedLaunch& planned) {
+  const CurrentContext current = planned.function->enter();
+  planned.function->prepare(planned.launch);
+}
+
+CUgraphNode add_node(const Driver& driver, const CudaGraph& graph, PlannedLaunch& planned) {
+  prepare(planned);
+  const LaunchConfiguration configuration(planned.launch, nullptr, nullptr);
+  const KernelParameters parameters(planned, configuration.config);
   CUgraphNode node = nullptr;
-  const Driver& driver = context.driver();
-  driver.graph_add_kernel(&node, graph.handle(), nullptr, 0, &parameters);
+  driver.graph_add_kernel(&node, graph.handle(), nullptr, 0, &parameters.get());
   for (const CUlaunchAttribute& attribute : configuration.attributes()) {
     set(driver, node, attribute);
   }
   CUlaunchAttribute priority{};
   priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  priority.value.priority = launch.priority;
+  priority.value.priority = planned.launch.priority;
   set(driver, node, priority);
   return node;
 }
 
-}  // namespace
-
-void PlannedGraph::make(const Context& context, const std::span<PlannedLaunch> launches) {
-  const Driver& driver = context.driver();
-  const CudaGraph made(driver);
+std::vector<CUgraphNode> add_all(const Driver& driver, const CudaGraph& made, const Graph& graph,
+                                 const std::span<PlannedLaunch> launches) {
   std::vector<CUgraphNode> nodes;
-  for (PlannedLaunch& planned : launches.subspan(first, graph->nodes.size())) {
-    nodes.push_back(add_node(context, made, planned));
-  }
-  for (const auto& [before, after] : graph->edges) {
+  for (PlannedLaunch& planned : launches) nodes.push_back(add_node(driver, made, planned));
+  for (const auto& [before, after] : graph.edges) {
     driver.graph_add_dependencies(made.handle(), &nodes[static_cast<size_t>(before)],
                                   &nodes[static_cast<size_t>(after)], 1);
   }
-  executable = std::make_unique<ExecutableGraph>(driver, made, stream);
+  return nodes;
+}
+
+}  // namespace
+
+ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstream stream,
+                       const std::span<PlannedLaunch> nodes)
+    : driver_(context.driver()),
+      graph_(driver_),
+      nodes_(add_all(driver_, graph_, graph, nodes)),
+      executable_(driver_, graph_, stream),
+      first_(nodes.data()) {}
+
+void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> nodes) {
+  if (first_ != nodes.data()) {
+    // What has been launched keeps the arguments that it had, also while it runs.
+    for (size_t node = 0; node < nodes.size(); ++node) {
+      const LaunchConfiguration configuration(nodes[node].launch, nullptr, nullptr);
+      executable_.set_kernel(nodes_[node],
+                             KernelParameters(nodes[node], configuration.config).get());
+    }
+    first_ = nodes.data();
+  }
+  const auto issued = std::chrono::steady_clock::now();
+  for (PlannedLaunch& planned : nodes) planned.issued = issued;
+  driver_.graph_launch(executable_.handle(), stream);
+}
+
+void make_ready(const Context& context, Plan& plan) {
+  std::map<const Graph*, std::shared_ptr<ReadyGraph>> ready;
+  for (PlannedGraph& planned : plan.graphs) {
+    auto& graph = ready[planned.graph.get()];
+    if (!graph) {
+      graph = std::make_shared<ReadyGraph>(context, *planned.graph, planned.stream,
+                                           plan.nodes_of(planned));
+    }
+    planned.ready = graph;
+  }
 }
 
 }  // namespace tbsched::cuda

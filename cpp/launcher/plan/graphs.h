@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "launcher/driver/context.h"
 #include "launcher/driver/graph.h"
@@ -11,17 +12,35 @@
 
 namespace tbsched::cuda {
 
+struct Plan;
 struct PlannedLaunch;
 
-// One launch of a graph. It has records of its own, so it is a graph of its own.
+// On the GPU, ready to be launched, however often: the driver does not run it beside itself.
+class ReadyGraph {
+ public:
+  // `nodes`: of its first launch.
+  ReadyGraph(const Context& context, const Graph& graph, CUstream stream,
+             std::span<PlannedLaunch> nodes);
+
+  // Each launch has records of its own, so its nodes have other arguments. The context is current.
+  void launch(CUstream stream, std::span<PlannedLaunch> nodes);
+
+ private:
+  const Driver& driver_;
+  const CudaGraph graph_;
+  const std::vector<CUgraphNode> nodes_;
+  const ExecutableGraph executable_;
+  const PlannedLaunch* first_;  // of the launch whose arguments it has
+};
+
 struct PlannedGraph {
   std::shared_ptr<const Graph> graph;
   CUstream stream = nullptr;
-  size_t first = 0;  // its first node among the launches of the plan
-  std::unique_ptr<ExecutableGraph> executable = {};  // once memory is laid out
-
-  // Gets it ready on the GPU, which must be idle. `launches`: those of the plan.
-  void make(const Context& context, std::span<PlannedLaunch> launches);
+  size_t first = 0;                        // its first node among the launches of the plan
+  std::shared_ptr<ReadyGraph> ready = {};  // one for all launches of a graph
 };
+
+// Gets all graphs of the plan ready, once memory is laid out. The GPU is idle.
+void make_ready(const Context& context, Plan& plan);
 
 }  // namespace tbsched::cuda

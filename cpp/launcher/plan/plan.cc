@@ -201,7 +201,8 @@ class Planner {
     const size_t number = plan_.launches.size();
     const Lane lane = supplies_.lane(launch);
     const CUstream stream = plan_.timed ? timed_.of(launch) : held(launch, lane, number);
-    PlannedLaunch& next = add(launch, lane, supplies_.probe.variant(launch), stream);
+    ProbeFunction& function = supplies_.probe.function(launch, lane.partition);
+    PlannedLaunch& next = add(launch, lane, function, stream);
     next.stream = stream;
     if (launch.completion_event) next.completion = timed_.event(*launch.completion_event);
   }
@@ -217,7 +218,8 @@ class Planner {
       const Lane lane = supplies_.lane(node);
       const CUstream of_partition =
           lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
-      add(node, lane, supplies_.probe.node_variant(node), of_partition).stream = stream;
+      ProbeFunction& function = supplies_.probe.node_function(node, lane.partition);
+      add(node, lane, function, of_partition).stream = stream;
     }
   }
 
@@ -230,12 +232,10 @@ class Planner {
   PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
                      const CUstream stream) {
     const int32_t sms = lane.partition ? lane.partition->sms() : context_.properties().sms;
-    check_resident(plan_.launches.size(), launch, resident(context_, function, launch, stream),
-                   sms);
+    check_resident(plan_.launches.size(), launch, function.resident(launch, stream), sms);
     PlannedLaunch& next = plan_.launches.emplace_back();
     next.launch = launch;
     next.function = &function;
-    next.partition = lane.partition;
     return next;
   }
 
@@ -253,6 +253,7 @@ void Supplies::trim() {
   probe.trim();
   if (partitions.size() <= kMostPartitions) return;
   streams.leave_partitions();
+  probe.leave_partitions();
   partitions.clear();
 }
 

@@ -23,9 +23,8 @@ namespace tbsched::cuda {
 struct PlannedLaunch {
   Launch launch;
   ProbeFunction* function = nullptr;
-  const GreenContext* partition = nullptr;  // null: the whole GPU
-  CUstream stream = nullptr;                // of a node: that of its graph
-  CUevent completion = nullptr;             // happens after the launch's turn; null: none does
+  CUstream stream = nullptr;     // of a node: that of its graph
+  CUevent completion = nullptr;  // happens after the launch's turn; null: none does
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block
@@ -41,6 +40,10 @@ struct PlannedMark {
 };
 
 struct Plan {
+  std::span<PlannedLaunch> nodes_of(const PlannedGraph& planned) {
+    return std::span(launches).subspan(planned.first, planned.graph->nodes.size());
+  }
+
   bool timed = false;  // launches end by themselves
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;

@@ -9,8 +9,11 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr size_t kMostVariants = 1024;
+constexpr size_t kMostKernels = 1024;
+constexpr size_t kMostSizes = 1024;  // of a function
 constexpr int32_t kDriversChoice = -1;
+
+int32_t carveout_of(const Launch& launch) { return launch.carveout.value_or(kDriversChoice); }
 
 // A cubin runs on its own compute capability and on later minor versions of the same major one.
 const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx,
@@ -66,39 +69,59 @@ std::vector<std::byte> load_image(const Context& context, const bool from_ptx,
 
 }  // namespace
 
-ProbeFunction::ProbeFunction(const Context& context, const std::span<const std::byte> image)
-    : context_(context), library_(context.driver(), image), kernel_(library_.kernel(kProbeName)) {
-  context.driver().kernel_get_function(&function_, kernel_);
+ProbeFunction::ProbeFunction(const Context& context, const CUkernel kernel,
+                             const GreenContext* const partition)
+    : context_(context), partition_(partition), carveout_(kDriversChoice) {
+  const Driver& driver = context.driver();
+  const CurrentContext current = enter();
+  driver.kernel_get_function(&handle_, kernel);
+  // What is allowed at most decides nothing else.
+  driver.function_set_attribute(handle_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                context.properties().shared_memory_per_block);
+  if (context.properties().clusters) {
+    driver.function_set_attribute(handle_, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  }
 }
 
 int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
+  const CurrentContext current = enter();
   int value = 0;
-  context_.driver().function_get_attribute(&value, which, function_);
+  context_.driver().function_get_attribute(&value, which, handle_);
   return value;
 }
 
 void ProbeFunction::prepare(const Launch& launch) {
-  Attributes& now = launch.partition ? in_partitions_ : everywhere_;
-  const int32_t shared_memory =
-      launch.partition ? context_.properties().shared_memory_per_block : launch.shared_memory;
-  set(launch, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_memory, now.shared_memory);
-  set(launch, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-      launch.carveout.value_or(kDriversChoice), now.carveout);
-  if (context_.properties().clusters) {
-    set(launch, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, now.large_clusters);
-  }
+  const int32_t carveout = carveout_of(launch);
+  if (carveout == carveout_) return;
+  context_.driver().function_set_attribute(
+      handle_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout);
+  carveout_ = carveout;
 }
 
-void ProbeFunction::set(const Launch& launch, const CUfunction_attribute which, const int32_t value,
-                        int32_t& current) {
-  if (value == current) return;
-  const Driver& driver = context_.driver();
-  if (launch.partition) {
-    driver.kernel_set_attribute(which, value, kernel_, context_.device());
-  } else {
-    driver.function_set_attribute(function_, which, value);
+int32_t ProbeFunction::resident(const Launch& launch, const CUstream stream) {
+  const Size size{launch.threads, launch.shared_memory, carveout_of(launch), launch.cluster};
+  const auto known = resident_.find(size);
+  if (known != resident_.end()) return known->second;
+  if (resident_.size() == kMostSizes) resident_.clear();
+  return resident_[size] = ask_resident(launch, stream);
+}
+
+int32_t ProbeFunction::ask_resident(const Launch& launch, const CUstream stream) {
+  const CurrentContext current = enter();
+  prepare(launch);
+  int count = 0;
+  if (launch.cluster > 1) {
+    const LaunchConfiguration configuration(launch, stream, nullptr);
+    const auto& query = context_.driver().occupancy_clusters;
+    const CUresult result = query.code(&count, handle_, &configuration.config);
+    // Sizes that can never run are an error to this query, not a zero.
+    if (result == CUDA_ERROR_INVALID_CLUSTER_SIZE) return 0;
+    query.check(result);
+    return count;
   }
-  current = value;
+  context_.driver().occupancy_blocks(&count, handle_, launch.threads,
+                                     static_cast<size_t>(launch.shared_memory));
+  return count;
 }
 
 Probe::Probe(const Context& context, const bool from_ptx)
@@ -106,53 +129,41 @@ Probe::Probe(const Context& context, const bool from_ptx)
       from_ptx_(from_ptx),
       plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
 
-ProbeFunction& Probe::variant(const Launch& launch) {
-  Variant variant{launch.registers, launch.local_memory, takes_steps(launch)};
-  if (launch.partition) variant.carveout = launch.carveout.value_or(kDriversChoice);
-  return load(variant);
+ProbeFunction& Probe::function(const Launch& launch, const GreenContext* const partition) {
+  return find({launch.registers, launch.local_memory, takes_steps(launch)}, partition);
 }
 
-ProbeFunction& Probe::node_variant(const Launch& launch) {
-  return load({.registers = launch.registers,
-               .local_memory = launch.local_memory,
-               .dependent = takes_steps(launch),
-               .shared_memory = launch.shared_memory,
-               .carveout = launch.carveout.value_or(kDriversChoice)});
+ProbeFunction& Probe::node_function(const Launch& node, const GreenContext* const partition) {
+  return find({.registers = node.registers,
+               .local_memory = node.local_memory,
+               .dependent = takes_steps(node),
+               .carveout = carveout_of(node)},
+              partition);
 }
 
-ProbeFunction& Probe::load(const Variant& variant) {
-  auto& function = variants_[variant];
-  if (!function) {
+ProbeFunction& Probe::find(const Variant& variant, const GreenContext* const partition) {
+  auto& kernel = kernels_[variant];
+  if (!kernel) {
     if (variant.dependent && dependent_.empty()) {
       dependent_ = load_image(context_, from_ptx_, /*dependent=*/true);
     }
     const std::vector<std::byte>& image = variant.dependent ? dependent_ : plain_;
-    function = std::make_unique<ProbeFunction>(
-        context_, patch(image, variant.registers, variant.local_memory));
+    kernel = std::make_unique<Kernel>(context_.driver(),
+                                      patch(image, variant.registers, variant.local_memory));
   }
-  return *function;
+  return kernel->functions.try_emplace(partition, context_, kernel->handle, partition)
+      .first->second;
 }
 
 void Probe::trim() {
-  if (variants_.size() > kMostVariants) variants_.clear();
+  if (kernels_.size() > kMostKernels) kernels_.clear();
 }
 
-int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch,
-                 const CUstream stream) {
-  function.prepare(launch);
-  int count = 0;
-  if (launch.cluster > 1) {
-    const LaunchConfiguration configuration(launch, stream, nullptr);
-    const auto& query = context.driver().occupancy_clusters;
-    const CUresult result = query.code(&count, function.handle(launch), &configuration.config);
-    // Sizes that can never run are an error to this query, not a zero.
-    if (result == CUDA_ERROR_INVALID_CLUSTER_SIZE) return 0;
-    query.check(result);
-    return count;
+void Probe::leave_partitions() {
+  for (const auto& [variant, kernel] : kernels_) {
+    if (!kernel) continue;  // it could not be loaded
+    std::erase_if(kernel->functions, [](const auto& entry) { return entry.first != nullptr; });
   }
-  context.driver().occupancy_blocks(&count, function.handle(launch), launch.threads,
-                                    static_cast<size_t>(launch.shared_memory));
-  return count;
 }
 
 LaunchConfiguration::LaunchConfiguration(const Launch& launch, const CUstream stream,

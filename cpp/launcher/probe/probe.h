@@ -13,45 +13,49 @@
 
 #include "launcher/driver/context.h"
 #include "launcher/driver/resources.h"
+#include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched::cuda {
 
-// One loaded variant. Its attributes are those of the next launch, not of the kernel: the driver
-// reads them in the launch call.
-//
-// A partition is a context of its own, and a function is of one context. In the primary one
-// launches have theirs, which takes the driver least time; in partitions they have the kernel. What
-// a kernel's attributes are when it first runs in a partition, they stay there, whatever is set
-// later. So launches in partitions share a variant only if they have one carveout.
+// A kernel as one context has it: that of the whole GPU, or of a partition. Its carveout is that of
+// the next launch, not of the kernel: the driver reads it in the launch call.
 class ProbeFunction {
  public:
-  ProbeFunction(const Context& context, std::span<const std::byte> image);
+  // `partition`: null: the whole GPU, whose context is the current one in all calls.
+  ProbeFunction(const Context& context, CUkernel kernel, const GreenContext* partition);
+  ProbeFunction(const ProbeFunction&) = delete;
+  ProbeFunction& operator=(const ProbeFunction&) = delete;
 
-  CUfunction handle(const Launch& launch) const {
-    return launch.partition ? reinterpret_cast<CUfunction>(kernel_) : function_;
-  }
-  CUkernel kernel() const { return kernel_; }
+  CUfunction handle() const { return handle_; }
   int32_t attribute(CUfunction_attribute which) const;
-  // Shared memory and carveout for the occupancy query or the launch that follows.
+  // Makes the context current in which it is set up and launched.
+  CurrentContext enter() const {
+    return {context_.driver(), partition_ != nullptr ? partition_->context() : nullptr};
+  }
+  // Sets the carveout for the launch that follows. It has been entered.
   void prepare(const Launch& launch);
+  // Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
+  // clusters, on all SMs of the stream.
+  int32_t resident(const Launch& launch, CUstream stream);
 
  private:
-  // What was set last.
-  struct Attributes {
-    int32_t shared_memory = -1;
-    int32_t carveout = -1;  // the driver's choice
-    int32_t large_clusters = 0;
+  // What decides how many are resident.
+  struct Size {
+    int32_t threads;
+    int32_t shared_memory;
+    int32_t carveout;
+    int32_t cluster;
+    auto operator<=>(const Size&) const = default;
   };
 
-  void set(const Launch& launch, CUfunction_attribute which, int32_t value, int32_t& current);
+  int32_t ask_resident(const Launch& launch, CUstream stream);
 
   const Context& context_;
-  Library library_;
-  CUkernel kernel_;
-  CUfunction function_ = nullptr;
-  Attributes everywhere_;
-  Attributes in_partitions_;
+  const GreenContext* const partition_;
+  CUfunction handle_ = nullptr;
+  int32_t carveout_;  // what was set last
+  std::map<Size, int32_t> resident_;
 };
 
 class Probe {
@@ -60,40 +64,48 @@ class Probe {
   // older than every image.
   Probe(const Context& context, bool from_ptx);
 
-  // What the launch runs; loads it if it is not. The reference holds until trim().
-  ProbeFunction& variant(const Launch& launch);
-  // The same of a node of a graph. Nobody knows when the driver reads its attributes, so no launch
-  // with others shares it.
-  ProbeFunction& node_variant(const Launch& launch);
-  // Forgets all variants if they have become many. None may be running.
+  // What the launch runs; loads it if it is not. `partition`: null: the whole GPU. The reference
+  // holds until trim() or leave_partitions().
+  ProbeFunction& function(const Launch& launch, const GreenContext* partition);
+  // The same of a node of a graph. Nobody knows when the driver reads its carveout, so no launch
+  // with another shares its kernel.
+  ProbeFunction& node_function(const Launch& node, const GreenContext* partition);
+  // Forgets all kernels if they have become many. None may be running.
   void trim();
+  // Forgets the functions of all partitions. None may be running.
+  void leave_partitions();
 
  private:
+  // What is patched into the code of a kernel.
   struct Variant {
     int32_t registers;
     int32_t local_memory;
     bool dependent;
-    std::optional<int32_t> shared_memory = {};  // of a node of a graph
-    std::optional<int32_t> carveout = {};       // of one, and in a partition
+    std::optional<int32_t> carveout = {};  // of a node of a graph
     auto operator<=>(const Variant&) const = default;
   };
 
-  ProbeFunction& load(const Variant& variant);
+  // Loaded once, whatever contexts run it.
+  struct Kernel {
+    Kernel(const Driver& driver, std::span<const std::byte> image)
+        : library(driver, image), handle(library.kernel(kProbeName)) {}
+
+    Library library;
+    CUkernel handle;
+    std::map<const GreenContext*, ProbeFunction> functions = {};
+  };
+
+  ProbeFunction& find(const Variant& variant, const GreenContext* partition);
 
   const Context& context_;
   const bool from_ptx_;
   std::vector<std::byte> plain_;
   std::vector<std::byte> dependent_;  // empty until a launch needs it
-  std::map<Variant, std::unique_ptr<ProbeFunction>> variants_;
+  std::map<Variant, std::unique_ptr<Kernel>> kernels_;
 };
 
 // Whether its blocks trigger, or wait for what comes before in the stream.
 inline bool takes_steps(const Launch& launch) { return launch.trigger_ns || launch.memory_wait_ns; }
-
-// Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
-// clusters, on all SMs of the stream.
-int32_t resident(const Context& context, ProbeFunction& function, const Launch& launch,
-                 CUstream stream);
 
 // What cuLaunchKernelEx is told. The attributes live beside the configuration that points to them.
 class LaunchConfiguration {

@@ -125,7 +125,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     const Stopwatch stopwatch(spent_.plan);
     resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     context().shrink_local_memory();
-    for (PlannedGraph& graph : plan.graphs) graph.make(context(), plan.launches);
+    make_ready(context(), plan);
     if (!plan.graphs.empty()) context().driver().context_synchronize();
   }
   drained_in_order_ = false;
@@ -149,13 +149,15 @@ TimeSpent Gpu::time_spent() {
 int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
-  return cuda::resident(context(), supplies.probe.variant(launch), launch,
-                        supplies.streams.at(context().driver(), supplies.lane(launch), 0));
+  const Lane lane = supplies.lane(launch);
+  return supplies.probe.function(launch, lane.partition)
+      .resident(launch, supplies.streams.at(context().driver(), lane, 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
-  const ProbeFunction& function = holdings_->resources->supplies.probe.variant(launch);
+  Supplies& supplies = holdings_->resources->supplies;
+  const ProbeFunction& function = supplies.probe.function(launch, supplies.lane(launch).partition);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

@@ -39,14 +39,14 @@ size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::
   return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
 }
 
-void launch_probe(const Context& context, PlannedLaunch& planned) {
-  const CurrentContext current(context);
+void launch_probe(const Driver& driver, PlannedLaunch& planned) {
+  const CurrentContext current = planned.function->enter();
   planned.function->prepare(planned.launch);
   const LaunchConfiguration configuration(planned.launch, planned.stream, planned.completion);
   std::array<void*, 1> arguments{&planned.arguments};
   planned.issued = std::chrono::steady_clock::now();
-  context.driver().launch_kernel(&configuration.config, planned.function->handle(planned.launch),
-                                 arguments.data(), nullptr);
+  driver.launch_kernel(&configuration.config, planned.function->handle(), arguments.data(),
+                       nullptr);
 }
 
 }  // namespace
@@ -143,10 +143,10 @@ void Run::submit(const size_t number) {
   const bool blocks = number >= kLaunchesThatNeverBlock || planned.launch.cooperative ||
                       std::cmp_greater(planned.launch.local_memory, context_.local_memory());
   if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
-    launch_probe(context_, planned);
+    launch_probe(context_.driver(), planned);
     return;
   }
-  worker_.submit([&context = context_, &planned] { launch_probe(context, planned); });
+  by_worker([&planned](const Driver& driver) { launch_probe(driver, planned); });
 }
 
 void Run::launch(const PlannedGraph& graph) {
@@ -156,11 +156,7 @@ void Run::launch(const PlannedGraph& graph) {
     progress.submitted = progress.released = true;
   }
   const auto nodes = launches_.subspan(graph.first, count);
-  by_worker([nodes, &graph](const Driver& driver) {
-    const auto issued = Clock::now();
-    for (PlannedLaunch& planned : nodes) planned.issued = issued;
-    driver.graph_launch(graph.executable->handle(), graph.stream);
-  });
+  by_worker([nodes, &graph](const Driver&) { graph.ready->launch(graph.stream, nodes); });
 }
 
 void Run::record(const PlannedMark& mark) {

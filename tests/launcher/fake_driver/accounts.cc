@@ -66,6 +66,12 @@ bool Accounts::take_back(const std::string& kind, const void* const what) {
   return true;
 }
 
+bool Accounts::gave(const std::string& kind, const void* const what) const {
+  const std::scoped_lock lock(mutex_);
+  const auto given = given_.find(kind);
+  return given != given_.end() && given->second.contains(what);
+}
+
 int64_t Accounts::live(const std::string& kind) const {
   const std::scoped_lock lock(mutex_);
   const auto given = given_.find(kind);

@@ -28,6 +28,8 @@ class Accounts {
   void give(const std::string& kind, const void* what);
   // False: it was not given out, or has been taken back already.
   bool take_back(const std::string& kind, const void* what);
+  // It has not been taken back.
+  bool gave(const std::string& kind, const void* what) const;
   int64_t live(const std::string& kind) const;
 
  private:

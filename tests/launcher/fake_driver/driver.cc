@@ -15,7 +15,6 @@
 #include "accounts.h"
 #include "calls.h"
 #include "fake_gpu.h"
-#include "launcher/probe/probe_abi.h"
 
 namespace {
 
@@ -24,29 +23,9 @@ using fake::entered;
 using fake::FakeEvent;
 using fake::FakeGpu;
 using fake::FakeStream;
-using fake::Function;
 using fake::kRegistersPerSm;
 using fake::kSharedPerBlock;
-using fake::Size;
 using fake::take_back;
-using tbsched::cuda::ProbeArguments;
-
-// The value behind an attribute header of .nv.info, found the simple way.
-int property(const std::string& image, const char kind) {
-  const std::string header{'\x04', kind, '\x08', '\x00'};
-  const size_t place = image.find(header);
-  int value = 0;
-  if (place != std::string::npos) std::memcpy(&value, image.data() + place + 8, sizeof(value));
-  return value;
-}
-
-std::string image_text(const void* const image) {
-  // The size of an ELF image is what its last header table says: enough for a look at .nv.info.
-  const auto* const bytes = static_cast<const char*>(image);
-  uint64_t section_headers = 0;
-  std::memcpy(&section_headers, bytes + 40, sizeof(section_headers));
-  return {bytes, section_headers};
-}
 
 }  // namespace
 
@@ -133,87 +112,6 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
   *value = found->second;
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *flags = 0;
-  *active = 0;
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *context = reinterpret_cast<CUcontext>(&FakeGpu::get());
-  Accounts::get().give("contexts", *context);
-  return CUDA_SUCCESS;
-}
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const bool last = Accounts::get().live("contexts") == 1;
-  return take_back("contexts", &FakeGpu::get(), last);
-}
-CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  Accounts::get().give("current contexts", context);
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxPopCurrent_v2(CUcontext*) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  return take_back("current contexts", &FakeGpu::get(), false);
-}
-CUresult cuCtxSynchronize() {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxGetStreamPriorityRange(int* least, int* most) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *least = 0;
-  *most = -5;
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxGetLimit(size_t* value, CUlimit) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *value = static_cast<size_t>(FakeGpu::get().setting("local_memory"));
-  return CUDA_SUCCESS;
-}
-CUresult cuCtxSetLimit(CUlimit, size_t value) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  FakeGpu::get().set("local_memory", static_cast<int64_t>(value));
-  return CUDA_SUCCESS;
-}
-CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned,
-                           CUlibraryOption*, void**, unsigned) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const std::string text = image_text(image);
-  auto function = std::make_unique<Function>();
-  function->registers = property(text, '\x2f');
-  function->local = property(text, '\x11');
-  FakeGpu::get().count("libraries");
-  *library = reinterpret_cast<CUlibrary>(function.release());
-  Accounts::get().give("libraries", *library);
-  return CUDA_SUCCESS;
-}
-CUresult cuLibraryUnload(CUlibrary library) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const std::unique_ptr<Function> owned(reinterpret_cast<Function*>(library));
-  return take_back("libraries", library, true);
-}
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  if (std::string(name) != tbsched::cuda::kProbeName) return CUDA_ERROR_NOT_FOUND;
-  *kernel = reinterpret_cast<CUkernel>(library);
-  return CUDA_SUCCESS;
-}
-// A function and its kernel are the same here.
-CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *function = reinterpret_cast<CUfunction>(kernel);
-  return CUDA_SUCCESS;
-}
-CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel, CUdevice) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  reinterpret_cast<Function*>(kernel)->attributes[which] = value;
-  FakeGpu::get().set("last_attribute_" + std::to_string(which), value);
-  return CUDA_SUCCESS;
-}
 CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* state) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   *state = reinterpret_cast<CUlinkState>(std::make_unique<std::string>().release());
@@ -243,44 +141,6 @@ CUresult cuLinkDestroy(CUlinkState state) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const std::unique_ptr<std::string> owned(reinterpret_cast<std::string*>(state));
   return take_back("links", state, false);
-}
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction handle) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const auto& function = *reinterpret_cast<Function*>(handle);
-  if (which == CU_FUNC_ATTRIBUTE_NUM_REGS) *value = function.registers;
-  if (which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) *value = function.local;
-  return CUDA_SUCCESS;
-}
-CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute which, int value) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  reinterpret_cast<Function*>(handle)->attributes[which] = value;
-  FakeGpu::get().set("last_attribute_" + std::to_string(which), value);
-  return CUDA_SUCCESS;
-}
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunction handle, int threads,
-                                                     size_t shared) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const auto& function = *reinterpret_cast<Function*>(handle);
-  const Size block = fake::size_of_block(function, threads, static_cast<int>(shared));
-  Size sm;
-  for (*count = 0; sm.with_fits(block); ++*count) sm.add(block, 1);
-  return CUDA_SUCCESS;
-}
-// As many as the SMs of the stream.
-CUresult cuOccupancyMaxActiveClusters(int* count, CUfunction, const CUlaunchConfig* config) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const CUlaunchAttribute* const cluster =
-      fake::attribute_of(*config, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
-  if (cluster == nullptr || cluster->value.clusterDim.x <= 1) return CUDA_ERROR_INVALID_VALUE;
-  *count = FakeGpu::get().sms_of(config->hStream);
-  const bool fits = cluster->value.clusterDim.x <= 2U * static_cast<unsigned>(*count);
-  return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
-}
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void** arguments,
-                          void**) {
-  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  return FakeGpu::get().launch(*reinterpret_cast<Function*>(handle), *config,
-                               *static_cast<const ProbeArguments*>(arguments[0]));
 }
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;

@@ -11,6 +11,7 @@ using tbsched::cuda::Step;
 namespace {
 
 constexpr uint64_t kLongestStepNs = 50'000;
+constexpr int kDriversChoice = -1;
 
 // What a block's wait needs, as of one moment.
 struct Sm {
@@ -86,6 +87,8 @@ Grid& FakeGpu::add(const Function& function, const CUlaunchConfig& config,
   grid.warps = static_cast<int>((config.blockDimX + 31) / 32);
   grid.block = size_of_block(function, static_cast<int>(config.blockDimX),
                              static_cast<int>(config.sharedMemBytes));
+  settings_["carveout"] =
+      function.attribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, kDriversChoice);
   grid.stream = &stream;
   grid.priority = stream.priority;
   grid.sms = stream.sms;
@@ -100,6 +103,8 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
                          const ProbeArguments& arguments) {
   std::unique_lock lock(mutex_);
   const FakeStream& stream = at(config.hStream);
+  if (function.context != stream.context) return CUDA_ERROR_INVALID_HANDLE;
+  if (!function.allows(config.sharedMemBytes)) return CUDA_ERROR_INVALID_VALUE;
   enter_launch(lock, function.local, stream);
   Waits after = before(stream);
   Grids earlier;
@@ -121,28 +126,33 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
   return CUDA_SUCCESS;
 }
 
-CUresult FakeGpu::launch(const FakeGraph& graph, const CUstream handle) {
+CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
   std::unique_lock lock(mutex_);
   const FakeStream& stream = at(handle);
   int local_memory = 0;
-  for (const auto& node : graph.nodes) local_memory = std::max(local_memory, node->function->local);
-  enter_launch(lock, local_memory, stream);
-  const Waits after = before(stream);
-  std::map<const FakeNode*, Grid*> grids;
-  for (const auto& node : graph.nodes) {
-    CUlaunchConfig config = node->config;
-    config.attrs = const_cast<CUlaunchAttribute*>(node->attributes.data());
-    config.numAttrs = static_cast<unsigned>(node->attributes.size());
-    Grid& grid = add(*node->function, config, node->arguments, stream);
-    grid.after = after;
-    grid.sms = node->sms;
-    const CUlaunchAttribute* const priority = attribute_of(config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
-    if (priority != nullptr) grid.priority = priority->value.priority;
-    grids[node.get()] = &grid;
+  for (const FakeNode& node : executable.nodes) {
+    local_memory = std::max(local_memory, node.function->local);
   }
-  for (const auto& [node, grid] : grids) {
-    for (const FakeNode* const other : node->after) {
-      grid->after.ended.insert(grids.at(other)->number);
+  enter_launch(lock, local_memory, stream);
+  Waits after = before(stream);
+  after.ended.merge(executable.last_launch);
+  executable.last_launch.clear();
+  std::vector<Grid*> grids;
+  for (FakeNode& node : executable.nodes) {
+    node.config.attrs = node.attributes.data();
+    node.config.numAttrs = static_cast<unsigned>(node.attributes.size());
+    Grid& grid = add(*node.function, node.config, node.arguments, stream);
+    grid.after = after;
+    grid.sms = node.function->sms;
+    const CUlaunchAttribute* const priority =
+        attribute_of(node.config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    if (priority != nullptr) grid.priority = priority->value.priority;
+    executable.last_launch.insert(grid.number);
+    grids.push_back(&grid);
+  }
+  for (const FakeNode& node : executable.nodes) {
+    for (const size_t other : node.after) {
+      grids[node.number]->after.ended.insert(grids[other]->number);
     }
   }
   return CUDA_SUCCESS;

@@ -57,10 +57,28 @@ struct Size {
   }
 };
 
+// One bit each.
+using SmSet = uint64_t;
+constexpr int kSms = 4;
+constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
+
+// A kernel as one context has it, with attributes of its own.
 struct Function {
   int registers = 0;
   int local = 0;
+  uint64_t context = 0;  // its number; 0: the primary one
+  SmSet sms = kAllSms;
   std::map<CUfunction_attribute, int> attributes;
+
+  int attribute(const CUfunction_attribute which, const int unset) const {
+    const auto found = attributes.find(which);
+    return found == attributes.end() ? unset : found->second;
+  }
+  bool allows(const size_t shared) const {
+    constexpr int unset = 48 * 1024;
+    const int most = attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, unset);
+    return shared <= static_cast<size_t>(most);
+  }
 };
 
 // What a block takes, with the runtime's own shared memory.
@@ -84,20 +102,10 @@ struct Waits {
   }
 };
 
-// One bit each.
-using SmSet = uint64_t;
-constexpr int kSms = 4;
-constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
-
-struct GreenContext {
-  SmSet sms = 0;
-};
-
-inline SmSet sms_of(const CUcontext green) { return reinterpret_cast<GreenContext*>(green)->sms; }
-
 struct FakeStream {
   int priority = 0;
   bool blocking = false;
+  uint64_t context = 0;  // its number
   SmSet sms = kAllSms;
   Waits waits_for;  // whatever is launched next in it
 };
@@ -138,12 +146,19 @@ struct FakeNode {
   CUlaunchConfig config{};
   ProbeArguments arguments{};
   std::vector<CUlaunchAttribute> attributes;
-  SmSet sms = kAllSms;
-  std::vector<const FakeNode*> after;
+  size_t number = 0;          // in its graph
+  std::vector<size_t> after;  // numbers
 };
 
 struct FakeGraph {
   std::vector<std::unique_ptr<FakeNode>> nodes;
+};
+
+// What can be launched, and does not run beside itself.
+struct FakeExecutable {
+  const FakeGraph* made_of = nullptr;
+  std::vector<FakeNode> nodes;
+  Grids last_launch;
 };
 
 struct Block {
@@ -174,7 +189,7 @@ class FakeGpu {
   void count(const std::string& key);
   CUresult launch(const Function& function, const CUlaunchConfig& config,
                   const ProbeArguments& arguments);
-  CUresult launch(const FakeGraph& graph, CUstream stream);
+  CUresult launch(FakeExecutable& executable, CUstream stream);
   bool busy(const CUstream stream);
   bool any_runs();
   int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
@@ -228,7 +243,8 @@ class FakeGpu {
   std::condition_variable idle_;
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
-  FakeStream legacy_{.priority = 0, .blocking = true, .sms = kAllSms, .waits_for = {}};
+  FakeStream legacy_{
+      .priority = 0, .blocking = true, .context = 0, .sms = kAllSms, .waits_for = {}};
   uint64_t grids_launched_ = 0;
   std::list<Grid> grids_;
   std::list<Block> blocks_;

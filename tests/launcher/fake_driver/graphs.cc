@@ -5,6 +5,7 @@
 
 #include "accounts.h"
 #include "calls.h"
+#include "contexts.h"
 #include "fake_gpu.h"
 
 // The macro of CUDA 13 names another function.
@@ -13,13 +14,27 @@
 namespace {
 
 using fake::Accounts;
+using fake::Contexts;
 using fake::entered;
+using fake::FakeExecutable;
 using fake::FakeGpu;
 using fake::FakeGraph;
 using fake::FakeNode;
 using fake::Function;
 using fake::take_back;
 using tbsched::cuda::ProbeArguments;
+
+CUresult set(FakeNode& node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+  const auto* const function = reinterpret_cast<const Function*>(parameters.func);
+  if (!Contexts::get().exists(function->context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!function->allows(parameters.sharedMemBytes)) return CUDA_ERROR_INVALID_VALUE;
+  node.function = function;
+  node.config.gridDimX = parameters.gridDimX;
+  node.config.blockDimX = parameters.blockDimX;
+  node.config.sharedMemBytes = parameters.sharedMemBytes;
+  node.arguments = *static_cast<const ProbeArguments*>(parameters.kernelParams[0]);
+  return CUDA_SUCCESS;
+}
 
 }  // namespace
 
@@ -39,18 +54,13 @@ CUresult cuGraphDestroy(CUgraph graph) {
 CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
                                  const CUDA_KERNEL_NODE_PARAMS* parameters) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const bool whole = parameters->func != nullptr;
+  auto& nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
   auto made = std::make_unique<FakeNode>();
-  made->function = whole ? reinterpret_cast<const Function*>(parameters->func)
-                         : reinterpret_cast<const Function*>(parameters->kern);
-  made->sms = whole ? fake::kAllSms : fake::sms_of(parameters->ctx);
-  made->config.gridDimX = parameters->gridDimX;
-  made->config.blockDimX = parameters->blockDimX;
-  made->config.sharedMemBytes = parameters->sharedMemBytes;
-  made->arguments = *static_cast<const ProbeArguments*>(parameters->kernelParams[0]);
+  made->number = nodes.size();
   *node = reinterpret_cast<CUgraphNode>(made.get());
-  reinterpret_cast<FakeGraph*>(graph)->nodes.push_back(std::move(made));
-  return CUDA_SUCCESS;
+  const CUresult result = set(*made, *parameters);
+  if (result == CUDA_SUCCESS) nodes.push_back(std::move(made));
+  return result;
 }
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID which,
                                        const CUkernelNodeAttrValue* value) {
@@ -65,29 +75,42 @@ CUresult cuGraphAddDependencies(CUgraph, const CUgraphNode* from, const CUgraphN
                                 size_t count) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   for (size_t k = 0; k < count; ++k) {
-    reinterpret_cast<FakeNode*>(to[k])->after.push_back(reinterpret_cast<FakeNode*>(from[k]));
+    const size_t before = reinterpret_cast<const FakeNode*>(from[k])->number;
+    reinterpret_cast<FakeNode*>(to[k])->after.push_back(before);
   }
   return CUDA_SUCCESS;
 }
-// The nodes move to the graph that can be launched: nobody makes two of one.
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
                                      unsigned long long flags) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   if (flags != CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) return CUDA_ERROR_INVALID_VALUE;
-  auto made = std::make_unique<FakeGraph>(std::move(*reinterpret_cast<FakeGraph*>(graph)));
+  auto made = std::make_unique<FakeExecutable>();
+  made->made_of = reinterpret_cast<const FakeGraph*>(graph);
+  for (const auto& node : made->made_of->nodes) made->nodes.push_back(*node);
   *executable = reinterpret_cast<CUgraphExec>(made.release());
   FakeGpu::get().count("graphs");
   Accounts::get().give("executable graphs", *executable);
   return CUDA_SUCCESS;
 }
+// What has been launched keeps what it had.
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec executable, CUgraphNode handle,
+                                           const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  auto& whole = *reinterpret_cast<FakeExecutable*>(executable);
+  if (!Accounts::get().gave("graphs", whole.made_of)) return CUDA_ERROR_INVALID_VALUE;
+  FakeNode& node = whole.nodes.at(reinterpret_cast<const FakeNode*>(handle)->number);
+  const auto* const function = reinterpret_cast<const Function*>(parameters->func);
+  if (function->context != node.function->context) return CUDA_ERROR_INVALID_VALUE;
+  return set(node, *parameters);
+}
 CUresult cuGraphUpload(CUgraphExec, CUstream) { return entered(__func__); }
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  return FakeGpu::get().launch(*reinterpret_cast<FakeGraph*>(executable), stream);
+  return FakeGpu::get().launch(*reinterpret_cast<FakeExecutable*>(executable), stream);
 }
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const std::unique_ptr<FakeGraph> owned(reinterpret_cast<FakeGraph*>(executable));
+  const std::unique_ptr<FakeExecutable> owned(reinterpret_cast<FakeExecutable*>(executable));
   return take_back("executable graphs", executable, true);
 }
 

@@ -9,11 +9,13 @@
 
 #include "accounts.h"
 #include "calls.h"
+#include "contexts.h"
 #include "fake_gpu.h"
 
 namespace {
 
 using fake::Accounts;
+using fake::Contexts;
 using fake::entered;
 using fake::FakeGpu;
 using fake::FakeStream;
@@ -75,16 +77,16 @@ CUresult cuGreenCtxCreate(CUgreenCtx* context, CUdevResourceDesc described, CUde
                           unsigned flags) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   if (flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
-  auto made = std::make_unique<GreenContext>(reinterpret_cast<SmSet>(described));
-  *context = reinterpret_cast<CUgreenCtx>(made.release());
+  *context = Contexts::get().make(reinterpret_cast<SmSet>(described));
   FakeGpu::get().count("green_contexts");
   Accounts::get().give("green contexts", *context);
   return CUDA_SUCCESS;
 }
 CUresult cuGreenCtxDestroy(CUgreenCtx context) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const std::unique_ptr<GreenContext> owned(reinterpret_cast<GreenContext*>(context));
-  return take_back("green contexts", context, true);
+  const CUresult result = take_back("green contexts", context, true);
+  if (result == CUDA_SUCCESS) Contexts::get().destroy(context);
+  return result;
 }
 CUresult cuCtxFromGreenCtx(CUcontext* context, CUgreenCtx green) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
@@ -97,7 +99,8 @@ CUresult cuGreenCtxStreamCreate(CUstream* stream, CUgreenCtx context, unsigned f
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   auto fake = std::make_unique<FakeStream>();
   fake->priority = priority;
-  fake->sms = reinterpret_cast<GreenContext*>(context)->sms;
+  fake->context = reinterpret_cast<const GreenContext*>(context)->number;
+  fake->sms = reinterpret_cast<const GreenContext*>(context)->sms;
   FakeGpu::get().count("streams");
   *stream = reinterpret_cast<CUstream>(fake.release());
   Accounts::get().give("streams", *stream);
