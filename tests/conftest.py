@@ -66,6 +66,6 @@ def knobs(fake_gpu: tuple[Gpu, Fake]) -> Iterator[Fake]:
         "turn_us",
         "away_us",
         "queue_depth",
-        "blocking_local",
+        "growing_blocks",
     ):
         fake_gpu[1][key] = 0

@@ -91,7 +91,7 @@ def all_of_it() -> None:
         assert own.observe(HELD)[0].placed == 2
         own.observe(TIMED)
         own.observe(WAYS)
-        assert [*map(len, own.observe_many([FULL]))] == [1]  # type: ignore[arg-type]
+        assert [*map(len, own.observe_many([HELD, FULL]))] == [2, 1]  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

@@ -141,7 +141,7 @@ def test_block_that_moved_is_unstable(gpu: Gpu, knobs: Fake) -> None:
 
 
 def test_blocked_launch_call_is_released_by_the_next_event(gpu: Gpu, knobs: Fake) -> None:
-    knobs["blocking_local"] = 4096
+    knobs["growing_blocks"] = 1
     held, large = tb.Launch(1, 32, 16), tb.Launch(2, 32, 16, local_memory=4096)
     trace = gpu.observe(tb.Sequence([held, large, tb.Release(0)]))
     assert trace[1].placed == 0
@@ -149,19 +149,33 @@ def test_blocked_launch_call_is_released_by_the_next_event(gpu: Gpu, knobs: Fake
     assert (trace[1].final_smid >= 0).all()
 
 
-def test_every_sequence_starts_with_the_local_memory_of_a_new_context(
-    gpu: Gpu, knobs: Fake
-) -> None:
-    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    at_first = knobs["local_memory"]
-    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16, local_memory=at_first + 4096)]))
-    assert knobs["local_memory"] == at_first + 4096
-    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
-    assert knobs["local_memory"] == at_first
+def test_a_launch_waits_for_local_memory_whatever_ran_before(gpu: Gpu, knobs: Fake) -> None:
+    knobs["growing_blocks"] = 1
+    held, large = tb.Launch(1, 32, 16), tb.Launch(2, 32, 16, local_memory=4096)
+    for _ in range(2):
+        assert gpu.observe(tb.Sequence([large, held, large]))[2].placed == 2
+        assert gpu.observe(tb.Sequence([held, large]))[1].placed == 0
+    with Gpu(0) as another:
+        assert another.observe(tb.Sequence([held, large]))[1].placed == 0
+
+
+def test_local_memory_shrinks_only_where_it_matters(gpu: Gpu, knobs: Fake) -> None:
+    held, small, large = (tb.Launch(1, 32, 16, local_memory=n) for n in (0, 1024, 4096))
+    timed = tb.Launch(1, 32, 16, local_memory=1024, duration=0.0)
+    for events, shrinks in (
+        ([large, small, large, held], False),
+        ([held], False),
+        ([small, large], True),
+        ([timed], True),  # how long it takes shows
+    ):
+        gpu.observe(tb.Sequence([large]))
+        knobs.fail(at=0)
+        gpu.observe(tb.Sequence(events))
+        assert knobs.calls("cuCtxSetLimit") == shrinks
 
 
 def test_blocked_launch_call_at_the_end_does_not_hang(gpu: Gpu, knobs: Fake) -> None:
-    knobs["blocking_local"] = 4096
+    knobs["growing_blocks"] = 1
     held, large = tb.Launch(1, 32, 16), tb.Launch(2, 32, 16, local_memory=4096)
     trace = gpu.observe(tb.Sequence([held, large, held]))
     assert [placement.placed for placement in trace] == [1, 0, 0]
@@ -177,7 +191,7 @@ def test_deadline_releases_everything(gpu: Gpu, knobs: Fake) -> None:
 
 
 def test_deadline_while_a_launch_call_is_blocked(gpu: Gpu, knobs: Fake) -> None:
-    knobs["blocking_local"] = 4096
+    knobs["growing_blocks"] = 1
     events = [tb.Launch(1, 32, 16), tb.Launch(1, 32, 16, local_memory=4096)]
     for number in range(60):
         events.append(tb.Launch(1, 32, 17 + number))

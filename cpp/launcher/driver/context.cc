@@ -1,6 +1,9 @@
 #include "launcher/driver/context.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string>
 
 namespace tbsched::cuda {
@@ -27,6 +30,15 @@ bool is_active(const Driver& driver, const CUdevice device) {
   return active != 0;
 }
 
+// The least that was ever seen: the context may have grown for whoever opened this GPU before.
+size_t ungrown(const CUdevice device, const size_t now) {
+  static std::mutex mutex;
+  static std::map<CUdevice, size_t> least;
+  const std::scoped_lock lock(mutex);
+  const auto known = least.try_emplace(device, now).first;
+  return known->second = std::min(known->second, now);
+}
+
 }  // namespace
 
 PrimaryContext::PrimaryContext(const Driver& driver, const CUdevice device)
@@ -44,7 +56,9 @@ Context::Context(const int32_t index)
       surroundings_(look_around(properties_, is_active(driver_, device_))),
       primary_(driver_, device_) {
   const CurrentContext current(*this);
-  driver_.context_get_limit(&local_memory_, CU_LIMIT_STACK_SIZE);
+  size_t local_memory = 0;
+  driver_.context_get_limit(&local_memory, CU_LIMIT_STACK_SIZE);
+  local_memory_ = ungrown(device_, local_memory);
   driver_.stream_priority_range(&least_urgent_, &most_urgent_);
 }
 

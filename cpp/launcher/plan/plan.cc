@@ -257,6 +257,16 @@ void Supplies::trim() {
   partitions.clear();
 }
 
+bool waits_for_local_memory(const Plan& plan, const size_t local_memory) {
+  auto grown = static_cast<int32_t>(local_memory);
+  return std::ranges::any_of(plan.launches, [&](const PlannedLaunch& planned) {
+    const bool grows = planned.launch.local_memory > grown;
+    grown = std::max(grown, planned.launch.local_memory);
+    // A held launch that comes first finds the GPU idle, and nobody asks how long it takes.
+    return grows && (plan.timed || &planned != &plan.launches.front());
+  });
+}
+
 Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
                    const std::function<void()>& interrupted) {
   check_limits(sequence, context);

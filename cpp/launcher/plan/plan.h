@@ -53,6 +53,9 @@ struct Plan {
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
+// Whether some launch may wait, or takes longer, because the context has not grown for it before.
+bool waits_for_local_memory(const Plan& plan, size_t local_memory);
+
 // What plans take their kernels and streams from: made when first needed and kept.
 struct Supplies {
   Supplies(const Context& context, bool from_ptx) : probe(context, from_ptx), partitions(context) {}

@@ -124,7 +124,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
   {
     const Stopwatch stopwatch(spent_.plan);
     resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
-    context().shrink_local_memory();
+    if (waits_for_local_memory(plan, context().local_memory())) context().shrink_local_memory();
     make_ready(context(), plan);
     if (!plan.graphs.empty()) context().driver().context_synchronize();
   }

@@ -15,8 +15,10 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A launch call that has not returned for so long is taken to be blocked by the held blocks.
+// A launch call that has not returned for so long is taken to be blocked by the held blocks: 30 ms
+// if one settles in 3 ms. Whoever has less patience looks twice.
 constexpr auto kCallPatience = milliseconds(30);
+constexpr int kLongerIfCalling = 10;
 constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
 constexpr auto kNap = microseconds(50);
 // A block that the host saw end lingers a little, then leaves; its room is free after that.
@@ -245,8 +247,11 @@ void Run::ask() {
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
   // With nothing held, what waits cannot wait for room: it will come. So will an exit.
   if (count.held == 0 || count.leaving != 0) return false;
-  const Clock::duration settle = options_.settle / (count.unseen == 0 ? kSoonerOnceStarted : 1);
-  return still >= (worker_.busy() ? std::max<Clock::duration>(settle, kCallPatience) : settle);
+  if (worker_.busy()) {
+    const auto call = std::min<Clock::duration>(kCallPatience, kLongerIfCalling * options_.settle);
+    return still >= std::max<Clock::duration>(call, options_.settle);
+  }
+  return still >= options_.settle / (count.unseen == 0 ? kSoonerOnceStarted : 1);
 }
 
 Run::Count Run::look() {

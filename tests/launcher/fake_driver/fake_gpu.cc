@@ -66,11 +66,10 @@ void FakeGpu::enter_launch(std::unique_lock<std::mutex>& lock, const int needed,
                            const FakeStream& stream) {
   ++settings_["launches"];
   int64_t& local_memory = settings_["local_memory"];
-  local_memory = std::max<int64_t>(local_memory, needed);
-  const int64_t most_local = settings_["blocking_local"];
-  if (most_local != 0 && needed >= most_local) {
+  if (settings_["growing_blocks"] != 0 && needed > local_memory) {
     idle_.wait(lock, [this] { return grids_.empty(); });
   }
+  local_memory = std::max<int64_t>(local_memory, needed);
   if (const int64_t depth = settings_["queue_depth"]; depth != 0) {
     idle_.wait(lock, [&] {
       return std::ranges::count(grids_, &stream, [](const Grid& grid) { return grid.stream; }) <
