@@ -31,15 +31,51 @@ def test_nodes_wait_for_those_before_them(gpu: Gpu) -> None:
     assert begin[5] >= max(end[1], end[3])
 
 
-def test_a_graph_twice_in_a_stream_and_in_two(gpu: Gpu) -> None:
-    graph = tb.Graph([run(3), run(5)])
-    trace = observed(gpu, graph.launch(0), graph.launch(0), graph.launch(1))
-    assert [placement.placed for placement in trace] == [3, 5] * 3
-    assert min(starts(trace)[2:4]) >= max(ends(trace)[:2])
-    assert trace.concurrent(0, 4)
-    issued = trace.issue_times
+def test_a_graph_launched_again_waits_for_itself(gpu: Gpu) -> None:
+    """In whatever stream; another one does not."""
+    graph, other = tb.Graph([run(3), run(5)]), tb.Graph([run(3), run(6)])
+    seq = tb.Sequence([graph.launch(0), other.launch(1), graph.launch(2), graph.launch(0)])
+    trace = gpu.observe(seq)
+    assert [placement.placed for placement in trace] == [3, 5, 3, 6, 3, 5, 3, 5]
+    begin, end, issued = starts(trace), ends(trace), trace.issue_times
+    for earlier, later in ((0, 4), (4, 6)):
+        gap = min(begin[later : later + 2]) - max(end[earlier : earlier + 2])
+        print(f"starts {gap / 1e3:.2f} us after the last launch is over")
+        assert 0 <= gap < LONG * 1e9 / 2
+    assert trace.concurrent(0, 2)
     assert issued is not None
-    assert issued[0] == issued[1] <= issued[2] == issued[3]
+    print(f"issued at {[round(1e6 * time, 1) for time in issued[::2]]} us")
+    # No call waits for the GPU.
+    assert issued[0] == issued[1] < issued[2] < issued[4] == issued[5] < issued[6] < LONG / 2
+
+
+def test_nodes_launched_again_keep_their_attributes(hopper: Gpu) -> None:
+    """Cooperation, priorities, clusters, partitions and carveouts, with other arguments."""
+    sms, part, spec = hopper.info.sms, parts(min_sms=64)[1], tb.device("h200")
+    full = tb.Launch(2 * sms, 1024, 32, duration=LONG)
+    cooperative = tb.Graph([run(), replace(full, cooperative=True)])
+    urgent = tb.Graph([full, replace(full, priority=0), replace(full, priority=-5)])
+    nodes = [
+        replace(full, blocks=16, cluster=16),
+        replace(full, blocks=len(part), partition=part),
+        tb.Launch(32 * sms, 32, 16, 8192, carveout=25, duration=LONG),
+    ]
+    chain = tb.Graph(nodes, [(0, 1), (1, 2)])
+    once = [cooperative.launch(0), urgent.launch(0), chain.launch(0)]
+    trace = observed(hopper, *once, *once)
+    begin, end = starts(trace), ends(trace)
+    waves = []
+    for first in (0, len(trace) // 2):
+        assert begin[first + 1] >= end[first]
+        assert begin[first + 4] < begin[first + 3]
+        tpcs = {int(sm) // spec.sms_per_tpc for sm in trace[first + 5].smid}
+        assert any(tpcs <= {*gpc} for gpc in spec.gpcs)
+        assert {*trace[first + 6].smid.tolist()} <= {*part.sms}
+        start_ns = trace[first + 7].start_ns
+        assert start_ns is not None
+        waves.append(int((start_ns - start_ns.min() < LONG * 1e9 / 2).sum()))
+    print(f"first waves of {waves} blocks")
+    assert waves[0] == waves[1] < 32 * sms
 
 
 def test_nodes_have_their_own_attributes(gpu: Gpu) -> None:

@@ -16,6 +16,7 @@ from gpu.ways.launching import (
     starts,
 )
 from tbsched.launcher.observe import Gpu
+from tbsched.program.sequence import Event
 
 pytestmark = pytest.mark.tbsched_gpu
 
@@ -101,6 +102,26 @@ def test_the_legacy_stream_leaves_partitions_alone(hopper: Gpu) -> None:
         run(stream="legacy"),
     )
     assert trace.concurrent(0, 1)
+
+
+def test_carveouts_change_from_launch_to_launch_in_one_sequence(hopper: Gpu) -> None:
+    """Of one kernel, in two partitions and on the whole GPU in turn."""
+    first, second, *_ = parts(min_sms=32)
+    places = (None, first, second)
+    carveouts = (25, 100, 50, 100, None, 25)
+    launches = []
+    for carveout in carveouts:
+        for part in places:
+            blocks = 32 * (hopper.info.sms if part is None else len(part))
+            launches.append(tb.Launch(blocks, 32, 56, 8192, carveout=carveout, partition=part))
+    alone = [observed(hopper, launch)[0].placed for launch in launches]
+    events: list[Event] = []
+    for number, launch in enumerate(launches):
+        events += [launch, tb.Release(number)]
+    found = [placement.placed for placement in observed(hopper, *events)]
+    print(f"{found} blocks before the release")
+    assert found == alone
+    assert len({*found[:: len(places)]}) >= 3
 
 
 def test_launches_in_a_partition_have_their_own_attributes(hopper: Gpu) -> None:
