@@ -61,19 +61,20 @@ def test_nodes_launched_again_keep_their_attributes(hopper: Gpu) -> None:
         tb.Launch(32 * sms, 32, 16, 8192, carveout=25, duration=LONG),
     ]
     chain = tb.Graph(nodes, [(0, 1), (1, 2)])
-    once = [cooperative.launch(0), urgent.launch(0), chain.launch(0)]
-    trace = observed(hopper, *once, *once)
-    begin, end = starts(trace), ends(trace)
+    trace = observed(hopper, cooperative.launch(0), cooperative.launch(0))
+    assert starts(trace)[1] >= ends(trace)[0]
+    assert starts(trace)[3] >= ends(trace)[2]
+    begin = starts(observed(hopper, urgent.launch(0), urgent.launch(0)))
+    assert begin[2] < begin[1]
+    assert begin[5] < begin[4]
+    trace = observed(hopper, chain.launch(0), chain.launch(0))
     waves = []
-    for first in (0, len(trace) // 2):
-        assert begin[first + 1] >= end[first]
-        assert begin[first + 4] < begin[first + 3]
-        tpcs = {int(sm) // spec.sms_per_tpc for sm in trace[first + 5].smid}
+    for clusters, inside, many in ((trace[k], trace[k + 1], trace[k + 2]) for k in (0, 3)):
+        tpcs = {int(sm) // spec.sms_per_tpc for sm in clusters.smid}
         assert any(tpcs <= {*gpc} for gpc in spec.gpcs)
-        assert {*trace[first + 6].smid.tolist()} <= {*part.sms}
-        start_ns = trace[first + 7].start_ns
-        assert start_ns is not None
-        waves.append(int((start_ns - start_ns.min() < LONG * 1e9 / 2).sum()))
+        assert {*inside.smid.tolist()} <= {*part.sms}
+        assert many.start_ns is not None
+        waves.append(int((many.start_ns - many.start_ns.min() < LONG * 1e9 / 2).sum()))
     print(f"first waves of {waves} blocks")
     assert waves[0] == waves[1] < 32 * sms
 
