@@ -165,6 +165,20 @@ def test_time_is_accounted_for(gpu: Gpu) -> None:
     assert all(value > 0 for value in spent.values())
 
 
+def test_a_blocked_call_is_given_up_sooner_in_haste(gpu: Gpu, knobs: Fake) -> None:
+    knobs["growing_blocks"] = 1
+    blocked = tb.Sequence([tb.Launch(1, 32, 16), tb.Launch(1, 32, 16, local_memory=4096)])
+
+    def settled(settle: float) -> float:
+        before = gpu.time_spent()["settle"]
+        list(gpu.observe_many([blocked], settle=settle))
+        return gpu.time_spent()["settle"] - before
+
+    patient = settled(0.003)
+    assert patient >= 0.03
+    assert min(settled(0.0001) for _ in range(3)) < patient
+
+
 def test_module_level_and_at_the_end_of_a_process(fake: Path) -> None:
     code = (
         "import tbsched as tb\n"
