@@ -186,6 +186,8 @@ LONG = tb.Sequence(
         tb.Graph([replace(NODE, duration=50.0)] * 2, [(0, 1)]).launch(3),
     ]
 )
+# Behind it a run whose launches wait for local memory resets what there is.
+GROWN = tb.Sequence([tb.Launch(1, 32, 16, local_memory=4096)])
 STUCK = tb.Sequence([*FULL, tb.Launch(2, 32, 24, local_memory=4096), tb.Launch(1, 32, 16)])
 
 
@@ -222,11 +224,11 @@ def test_ctrl_c_in_every_call_ends_a_run(
 ) -> None:
     which = gpu if opened else None
     calls_of(knobs, which, seq)  # loads what is loaded once
-    gpu.observe(FULL)
+    gpu.observe(GROWN)
     before = knobs.live()
     for call, count in calls_of(knobs, which, seq).items():
         for at in range(1, min(count, 1 if call in POLLED else 3) + 1):
-            gpu.observe(FULL)
+            gpu.observe(GROWN)
             knobs.interrupt(call, at)
             interrupted(which, seq)
             assert knobs.calls(call) >= at

@@ -77,6 +77,7 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
   Holdings::Resources& resources = *holdings_->resources;
   {
     const Stopwatch stopwatch(spent_.plan);
+    resources.plan = {};  // its graphs have kernels that may be forgotten
     resources.supplies.trim();
     resources.plan =
         plan_sequence(sequence, context(), resources.supplies, now_and_then(options.interrupted));
