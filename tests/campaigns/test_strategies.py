@@ -185,7 +185,7 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     # Refuses clusters that do not fit, and cooperative launches that never will.
     predict_until_refused(table, spec, spec.policy, spec.initial_states()[0], threads=1)
     rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
-    alone = placed_alone(spec, rows, table.partitions)
+    alone = placed_alone([spec], rows, table.partitions)
     blocks, cluster, partition, together = (
         rows[:, FIELDS.index(name)] for name in ("blocks", "cluster", "partition", "cooperative")
     )
@@ -199,7 +199,7 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     more = rows[together == 1] + np.where(
         np.array(FIELDS) == "blocks", cluster[together == 1, None], 0
     )
-    assert (placed_alone(spec, more, table.partitions) == blocks[together == 1]).any()
+    assert (placed_alone([spec], more, table.partitions) == blocks[together == 1]).any()
 
 
 def test_partitions_overlap_and_are_those_that_a_driver_can_give() -> None:

@@ -33,19 +33,23 @@ def largest_clusters(
 
 
 def placed_alone(
-    spec: DeviceSpec, rows: Int32Array, partitions: tuple[Partition, ...]
+    specs: SequenceOf[DeviceSpec], rows: Int32Array, partitions: tuple[Partition, ...]
 ) -> Int64Array:
     """How many blocks of each launch the empty GPU, or its empty partition, places.
 
     Args:
-        spec: the device.
+        specs: the devices; what all of them place counts.
         rows: int32 (launches, 10), of each the :data:`FIELDS`.
         partitions: that they have by number.
     """
     cells = np.insert(rows, 0, LAUNCH, axis=1)
     cells[:, 1 + FIELDS.index("cooperative")] = 0
     table = EventTable(cells, np.arange(len(cells) + 1), partitions)
-    _, smids, _ = predict_until_refused(
-        table, spec, spec.policy, spec.initial_states()[0], threads=1
-    )
-    return np.array([np.count_nonzero(smid >= 0) for smid in smids], np.int64)
+
+    def placed(spec: DeviceSpec) -> list[int]:
+        state = spec.initial_states()[0]
+        _, smids, _ = predict_until_refused(table, spec, spec.policy, state, threads=1)
+        return [int(np.count_nonzero(smid >= 0)) for smid in smids]
+
+    fewest: Int64Array = np.min([placed(spec) for spec in specs], axis=0)
+    return fewest
