@@ -99,7 +99,7 @@ def test_a_relay_takes_room_but_nobody_sees_it() -> None:
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_beside_a_relay_nothing_enters_an_sm_that_was_idle(busy: bool) -> None:
-    """Recorded on an H200: RS1024_0, and RB256_0 with a block on each SM."""
+    """On an idle H200 its SM got the first block 0.5 to 0.8 us later; on a busy one as usual."""
     kernel = tb.Launch(1, 32, 16, 8, carveout=100, duration=60 * US)
     wide = replace(kernel, blocks=528, threads=256)
     given = tb.Graph(

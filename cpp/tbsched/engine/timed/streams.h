@@ -69,7 +69,7 @@ class Streams {
   void append_waits(int32_t launch, int64_t now, std::vector<Wait>& waits) const;
 
  private:
-  // So many launches of a stream can be under way at once (traces ways/programmatic).
+  // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
   enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
