@@ -152,6 +152,19 @@ def test_ways_to_launch_are_in_words() -> None:
     assert str(tb.Partition((0, 1, 3, 5, 6, 7))) == "6 SMs\nSM 0-1, 3, 5-7"
 
 
+def test_a_graph_would_wait_for_itself_in_any_stream() -> None:
+    kernel = launch(duration=1e-5)
+    twice, other = tb.Graph([kernel]), tb.Graph([kernel, kernel])
+    program = tb.Sequence([twice.launch(), twice.launch(), other.launch()])
+    trace = tb.predict(program, "h200")
+    assert "for launch 0, before it in its stream (in another stream it would wait" in (
+        trace.explain(1)
+    )
+    assert "for launch 1, before it in its stream (in another stream it would not" in (
+        trace.explain(2)
+    )
+
+
 def test_nodes_are_in_the_row_of_their_stream() -> None:
     spans = spans_by_stream(tb.predict(ways(), "h200"))
     row_of = dict(zip(spans.launch.tolist(), spans.row.tolist(), strict=True))
