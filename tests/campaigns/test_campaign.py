@@ -113,6 +113,7 @@ def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk() -> None:
 def test_a_report_prints_its_numbers_and_its_counterexamples() -> None:
     text = str(campaign())
     assert "rtx3090/first_fit by occupancy" in text
+    assert "  1 sequence disagrees, 1 distinct counterexample (" in text
     assert "seed 1" in text
     assert "def test_rtx3090_" in text
 
