@@ -33,6 +33,7 @@ from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
 WRONG = ("rtx3090", "first_fit")
+ONE = predict(Sequence([Launch(1, 32, 32)]), RIGHT)
 
 
 def campaign(oracle: object = RIGHT, *predictor: Any, **arguments: object) -> Report:
@@ -235,6 +236,10 @@ def test_recorded_traces_catch_a_wrong_predictor_and_shrink_to_a_prefix(tmp_path
         ({"seed": -1}, "seed: -1"),
         ({"level": "roughly"}, "roughly"),
         ({"corpus": "corpus.jsonl.xz"}, "compressed"),
+        (
+            {"oracle": RecordedOracle([ONE]), "without": ["clusters"]},
+            "without: clusters: does not go with recorded traces",
+        ),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], words: str) -> None:

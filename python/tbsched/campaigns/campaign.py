@@ -63,7 +63,8 @@ def fuzz(
         options: what sequences are drawn from; None is all that the device has
             (:meth:`SequenceOptions.everything`), with clusters only where the models place them.
         without: fields of :class:`SequenceOptions` that are not drawn from where ``options`` is
-            None, such as ``["partitions"]`` for a driver without green contexts.
+            None, such as ``["partitions"]`` for a driver without green contexts. Not together with
+            recorded traces.
         strategy: a Hypothesis strategy that draws the sequences instead. ``options`` then only says
             what numbers shrink to.
         limits: the device within whose limits sequences are drawn. By default it is the oracle's if

@@ -163,6 +163,11 @@ def _space(
     if asked.strategy is not None:
         return options, Space(asked.strategy)
     if isinstance(oracle, RecordedOracle):
+        if asked.without:
+            raise ValueError(
+                f"without: {', '.join(asked.without)}: does not go with recorded traces, which are "
+                "replayed as they are"
+            )
         return options, Space(prefixes(oracle.predictable(predictor)))
     # What an ablation would let pass, a GPU may refuse.
     spec = unablated(predictor)
