@@ -35,7 +35,6 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
       .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
       .leaving = leaving,
       .group = group,
-      .cooperative = launch.cooperative,
   });
   return index;
 }
@@ -235,7 +234,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
   if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
-  if (state.cooperative && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
+  if (state.demand.at_once && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
     rooms_.ask(gpu_, state.demand);
     return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
   }

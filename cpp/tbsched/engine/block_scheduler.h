@@ -84,7 +84,6 @@ class BlockScheduler {
     int32_t rank;  // the first to look at first
     Leaving leaving;
     int32_t group;  // the SMs that it uses
-    bool cooperative;
     int32_t placed = 0;
     bool enqueued = false;
     int64_t place = 0;      // among those equally urgent
