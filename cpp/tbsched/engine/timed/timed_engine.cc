@@ -1,6 +1,7 @@
 #include "tbsched/engine/timed/timed_engine.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -77,7 +78,10 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
 // Goes on to the next instant, if there is one.
 bool TimedEngine::step(const Sequence& sequence) {
   now_ = next_instant(sequence);
-  if (now_ == kNever) return false;
+  if (now_ == kNever) {
+    check_ended();
+    return false;
+  }
   leave();
   issue(sequence);
   admit();
@@ -332,6 +336,19 @@ void TimedEngine::check_waits() const {
   refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
          " launches have more than " + std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
+}
+
+// Every launch fits an idle GPU, and waits for earlier ones alone: only a mistake of this engine
+// leaves one.
+void TimedEngine::check_ended() const {
+  const auto left = std::ranges::find_if(
+      launches_, [](const LaunchState& state) { return state.unfinished > 0; });
+  if (left == launches_.end()) return;
+  const std::string why = left->cause == Refusal::none
+                              ? "it never became ready"
+                              : "its blocks wait for ever: " + std::string(name(left->cause));
+  throw std::logic_error("launch " + std::to_string(left - launches_.begin()) +
+                         " did not end, though nothing more happens: " + why);
 }
 
 // Takes a place that is not in use, so that the host allocates no more than are held at once.
