@@ -100,6 +100,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
     } else {
       later_.push({now + items_[root].delay_ns, root, Change::issued});
     }
+    call_ends_ns_ = now + items_[root].delay_ns;
   }
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {

@@ -50,6 +50,8 @@ class Streams {
   void expect(int32_t launches) { launches_ = launches; }
   // The host issues it. Launches are numbered as they come.
   void issue(const Event& event, int64_t now);
+  // Until when the host's last call takes: the driver launches the roots of a graph within it.
+  int64_t call_ends_ns() const { return call_ends_ns_; }
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
@@ -213,6 +215,7 @@ class Streams {
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
+  int64_t call_ends_ns_ = 0;
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {

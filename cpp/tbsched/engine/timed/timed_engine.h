@@ -98,8 +98,8 @@ class TimedEngine : private Observer {
   void remove_relays();
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
-  int64_t next_instant(const Sequence& sequence) const;
-  int64_t due_ns() const;
+  int64_t next_instant() const;
+  int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
   void issue(const Sequence& sequence);
   void admit();
@@ -126,6 +126,7 @@ class TimedEngine : private Observer {
   PlaceOptions options_;
   int64_t now_ = 0;
   size_t next_event_ = 0;
+  int64_t due_ns_ = kNever;  // when the host issues it
   size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
