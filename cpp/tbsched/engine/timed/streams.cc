@@ -212,13 +212,13 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   queue.items.push_back(index);
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 // As a launch of a stream of its own.
 void Streams::enqueue_root(const int32_t index) {
   const int32_t stream = stream_named(std::nullopt);
   enqueue(index, streams_[stream], stream);
-  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -269,7 +269,6 @@ bool Streams::ready(const int32_t index, const int64_t now) const {
 
 int64_t Streams::next_change(const int64_t now) const {
   int64_t next = later_.empty() ? kNever : later_.top().time_ns;
-  if (reached_ < item_of_launch_.size()) next = std::min(next, call_reaches_gpu_ns(reached_));
   if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
     const int64_t ready = items_[first_undone_].legacy_until_ns;
     if (ready > now) next = std::min(next, ready);
@@ -320,7 +319,6 @@ void Streams::get_over(int32_t index, const int64_t now) {
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (reached_ < item_of_launch_.size() && call_reaches_gpu_ns(reached_) <= now) ++reached_;
   while (!later_.empty() && later_.top().time_ns <= now) {
     const Later later = later_.top();
     later_.pop();

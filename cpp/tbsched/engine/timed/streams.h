@@ -190,9 +190,6 @@ class Streams {
     const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
     return found.issued_ns + found.delay_ns + latency_ns;
   }
-  int64_t call_reaches_gpu_ns(const size_t launch) const {
-    return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
-  }
   void settle(int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
@@ -226,7 +223,6 @@ class Streams {
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
-  size_t reached_ = 0;                    // launches whose calls have reached the GPU
   int32_t last_legacy_ = -1;
   int32_t last_other_ = -1;    // the last item outside the legacy stream, of a stream that blocks
   int64_t other_done_ns_ = 0;  // when the last such item was
