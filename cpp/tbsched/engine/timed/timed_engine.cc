@@ -173,6 +173,7 @@ void TimedEngine::add(const Launch& launch) {
 
 void TimedEngine::add(const GraphLaunch& launched) {
   check_stream("graph", launched.stream);
+  if (!launched.graph) refuse("graph: there is none");
   if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
   const auto first = static_cast<int32_t>(launches_.size());
   for (const Launch& node : launched.graph->nodes) add(node);
