@@ -40,9 +40,7 @@ void Streams::issue(const Launch& launch, const int64_t now) {
                             number, now);
   item_of_launch_.push_back(index);
   enqueue(index, stream, number);
-  stream.last_launch = index;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.
   const int32_t record = push({.kind = Kind::record,
@@ -110,10 +108,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
     depend(last_end, first + static_cast<int32_t>(node));
   }
-  StreamState& stream = streams_[number];
-  stream.last_launch = last_end;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  streams_[number].go_on_from(last_end);
 }
 
 // A launch without a name has a stream of its own.

@@ -132,6 +132,13 @@ class Streams {
     int32_t last = -1;
     int32_t last_launch = -1;
     int32_t last_wait = -1;
+
+    // From a launch or the end of a graph.
+    void go_on_from(const int32_t item) {
+      last_launch = item;
+      last_wait = -1;
+      waits_for_event = false;
+    }
   };
   struct Queue {
     std::vector<int32_t> items;
