@@ -367,6 +367,14 @@ def test_nodes_have_priorities_partitions_and_cooperation(gpu: Gpu) -> None:
     assert start(trace, 4) < start(trace, 2) < start(trace, 1)
 
 
+def test_a_launch_behind_a_graph_in_its_stream_has_its_own_priority(gpu: Gpu) -> None:
+    full = tb.Launch(2 * SMS, 1024, 32, duration=LONG)
+    urgent = tb.Launch(2 * SMS, 1024, 32, duration=SOON, stream=1, priority=-5)
+    graph = tb.Graph([run(seconds=0.0)])
+    trace = observed(gpu, graph.launch(1), full, replace_priority(0), urgent)
+    assert start(trace, 3) < start(trace, 2)
+
+
 def test_nodes_of_other_shared_memory_share_no_kernel(gpu: Gpu, knobs: Fake) -> None:
     nodes = [tb.Launch(1, 32, 79, k, carveout=k, duration=0.0) for k in (0, 50, 100)]
     before = knobs["libraries"]

@@ -101,7 +101,7 @@ class TimedStreams {
   }
 
  private:
-  // All launches of a stream agree about it.
+  // All launches of a stream agree about it. A graph says nothing of the lane.
   struct Kind {
     Lane lane;
     bool non_blocking = false;
@@ -115,9 +115,7 @@ class TimedStreams {
   }
 
   void note(const Launch& launch) {
-    if (!launch.stream) return;
-    const auto [kind, is_new] = kinds_.try_emplace(*launch.stream);
-    if (is_new) kind->second = {supplies_.lane(launch), launch.non_blocking};
+    if (launch.stream) kinds_[*launch.stream] = {supplies_.lane(launch), launch.non_blocking};
   }
 
   CUstream make(const Kind& kind) {

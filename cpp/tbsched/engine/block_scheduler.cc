@@ -35,7 +35,6 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
       .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
       .leaving = leaving,
       .group = group,
-      .cooperative = launch.cooperative,
   });
   return index;
 }
@@ -235,9 +234,11 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
   if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
-  if (state.cooperative && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
+  if (state.demand.at_once) {
     rooms_.ask(gpu_, state.demand);
-    return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+    if (!has_room_for_all(state)) {
+      return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+    }
   }
   footprints_.clear();
   footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
@@ -272,6 +273,13 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
     }
   }
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
+}
+
+// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no; only
+// a copy of the GPU says yes.
+bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
+  if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
+  return fitting(state.demand, state.blocks, gpu_) == state.blocks;
 }
 
 // How many blocks of a launch a GPU would take now, placed on a copy of it.

@@ -84,7 +84,6 @@ class BlockScheduler {
     int32_t rank;  // the first to look at first
     Leaving leaving;
     int32_t group;  // the SMs that it uses
-    bool cooperative;
     int32_t placed = 0;
     bool enqueued = false;
     int64_t place = 0;      // among those equally urgent
@@ -121,6 +120,7 @@ class BlockScheduler {
   [[noreturn]] void refuse_unknown(int32_t launch) const;
   [[noreturn]] void refuse_footprint(int32_t launch) const;
   void check_cooperative(const Demand& demand, int32_t blocks, int32_t index) const;
+  bool has_room_for_all(const LaunchState& state) const;
   int32_t fitting(const Demand& demand, int32_t blocks, GpuState gpu) const;
   Place place_of(int32_t launch) const;
   int32_t first_to_grow();

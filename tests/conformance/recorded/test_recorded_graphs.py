@@ -76,6 +76,23 @@ def in_their_blocks(traces: list[Trace], spec: DeviceSpec = H200) -> float:
     return mean(found)
 
 
+@pytest.mark.parametrize("name", ["again", "heavy"])
+def test_the_host_calls_again_after_the_last_root(name: str) -> None:
+    spare_ns = []
+    for trace in recorded(name):
+        times, number = trace.issue_times, 0
+        assert times is not None
+        for event in trace.sequence:
+            first = number
+            number += len(event.launches) if isinstance(event, GraphLaunch) else 1
+            if isinstance(event, GraphLaunch) and number < len(times):
+                roots = {*range(len(event.launches))} - {node for _, node in event.graph.edges}
+                call_ns = (len(roots) - 1) * H200.node_interval_ns
+                spare_ns.append((times[number] - times[first]) * 1e9 - call_ns)
+    assert len(spare_ns) > 10
+    assert min(spare_ns) > 0
+
+
 def test_nodes_follow_each_other_as_on_an_h200() -> None:
     traces = recorded("h200")
     assert len(traces) == 270

@@ -40,9 +40,7 @@ void Streams::issue(const Launch& launch, const int64_t now) {
                             number, now);
   item_of_launch_.push_back(index);
   enqueue(index, stream, number);
-  stream.last_launch = index;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.
   const int32_t record = push({.kind = Kind::record,
@@ -100,6 +98,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
     } else {
       later_.push({now + items_[root].delay_ns, root, Change::issued});
     }
+    call_ends_ns_ = now + items_[root].delay_ns;
   }
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
@@ -109,10 +108,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
     depend(last_end, first + static_cast<int32_t>(node));
   }
-  StreamState& stream = streams_[number];
-  stream.last_launch = last_end;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  streams_[number].go_on_from(last_end);
 }
 
 // A launch without a name has a stream of its own.
@@ -211,13 +207,13 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   queue.items.push_back(index);
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 // As a launch of a stream of its own.
 void Streams::enqueue_root(const int32_t index) {
   const int32_t stream = stream_named(std::nullopt);
   enqueue(index, streams_[stream], stream);
-  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -268,7 +264,6 @@ bool Streams::ready(const int32_t index, const int64_t now) const {
 
 int64_t Streams::next_change(const int64_t now) const {
   int64_t next = later_.empty() ? kNever : later_.top().time_ns;
-  if (reached_ < item_of_launch_.size()) next = std::min(next, call_reaches_gpu_ns(reached_));
   if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
     const int64_t ready = items_[first_undone_].legacy_until_ns;
     if (ready > now) next = std::min(next, ready);
@@ -319,7 +314,6 @@ void Streams::get_over(int32_t index, const int64_t now) {
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (reached_ < item_of_launch_.size() && call_reaches_gpu_ns(reached_) <= now) ++reached_;
   while (!later_.empty() && later_.top().time_ns <= now) {
     const Later later = later_.top();
     later_.pop();

@@ -50,6 +50,8 @@ class Streams {
   void expect(int32_t launches) { launches_ = launches; }
   // The host issues it. Launches are numbered as they come.
   void issue(const Event& event, int64_t now);
+  // Until when the host's last call takes: the driver launches the roots of a graph within it.
+  int64_t call_ends_ns() const { return call_ends_ns_; }
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
@@ -130,6 +132,13 @@ class Streams {
     int32_t last = -1;
     int32_t last_launch = -1;
     int32_t last_wait = -1;
+
+    // From a launch or the end of a graph.
+    void go_on_from(const int32_t item) {
+      last_launch = item;
+      last_wait = -1;
+      waits_for_event = false;
+    }
   };
   struct Queue {
     std::vector<int32_t> items;
@@ -188,9 +197,6 @@ class Streams {
     const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
     return found.issued_ns + found.delay_ns + latency_ns;
   }
-  int64_t call_reaches_gpu_ns(const size_t launch) const {
-    return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
-  }
   void settle(int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
@@ -213,6 +219,7 @@ class Streams {
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
+  int64_t call_ends_ns_ = 0;
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {
@@ -223,7 +230,6 @@ class Streams {
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
-  size_t reached_ = 0;                    // launches whose calls have reached the GPU
   int32_t last_legacy_ = -1;
   int32_t last_other_ = -1;    // the last item outside the legacy stream, of a stream that blocks
   int64_t other_done_ns_ = 0;  // when the last such item was

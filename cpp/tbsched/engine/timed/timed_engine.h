@@ -37,7 +37,8 @@ class TimedEngine : private Observer {
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
   // issue, for a stream of a negative number other than the legacy stream, for a release, where
-  // time overflows, and for more blocks or waits than a timeline holds.
+  // time overflows, and for more blocks or waits than a timeline holds. Throws std::logic_error
+  // rather than returning a part: a launch that did not end, which nothing can bring about.
   Timeline run(const Sequence& sequence) &&;
   // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
   // they are not less than `limit_ns`. Throws as run().
@@ -97,8 +98,8 @@ class TimedEngine : private Observer {
   void remove_relays();
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
-  int64_t next_instant(const Sequence& sequence) const;
-  int64_t due_ns() const;
+  int64_t next_instant() const;
+  int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
   void issue(const Sequence& sequence);
   void admit();
@@ -113,6 +114,7 @@ class TimedEngine : private Observer {
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
   void check_waits() const;
+  void check_ended() const;
 
   BlockScheduler scheduler_;
   Streams streams_;
@@ -124,6 +126,7 @@ class TimedEngine : private Observer {
   PlaceOptions options_;
   int64_t now_ = 0;
   size_t next_event_ = 0;
+  int64_t due_ns_ = kNever;  // when the host issues it
   size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
