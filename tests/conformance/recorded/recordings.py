@@ -126,4 +126,3 @@ def _cell(value: int | Partition | None, partitions: dict[Partition, int]) -> in
     if isinstance(value, Partition):
         return partitions[value]
     return -1 if value is None else value
-
