@@ -151,10 +151,15 @@ def gaps_ns(trace: Trace) -> list[int]:
 
 
 @functools.cache
+def recorded_latencies() -> list[Trace]:
+    return load_traces(TIMED / "latencies.jsonl.xz")
+
+
+@functools.cache
 def error_ns(spec: DeviceSpec) -> float:
     """Mean of how far launches' first starts are off, none counted as more than 10 us."""
     errors = []
-    for trace in load_traces(TIMED / "latencies.jsonl.xz"):
+    for trace in recorded_latencies():
         starts = [
             np.array([p.start_ns.min() for p in one if p.start_ns is not None])
             for one in (trace, predict_as_recorded(trace, spec))

@@ -93,6 +93,7 @@ Grid& FakeGpu::add(const Function& function, const CUlaunchConfig& config,
   const CUlaunchAttribute* const cooperative =
       attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
+  if (grids_.size() == 1) launched_.release();
   return grid;
 }
 
@@ -189,6 +190,18 @@ bool FakeGpu::ready(const Grid& grid) const {
            (grid.after.arrived.contains(other.number) && !ready(other)) ||
            (grid.primary == other.number && other.triggered < other.blocks);
   });
+}
+
+void FakeGpu::run(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] { launched_.release(); });
+  while (!stop.stop_requested()) {
+    step();
+    if (any_runs()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    } else {
+      launched_.acquire();
+    }
+  }
 }
 
 void FakeGpu::step() {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -197,14 +198,11 @@ class FakeGpu {
   void make_programmatic(Grid& grid) const;
 
   FakeGpu() : sms_(kSms) {
-    engine_ = std::jthread([this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        step();
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    });
+    engine_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
 
+  // Sleeps while nothing is launched: whatever else the process does needs the core.
+  void run(const std::stop_token& stop);
   void step();
   // Lets time pass. False: another process has the GPU, or nobody.
   bool our_turn();
@@ -226,6 +224,8 @@ class FakeGpu {
 
   std::mutex mutex_;
   std::condition_variable idle_;
+  // No condition variable: in a forked child it would wait for the engine, which is not there.
+  std::counting_semaphore<> launched_{0};
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
   FakeStream legacy_{.priority = 0, .blocking = true, .sms = kAllSms, .waits_for = {}};
