@@ -48,6 +48,7 @@ inline tbsched::DeviceSpec rtx3090() {
           .local_memory_configuration = true,
           .clusters_seek_idle_sms = true,
           .graph_branches = true,
+          .copy_engines = true,
           .clusters_take_whole_tpcs = true,
           .clusters_use_singletons = true,
           .clusters_balance = true,
@@ -71,6 +72,14 @@ inline tbsched::DeviceSpec rtx3090() {
       .relay_ns = 0,
       .graph_latency_ns = 0,
       .node_interval_ns = 0,
+      .host_copy_latency_ns = 0,
+      .host_copy_bandwidth = 0,
+      .small_copy_bytes = 0,
+      .small_copy_latency_ns = 0,
+      .device_copy_latency_ns = 0,
+      .device_copy_bandwidth = 0,
+      .memset_latency_ns = 0,
+      .memset_bandwidth = 0,
       .launch_switch_ns = 0,
   };
 }

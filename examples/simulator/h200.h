@@ -57,6 +57,7 @@ inline tbsched::DeviceSpec h200() {
           .local_memory_configuration = true,
           .clusters_seek_idle_sms = true,
           .graph_branches = true,
+          .copy_engines = true,
           .clusters_take_whole_tpcs = true,
           .clusters_use_singletons = true,
           .clusters_balance = true,
@@ -80,6 +81,14 @@ inline tbsched::DeviceSpec h200() {
       .relay_ns = 380,
       .graph_latency_ns = 4500,
       .node_interval_ns = 1100,
+      .host_copy_latency_ns = 10500,
+      .host_copy_bandwidth = 55000,
+      .small_copy_bytes = 1024,
+      .small_copy_latency_ns = 2200,
+      .device_copy_latency_ns = 400,
+      .device_copy_bandwidth = 2500000,
+      .memset_latency_ns = 450,
+      .memset_bandwidth = 4500000,
       .launch_switch_ns = 180,
   };
 }

@@ -28,10 +28,12 @@ from tbsched.program.event_table import FIELDS, LAUNCH
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     GraphLaunch,
     Launch,
+    Memset,
     Release,
     Sequence,
 )
@@ -307,6 +309,12 @@ WANTED: dict[str, Callable[[Event], bool]] = {
             "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
             "completion_event",
         )
+    },
+    **{
+        kind.__name__: lambda e, kind=kind: (  # type: ignore[misc]
+            isinstance(e, GraphLaunch) and any(isinstance(node, kind) for node in e.graph.nodes)
+        )
+        for kind in (Copy, Memset)
     },
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
     "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,

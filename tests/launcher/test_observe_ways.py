@@ -343,6 +343,22 @@ def test_nodes_wait_for_those_before_them(gpu: Gpu) -> None:
     assert start(trace, 4) >= end(trace, 1) - 1000
 
 
+def test_copies_and_memsets_come_between_the_nodes(gpu: Gpu, knobs: Fake) -> None:
+    nodes = [
+        run(seconds=0.01),
+        *(tb.Copy(1 << 20, kind) for kind in ("h2d", "d2h", "d2d")),
+        tb.Memset(8),
+        run(),
+    ]
+    names = ("h2d", "d2h", "d2d", "memsets")
+    before = [knobs[name] for name in names]
+    graph = tb.Graph(nodes, [(k, k + 1) for k in range(5)])
+    trace = observed(gpu, graph.launch(0), run(stream=0))
+    assert [knobs[name] for name in names] == [count + 1 for count in before]
+    assert start(trace, 1) >= end(trace, 0) - 1000
+    assert start(trace, 2) >= end(trace, 1) - 1000
+
+
 def test_a_graph_launched_twice_has_records_of_its_own_each_time(gpu: Gpu, knobs: Fake) -> None:
     graph = tb.Graph([run(2), run(3)])
     before = knobs["graphs"]

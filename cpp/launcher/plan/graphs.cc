@@ -1,6 +1,7 @@
 #include "launcher/plan/graphs.h"
 
 #include <array>
+#include <variant>
 #include <vector>
 
 #include "launcher/plan/plan.h"
@@ -47,12 +48,21 @@ CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaun
 
 }  // namespace
 
-void PlannedGraph::make(const Context& context, const std::span<PlannedLaunch> launches) {
+void PlannedGraph::make(const Context& context, const std::span<PlannedLaunch> launches,
+                        const TransferMemory& memory) {
   const Driver& driver = context.driver();
   const CudaGraph made(driver);
   std::vector<CUgraphNode> nodes;
-  for (PlannedLaunch& planned : launches.subspan(first, graph->nodes.size())) {
-    nodes.push_back(add_node(context, made, planned));
+  size_t launch = first;
+  const auto transfer = [&](const auto& node) { return memory.add(context, made, node); };
+  for (const Node& node : graph->nodes) {
+    nodes.push_back(
+        std::visit(Overloaded{
+                       [&](const Launch&) { return add_node(context, made, launches[launch++]); },
+                       [&](const Copy& copy) { return transfer(copy); },
+                       [&](const Memset& memset) { return transfer(memset); },
+                   },
+                   node));
   }
   for (const auto& [before, after] : graph->edges) {
     driver.graph_add_dependencies(made.handle(), &nodes[static_cast<size_t>(before)],

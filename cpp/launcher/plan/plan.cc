@@ -210,13 +210,13 @@ class Planner {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(
         {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
-    for (const Launch& node : launched.graph->nodes) {
+    for_each_launch(*launched.graph, [&](const Launch& node) {
       interrupted_();
       const Lane lane = supplies_.lane(node);
       const CUstream of_partition =
           lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
       add(node, lane, supplies_.probe.node_variant(node), of_partition).stream = stream;
-    }
+    });
   }
 
  private:
@@ -288,6 +288,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   }
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);
+  for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
 }
 
 void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {

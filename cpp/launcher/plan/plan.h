@@ -69,11 +69,13 @@ struct Supplies {
 // Kept from run to run; nothing in it shrinks.
 class RunMemory {
  public:
-  explicit RunMemory(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
+  explicit RunMemory(const Driver& driver)
+      : driver_(driver), relays_(driver), ticks_(driver), transfers_(driver) {}
 
   // Points the launches at memory of their own, as it is before a launch. No block stays longer
   // than `hold`.
   void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
+  const TransferMemory& transfers() const { return transfers_; }
 
  private:
   void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
@@ -84,6 +86,7 @@ class RunMemory {
   std::unique_ptr<MappedMemory> memory_;
   DeviceMemory<Relay> relays_;
   DeviceMemory<uint32_t> ticks_;
+  TransferMemory transfers_;
   uint32_t run_ = 0;
 };
 

@@ -125,7 +125,9 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     const Stopwatch stopwatch(spent_.plan);
     resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     context().shrink_local_memory();
-    for (PlannedGraph& graph : plan.graphs) graph.make(context(), plan.launches);
+    for (PlannedGraph& graph : plan.graphs) {
+      graph.make(context(), plan.launches, resources.memory.transfers());
+    }
     if (!plan.graphs.empty()) context().driver().context_synchronize();
   }
   drained_in_order_ = false;

@@ -9,7 +9,13 @@ from tbsched.program.checks import integer
 from tbsched.program.sequence import Graph, GraphLaunch
 from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.layout.names import cut
-from tbsched.show.words import configured_unit, counted, seconds_words
+from tbsched.show.words import (
+    configured_unit,
+    counted,
+    seconds_words,
+    transfer_name,
+    transfer_words,
+)
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -139,7 +145,7 @@ class Waits:
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = f"launch {self._named(behind)}" if behind >= 0 else "other work"
+            who = self._who(behind)
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
@@ -155,14 +161,12 @@ class Waits:
 
     def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
         """The cause, told apart from another one of the same name."""
-        if behind < 0:
+        if behind == -1:
             return cause
         own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
-        _, end = span_of(behind, self._trace[behind])
+        end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
         if cause == "event" and own["end_ns"].max() < end:
             return _COMPLETION
-        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
-            return _WHOLE
         if behind in self._nodes:
             if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
                 return _AGAIN
@@ -170,6 +174,8 @@ class Waits:
                 return _ITSELF
             if cause == "priority" and own["begin_ns"].min() >= end:
                 return _RELAY
+        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
+            return _WHOLE
         return cause
 
     def _graph_of(self, launch: int) -> Graph | None:
@@ -193,6 +199,14 @@ class Waits:
         left = len(launches) - len(some)
         more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
+
+    def _who(self, behind: int) -> str:
+        if behind >= 0:
+            return f"launch {self._named(behind)}"
+        if behind == -1:
+            return "other work"
+        transfer = self._trace.sequence.transfers[-2 - behind]
+        return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
 
     def _named(self, launch: int) -> str:
         name = self._trace.sequence.launches[launch].name

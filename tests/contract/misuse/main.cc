@@ -25,11 +25,13 @@
 namespace {
 
 using tbsched::BlockScheduler;
+using tbsched::Copy;
 using tbsched::Event;
 using tbsched::Footprint;
 using tbsched::GraphLaunch;
 using tbsched::HeldEngine;
 using tbsched::Launch;
+using tbsched::Memset;
 using tbsched::RecordEvent;
 using tbsched::Release;
 using tbsched::Sequence;
@@ -79,6 +81,10 @@ const Launch kTimed{.duration_ns = {1000}};
 GraphLaunch graph(std::vector<std::array<int32_t, 2>> edges) {
   return {.graph = std::make_shared<const tbsched::Graph>(
               tbsched::Graph{.nodes = {kTimed, kTimed}, .edges = std::move(edges)})};
+}
+
+GraphLaunch graph_of(const tbsched::Node& node) {
+  return {.graph = std::make_shared<tbsched::Graph>(tbsched::Graph{.nodes = {kTimed, node}})};
 }
 
 // The SMs of a launch that comes after others have left, whose blocks somebody lets go again or
@@ -211,6 +217,11 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
        const Launch whole{.blocks = 132, .threads = 1024, .registers = 64, .duration_ns = {1}};
        tbsched::TimedEngine(model(), {}, std::vector<int64_t>(9), 20).run(Sequence(9, whole));
      }},
+    {"timed: a copy of no bytes", [] { time({graph_of(Copy{.bytes = 0})}, {0}); }},
+    {"timed: a memset of too many bytes",
+     [] { time({graph_of(Memset{.bytes = tbsched::kMostBytes + 1})}, {0}); }},
+    {"timed: a copy of a negative duration",
+     [] { time({graph_of(Copy{.bytes = 1, .duration_ns = -1})}, {0}); }},
     {"many: a fault that has no words",
      [] {
        tbsched::for_each_sequence(9, 2, [](const size_t k) {

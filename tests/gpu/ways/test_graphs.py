@@ -35,6 +35,19 @@ def test_a_graph_twice_in_a_stream_and_in_two(gpu: Gpu) -> None:
     assert issued[0] == issued[1] <= issued[2] == issued[3]
 
 
+def test_copies_and_memsets_take_their_time(gpu: Gpu) -> None:
+    for transfer, least_ns in (
+        (tb.Copy(1 << 26, "h2d"), 1e5),
+        (tb.Copy(1 << 26, "d2h"), 1e5),
+        (tb.Copy(1 << 26, "d2d"), 1e4),
+        (tb.Memset(1 << 26), 5e3),
+    ):
+        graph = tb.Graph([run(), transfer, run()], [(0, 1), (1, 2)])
+        trace = observed(gpu, graph.launch())
+        print(f"{transfer}: {starts(trace)[2] - ends(trace)[1]} ns between two launches")
+        assert starts(trace)[2] - ends(trace)[1] > least_ns
+
+
 def test_nodes_have_their_own_attributes(gpu: Gpu) -> None:
     """Carveouts decide how many blocks of some shared memory an SM holds."""
     blocks = 32 * gpu.info.sms

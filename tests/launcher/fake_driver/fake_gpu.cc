@@ -126,11 +126,14 @@ CUresult FakeGpu::launch(const FakeGraph& graph, const CUstream handle) {
   std::unique_lock lock(mutex_);
   const FakeStream& stream = at(handle);
   int local_memory = 0;
-  for (const auto& node : graph.nodes) local_memory = std::max(local_memory, node->function->local);
+  for (const auto& node : graph.nodes) {
+    if (node->function != nullptr) local_memory = std::max(local_memory, node->function->local);
+  }
   enter_launch(lock, local_memory, stream);
   const Waits after = before(stream);
   std::map<const FakeNode*, Grid*> grids;
   for (const auto& node : graph.nodes) {
+    if (node->function == nullptr) continue;
     CUlaunchConfig config = node->config;
     config.attrs = const_cast<CUlaunchAttribute*>(node->attributes.data());
     config.numAttrs = static_cast<unsigned>(node->attributes.size());
@@ -142,8 +145,16 @@ CUresult FakeGpu::launch(const FakeGraph& graph, const CUstream handle) {
     grids[node.get()] = &grid;
   }
   for (const auto& [node, grid] : grids) {
-    for (const FakeNode* const other : node->after) {
-      grid->after.ended.insert(grids.at(other)->number);
+    // A copy or memset is over with what it waits for.
+    std::vector<const FakeNode*> others = node->after;
+    while (!others.empty()) {
+      const FakeNode* const other = others.back();
+      others.pop_back();
+      if (other->function != nullptr) {
+        grid->after.ended.insert(grids.at(other)->number);
+      } else {
+        others.insert(others.end(), other->after.begin(), other->after.end());
+      }
     }
   }
   return CUDA_SUCCESS;

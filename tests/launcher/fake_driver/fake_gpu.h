@@ -135,7 +135,7 @@ inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
 }
 
 struct FakeNode {
-  const Function* function = nullptr;
+  const Function* function = nullptr;  // null: a copy or memset
   CUlaunchConfig config{};
   ProbeArguments arguments{};
   std::vector<CUlaunchAttribute> attributes;

@@ -21,6 +21,13 @@ using fake::Function;
 using fake::take_back;
 using tbsched::cuda::ProbeArguments;
 
+// A node without a function: it takes no time.
+CUgraphNode add_transfer(CUgraph graph) {
+  auto& nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
+  nodes.push_back(std::make_unique<FakeNode>());
+  return reinterpret_cast<CUgraphNode>(nodes.back().get());
+}
+
 }  // namespace
 
 extern "C" {
@@ -50,6 +57,26 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
   made->arguments = *static_cast<const ProbeArguments*>(parameters->kernelParams[0]);
   *node = reinterpret_cast<CUgraphNode>(made.get());
   reinterpret_cast<FakeGraph*>(graph)->nodes.push_back(std::move(made));
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                              const CUDA_MEMCPY3D* parameters, CUcontext) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (parameters->WidthInBytes == 0 || parameters->Height != 1 || parameters->Depth != 1) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool from_host = parameters->srcMemoryType == CU_MEMORYTYPE_HOST;
+  const bool to_host = parameters->dstMemoryType == CU_MEMORYTYPE_HOST;
+  FakeGpu::get().count(from_host ? "h2d" : to_host ? "d2h" : "d2d");
+  *node = add_transfer(graph);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                              const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (parameters->elementSize != 1 || parameters->height != 1) return CUDA_ERROR_INVALID_VALUE;
+  FakeGpu::get().count("memsets");
+  *node = add_transfer(graph);
   return CUDA_SUCCESS;
 }
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID which,

@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <string>
 #include <utility>
 #include <variant>
+
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
 
 Streams::Streams(const DeviceSpec& spec)
-    : spec_(spec), order_(launch_order_named(spec.launch_order)), queues_(spec.hardware_queues) {}
+    : spec_(spec),
+      order_(launch_order_named(spec.launch_order)),
+      transfers_(spec),
+      queues_(spec.hardware_queues) {}
 
 void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
@@ -80,10 +86,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   const int32_t number = stream_named(launched.stream);
   const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
-  for (const Launch& node : graph.nodes) {
-    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
-    add_node(next_launch() - 1, node.priority, begin);
-  }
+  for (const Node& node : graph.nodes) add_node(node, begin);
   for (size_t k = 0; k < order.relays.size(); ++k) {
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
     add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
@@ -151,6 +154,22 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     finished_.push_back(index);
   }
   return index;
+}
+
+void Streams::add_node(const Node& node, const int32_t begin) {
+  const auto add_transfer = [&] {
+    add_node(transfer_number(transfers_issued_++), 0, begin);
+    items_.back().transfer = &node;
+  };
+  std::visit(Overloaded{
+                 [&](const Launch& launch) {
+                   item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
+                   add_node(next_launch() - 1, launch.priority, begin);
+                 },
+                 [&](const Copy&) { add_transfer(); },
+                 [&](const Memset&) { add_transfer(); },
+             },
+             node);
 }
 
 // It waits for what comes before the graph, or for other nodes, and later work for all of them.
@@ -225,6 +244,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
+  if (transfers_issued_ > 0) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -238,14 +258,41 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
     taken = nodes_.extract(nodes_.begin()).value().item;
   } else if (first == nullptr) {
     return std::nullopt;
-  } else if (++first->head < first->items.size()) {
-    items_[first->items[first->head]].at_head_ns = now;
+  } else {
+    pass_head(*first, now);
   }
   const Item& item = items_[taken];
   if (item.record >= 0) {
     later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
   }
   return item.launch;
+}
+
+void Streams::pass_head(Queue& queue, const int64_t now) {
+  if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
+}
+
+// Those at the head of a queue. They need no room for a grid.
+void Streams::begin_transfers(const int64_t now) {
+  for (Queue& queue : queues_) {
+    while (!queue.empty() && items_[queue.items[queue.head]].transfer != nullptr &&
+           ready(queue.items[queue.head], now)) {
+      begin_transfer(queue.items[queue.head], now);
+      pass_head(queue, now);
+    }
+  }
+}
+
+void Streams::begin_transfer(const int32_t index, const int64_t now) {
+  const Item& item = items_[index];
+  const Node* const after =
+      item.follows_nodes && item.ahead >= 0 ? items_[item.ahead].transfer : nullptr;
+  const int64_t end_ns = transfers_.begin(*item.transfer, after, now);
+  if (now > kLatestNs || end_ns > 2 * kLatestNs) {
+    refuse("graph: duration: a copy or memset from " + std::to_string(now) + " to " +
+           std::to_string(end_ns) + " ns is beyond the range of time");
+  }
+  later_.push({end_ns, index, Change::transferred});
 }
 
 int32_t Streams::rank(const int32_t index) const {
@@ -325,12 +372,16 @@ void Streams::settle(const int64_t now) {
         get_triggered(later.item, now);
         break;
       case Change::one_met:
-        met(later.item);
+        met(later.item, now);
         break;
       case Change::issued:
         enqueue_root(later.item);
         break;
       case Change::reached:
+        break;
+      case Change::transferred:
+        items_[later.item].left = true;
+        get_over(later.item, now);
         break;
     }
   }
@@ -345,7 +396,7 @@ void Streams::get_triggered(const int32_t index, const int64_t now) {
   if (items_[index].has_been(Until::triggered)) return;
   items_[index].triggered_ns = now;
   for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
-    if (dependents_[edge].until == Until::triggered) met(dependents_[edge].item);
+    if (dependents_[edge].until == Until::triggered) met(dependents_[edge].item, now);
   }
 }
 
@@ -357,14 +408,14 @@ void Streams::finish(const int32_t index, const int64_t now) {
   if (!item.legacy && !item.non_blocking) other_done_ns_ = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     const auto [dependent, next, latency_ns, until] = dependents_[edge];
-    if (until == Until::triggered && triggers) met(dependent);
+    if (until == Until::triggered && triggers) met(dependent, now);
     if (until != Until::done) continue;
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
       later_.push({known_ns, dependent, Change::one_met});
     } else {
-      met(dependent);
+      met(dependent, now);
     }
   }
   if (index == first_undone_) turn_to_next_undone(now);
@@ -401,67 +452,16 @@ int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const 
   return std::max(item.done_ns, was_late ? items_[launch].done_ns + spec_.legacy_latency_ns : 0);
 }
 
-void Streams::met(const int32_t index) {
+void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
   if (item.is_event()) {
     if (!item.legacy || first_undone_ == index) finished_.push_back(index);
+  } else if (item.follows_nodes && item.transfer != nullptr) {
+    begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   }
-}
-
-// The launch that one that waits for an item waits for; -1: none.
-int32_t Streams::launch_of(int32_t index) const {
-  while (index >= 0) {
-    const Item& item = items_[index];
-    if (item.launch >= 0) return item.launch;
-    index = item.kind == Kind::wait ? item.record : item.last_launch;
-  }
-  return -1;
-}
-
-// Of several causes at once the first counts that a change of the program would have to remove
-// first.
-void Streams::append_waits(const int32_t launch, const int64_t now,
-                           std::vector<Wait>& waits) const {
-  const int32_t index = item_of(launch);
-  const Item& item = items_[index];
-  int64_t from = reaches_gpu_ns(index);
-  const auto until = [&](const int64_t time, const Refusal cause, const int32_t behind) {
-    if (time <= from) return;
-    waits.push_back({launch, launch_of(behind), from, time, cause});
-    from = time;
-  };
-  if (item.programmatic) {
-    const int32_t earlier = launch_before(index, kMostInFlight);
-    if (earlier >= 0) until(items_[earlier].done_ns, Refusal::stream, earlier);
-    until(items_[item.last_launch].triggered_ns, Refusal::trigger, item.last_launch);
-  } else if (item.last_launch >= 0) {
-    until(items_[item.last_launch].done_ns, Refusal::stream, item.last_launch);
-  }
-  int32_t last_event = -1;
-  for (int32_t wait = item.last_wait; wait >= 0; wait = items_[wait].last_wait) {
-    const int32_t record = items_[wait].record;
-    if (record < 0) continue;
-    if (last_event < 0 || items_[record].done_ns > items_[last_event].done_ns) last_event = record;
-  }
-  if (last_event >= 0 && !item.programmatic) {
-    until(items_[item.last_wait].done_ns, Refusal::event, last_event);
-  }
-  // A node waits for the legacy stream, and for the launch before of the same graph, with its
-  // graph.
-  const Item& ordered = item.graph < 0 ? item : items_[item.graph];
-  if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
-    until(known_ns_of(ordered.record, item.graph), Refusal::node, ordered.record);
-  }
-  if (ordered.legacy) {
-    until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
-  } else if (item.last_legacy >= 0) {
-    until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
-  }
-  until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
-  until(now, Refusal::grids, -1);
 }
 
 }  // namespace tbsched

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "tbsched/engine/timed/graph_order.h"
+#include "tbsched/engine/timed/transfers.h"
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/program/event.h"
@@ -86,7 +87,9 @@ class Streams {
     bool follows_nodes = false;  // of its graph, and so takes no queue
     bool left = false;           // all of its blocks have
     int32_t stream = -1;         // into streams_
-    int32_t launch = -1;         // itself; of the end of a graph: the node that was done last
+    // Itself, as Wait::behind names it; of the end of a graph: what was done last.
+    int32_t launch = -1;
+    const Node* transfer = nullptr;  // a copy or memset
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -149,7 +152,7 @@ class Streams {
     bool empty() const { return head == items.size(); }
   };
   // What happens to an item by itself, a while after its cause.
-  enum class Change : uint8_t { done, triggered, one_met, issued, reached };
+  enum class Change : uint8_t { done, triggered, one_met, issued, reached, transferred };
   struct Later {
     int64_t time_ns;
     int32_t item;
@@ -178,6 +181,7 @@ class Streams {
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
+  void add_node(const Node& node, int32_t begin);
   void add_node(int32_t launch, int32_t priority, int32_t begin);
   int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
   int32_t item_of(const int32_t launch) const {
@@ -188,6 +192,9 @@ class Streams {
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
   void enqueue_root(int32_t item);
+  void begin_transfers(int64_t now);
+  void begin_transfer(int32_t item, int64_t now);
+  void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
   int32_t rank(int32_t item) const;
@@ -203,11 +210,13 @@ class Streams {
   void finish(int32_t item, int64_t now);
   void turn_to_next_undone(int64_t now);
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
-  void met(int32_t item);  // one of what it waits for
-  int32_t launch_of(int32_t item) const;
+  void met(int32_t item, int64_t now);  // one of what it waits for
+  int32_t behind(int32_t item) const;
 
   const DeviceSpec& spec_;
   LaunchOrder order_;
+  Transfers transfers_;
+  int32_t transfers_issued_ = 0;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;

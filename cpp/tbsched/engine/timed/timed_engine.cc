@@ -16,6 +16,17 @@ void check_stream(const std::string& who, const int32_t stream) {
   refuse(who + ": stream: " + std::to_string(stream) + " is negative and not the legacy stream");
 }
 
+void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
+  if (bytes < 1 || bytes > kMostBytes) {
+    refuse("graph: bytes: " + std::to_string(bytes) + " are outside 1.." +
+           std::to_string(kMostBytes));
+  }
+  const int64_t duration = duration_ns.value_or(0);
+  if (duration < 0 || duration > kLatestNs) {
+    refuse("graph: duration: " + std::to_string(duration) + " ns is beyond the range of time");
+  }
+}
+
 // Of a block that does both at the same time, nobody waits.
 bool triggers_first(const Launch& launch) {
   return launch.trigger_ns.value_or(kNever) <= launch.memory_wait_ns.value_or(kNever);
@@ -175,11 +186,28 @@ void TimedEngine::add(const GraphLaunch& launched) {
   check_stream("graph", launched.stream);
   if (!launched.graph) refuse("graph: there is none");
   if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
-  const auto first = static_cast<int32_t>(launches_.size());
-  for (const Launch& node : launched.graph->nodes) add(node);
+  std::vector<int32_t> numbers;
+  for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
   for (const int32_t node : streams_.order_of(*launched.graph).relays) {
-    relayed_.push_back(first + node);
+    relayed_.push_back(numbers[node]);
   }
+}
+
+// Returns its number, as Wait::behind has it.
+int32_t TimedEngine::add(const Node& node) {
+  const auto number = [&](const auto& transfer) {
+    check_transfer(transfer.bytes, transfer.duration_ns);
+    return transfer_number(transfers_++);
+  };
+  return std::visit(Overloaded{
+                        [&](const Launch& launch) {
+                          add(launch);
+                          return static_cast<int32_t>(launches_.size()) - 1;
+                        },
+                        [&](const Copy& copy) { return number(copy); },
+                        [&](const Memset& memset) { return number(memset); },
+                    },
+                    node);
 }
 
 int64_t TimedEngine::next_instant() const {

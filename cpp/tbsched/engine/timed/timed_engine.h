@@ -94,6 +94,7 @@ class TimedEngine : private Observer {
   void add(const Sequence& sequence);
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
+  int32_t add(const Node& node);
   void add_relays();
   void remove_relays();
   bool step(const Sequence& sequence);
@@ -136,7 +137,8 @@ class TimedEngine : private Observer {
   int64_t serial_ = 0;
   std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
   Launch relay_;
-  std::vector<int32_t> relayed_;  // of each relay the launch that it follows
+  int32_t transfers_ = 0;
+  std::vector<int32_t> relayed_;  // of each relay what it follows, as Wait::behind names it
   size_t shown_ = 0;              // launches that are no relays
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch

@@ -88,10 +88,11 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
     Launches are in one of four streams, in the legacy stream or in one of their own. They run for
     microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Some
     are programmatic, trigger, wait for memory, or name a completion event. Some are the nodes of a
-    graph, which may be launched twice. Two CUDA events are recorded and waited for in any of the
-    streams. A stream has one priority and one partition, those of its first launch, and is
-    non-blocking or not. The legacy stream has priority 0 and no partition. Programs shrink towards
-    few events, streams of their own and launches of one block of one warp for a microsecond.
+    graph, which may have copies and memsets, and may be launched twice. Two CUDA events are
+    recorded and waited for in any of the streams. A stream has one priority and one partition,
+    those of its first launch, and is non-blocking or not. The legacy stream has priority 0 and no
+    partition. Programs shrink towards few events, streams of their own and launches of one block
+    of one warp for a microsecond.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is
