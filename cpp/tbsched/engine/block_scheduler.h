@@ -128,6 +128,7 @@ class BlockScheduler {
   bool look_at(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
   void hold_for(int32_t launch);
+  void hold_again(int32_t launch);
   bool all_held(const LaunchState& state) const;
   bool may_sleep(const LaunchState& state) const;
   void fall_asleep(const Place& place);
