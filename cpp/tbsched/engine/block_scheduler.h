@@ -74,6 +74,9 @@ class BlockScheduler {
   // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
   // Observers may let blocks leave, add and enqueue launches, and no more.
   void place(Observer& observer, const PlaceOptions& options = {});
+  // What takes the room of blocks that exit from now on, before the next call, finds SMs configured
+  // as those left them.
+  void settle() { gpu_.settle(); }
   // The blocks of a footprint exit, which the launch was given and which has not left.
   void leave(int32_t launch, const Footprint& footprint);
 

@@ -185,10 +185,10 @@ def test_recorded_outcome_is_among_those_predicted_where_it_repeats() -> None:
     for trace in recorded("waits"):
         found = outcomes(trace.sequence, "h200", races=16)
         if trace.extra.get("unstable"):
-            assert len(found) > 1, trace.id
+            assert len(found) > 1 or found[0].variants > 1, trace.id
         else:
             assert len(found) == 1 or trace.id in BY_CHANCE, trace.id
-            assert any(compare(one.trace, trace).occupancy for one in found), trace.id
+            assert any(one.includes(trace) for one in found), trace.id
 
 
 def test_every_recorded_outcome_of_a_race_is_a_possible_one() -> None:

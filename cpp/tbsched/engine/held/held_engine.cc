@@ -27,6 +27,7 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
 }
 
 void HeldEngine::step(const Event& event) {
+  if (race_) scheduler_.settle();
   const auto refuse = [] {
     throw std::invalid_argument("CUDA events and graphs need launches with durations");
   };
