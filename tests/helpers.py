@@ -182,6 +182,14 @@ class Fake:
         """Sends SIGINT to this process in the ``at``-th call of this function; 0: in none."""
         self._library.fake_interrupt(call.encode(), ctypes.c_int64(at))
 
+    def stand_still(self, launches: int) -> None:
+        """No time passes on the GPU while the host issues a timed sequence of so many launches.
+
+        The launch of its own that comes before every timed sequence is not one of them.
+        """
+        first = self["launches"] + 2
+        self["still_from"], self["still_until"] = first, max(first, first + launches - 1)
+
     @property
     def failed(self) -> str:
         """The call that was made to fail last."""

@@ -78,9 +78,9 @@ POLLED = {"cuStreamQuery"}
 
 
 @pytest.fixture
-def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
-    fake_gpu[0].observe(FULL)
-    return fake_gpu[0]
+def gpu(gpu: Gpu) -> Gpu:
+    gpu.observe(FULL)
+    return gpu
 
 
 def all_of_it() -> None:

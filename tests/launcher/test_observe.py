@@ -22,11 +22,6 @@ pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 SMS = 4
 
 
-@pytest.fixture
-def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
-    return fake_gpu[0]
-
-
 def counts(smid: np.ndarray) -> list[int]:
     return [int(np.count_nonzero(smid == sm)) for sm in range(SMS)]
 

@@ -29,11 +29,6 @@ FEW = [
 ]
 
 
-@pytest.fixture
-def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
-    return fake_gpu[0]
-
-
 def still_works(gpu: Gpu) -> bool:
     return gpu.observe(tb.Sequence([FULL]))[0].placed == FULL.blocks
 

@@ -14,14 +14,11 @@ import tbsched as tb
 from helpers import Fake
 from tbsched.launcher.observe import Gpu
 
+pytestmark = pytest.mark.usefixtures("punctual")
+
 SMS = 4
 # Times on the fake GPU are those of a thread of a busy machine.
 LATE_NS = 50_000_000
-
-
-@pytest.fixture
-def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
-    return fake_gpu[0]
 
 
 def run(blocks: int = 1, seconds: float = 0.01, **others: object) -> tb.Launch:

@@ -16,14 +16,11 @@ from tbsched.program.sequence import Event
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
+pytestmark = pytest.mark.usefixtures("punctual")
+
 SMS = 4
 # A thread of a busy machine plays the GPU: what lasts a millisecond there may last longer.
 SOON = 0.001
-
-
-@pytest.fixture
-def gpu(fake_gpu: tuple[Gpu, Fake]) -> Gpu:
-    return fake_gpu[0]
 
 
 def group(sms: tuple[int, ...], number: int | None, min_sms: int, **others: object) -> tb.Partition:

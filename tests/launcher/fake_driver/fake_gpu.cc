@@ -206,6 +206,10 @@ void FakeGpu::step() {
 bool FakeGpu::our_turn() {
   const uint64_t passed = now_ns() - std::exchange(host_, now_ns());
   if (settings_["frozen"] != 0) return false;
+  if (settings_["still_from"] <= settings_["launches"] &&
+      settings_["launches"] < settings_["still_until"]) {
+    return true;
+  }
   if (away_ > 0) {
     now_ += passed;
     away_ -= static_cast<int64_t>(passed);

@@ -234,7 +234,8 @@ class FakeGpu {
   std::list<Block> blocks_;
   uint64_t last_end_ = 0;
   // The GPU's clock, which stands still while this machine has no time for us: blocks look at it as
-  // often as they should.
+  // often as they should. It stands still, too, from one launch to another that a test may name:
+  // however late the host issues those between, the GPU is as busy as if it had been on time.
   uint64_t now_ = now_ns();
   uint64_t host_ = now_;
   uint64_t turn_began_ = now_;
