@@ -107,6 +107,7 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
       if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
           launches_[current_].looked_at != pass_) {
+        for (; *next < place_of(current_); ++next) hold_again(next->launch);
         look_at(place_of(current_), pass);
       }
       return {Refusal::turn, current_};
@@ -170,6 +171,14 @@ void BlockScheduler::hold_for(const int32_t launch) {
   std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
   holders_.push_back(launch);
   gpu_.hold(groups_[group].sms);
+}
+
+// Where the scheduler does not look at it, a launch goes on holding what it waits for.
+void BlockScheduler::hold_again(const int32_t launch) {
+  const LaunchState& state = launches_[launch];
+  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu && state.looked_at > 0) {
+    hold_for(launch);
+  }
 }
 
 // Whether those before it hold each SM that it can use.

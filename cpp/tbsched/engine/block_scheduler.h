@@ -74,6 +74,9 @@ class BlockScheduler {
   // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
   // Observers may let blocks leave, add and enqueue launches, and no more.
   void place(Observer& observer, const PlaceOptions& options = {});
+  // What takes the room of blocks that exit from now on, before the next call, finds SMs configured
+  // as those left them.
+  void settle() { gpu_.settle(); }
   // The blocks of a footprint exit, which the launch was given and which has not left.
   void leave(int32_t launch, const Footprint& footprint);
 
@@ -128,6 +131,7 @@ class BlockScheduler {
   bool look_at(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
   void hold_for(int32_t launch);
+  void hold_again(int32_t launch);
   bool all_held(const LaunchState& state) const;
   bool may_sleep(const LaunchState& state) const;
   void fall_asleep(const Place& place);
