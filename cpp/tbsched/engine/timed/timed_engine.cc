@@ -213,7 +213,7 @@ void TimedEngine::issue(const Sequence& sequence) {
     const Event& event = sequence[next_event_];
     const size_t launches = count_launches(event);
     if (launches > 0 && due_ns() > now_) break;
-    streams_.issue(event, now_);
+    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
     ++next_event_;
     launches_issued_ += launches;
   }
