@@ -52,6 +52,9 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   } else if (item.last_legacy >= 0) {
     until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
   }
+  if (item.seen_ns > from && !waits.empty() && waits.back().launch == launch) {
+    waits.back().end_ns = from = item.seen_ns;
+  }
   until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
   until(now, Refusal::grids, -1);
 }

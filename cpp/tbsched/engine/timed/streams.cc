@@ -21,14 +21,15 @@ void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
 }
 
-void Streams::issue(const Event& event, const int64_t now) {
+void Streams::issue(const Event& event, const std::span<const int64_t> issue_ns,
+                    const int64_t now) {
   settle(now);
   std::visit(Overloaded{
                  [&](const Launch& launch) { issue(launch, now); },
                  [](const Release&) {},  // of held launches, which are not issued here
                  [&](const RecordEvent& record) { issue(record, now); },
                  [&](const WaitEvent& wait) { issue(wait, now); },
-                 [&](const GraphLaunch& launched) { issue(launched, now); },
+                 [&](const GraphLaunch& launched) { issue(launched, issue_ns, now); },
              },
              event);
   settle(now);
@@ -79,7 +80,8 @@ const GraphOrder& Streams::order_of(const Graph& graph) {
   return known->second.order;
 }
 
-void Streams::issue(const GraphLaunch& launched, const int64_t now) {
+void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> issue_ns,
+                    const int64_t now) {
   const Graph& graph = *launched.graph;
   const GraphOrder& order = order_of(graph);
   int32_t& last_end = graphs_.at(&graph).last_end;
@@ -91,18 +93,7 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
     add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
   }
-  for (size_t k = 0; k < order.roots.size(); ++k) {
-    const int32_t root = first + order.roots[k];
-    items_[root].follows_nodes = false;
-    items_[root].delay_ns = static_cast<int32_t>(k * spec_.node_interval_ns);
-    depend(root, begin);
-    if (k == 0 || spec_.node_interval_ns == 0) {
-      enqueue_root(root);
-    } else {
-      later_.push({now + items_[root].delay_ns, root, Change::issued});
-    }
-    call_ends_ns_ = now + items_[root].delay_ns;
-  }
+  issue_roots(order, begin, issue_ns, now);
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
@@ -112,6 +103,29 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
     depend(last_end, first + static_cast<int32_t>(node));
   }
   streams_[number].go_on_from(last_end);
+}
+
+// The driver launches them one after the other, within the host's call.
+void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
+                          const std::span<const int64_t> issue_ns, const int64_t now) {
+  const auto first_launch = next_launch() - static_cast<int32_t>(issue_ns.size());
+  int64_t issued_ns = now - spec_.node_interval_ns;
+  for (const int32_t node : order.roots) {
+    const int32_t root = begin + 1 + node;
+    Item& item = items_[root];
+    const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
+    const int64_t next_ns = issued_ns + spec_.node_interval_ns;
+    issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
+    item.follows_nodes = false;
+    item.delay_ns = issued_ns - now;
+    depend(root, begin);
+    if (issued_ns == now) {
+      enqueue_root(root);
+    } else {
+      later_.push({issued_ns, root, Change::issued});
+    }
+    call_ends_ns_ = issued_ns;
+  }
 }
 
 // A launch without a name has a stream of its own.
@@ -305,16 +319,16 @@ bool Streams::before(const int32_t a, const int32_t b) const {
 
 bool Streams::ready(const int32_t index, const int64_t now) const {
   const Item& item = items_[index];
-  return item.unmet == 0 && reaches_gpu_ns(index) <= now &&
-         (!item.waits_for_all() || (first_undone_ == index && item.legacy_until_ns <= now));
+  return waits_for_nothing(index) && item.seen_ns <= now && reaches_gpu_ns(index) <= now;
+}
+
+bool Streams::waits_for_nothing(const int32_t index) const {
+  const Item& item = items_[index];
+  return item.unmet == 0 && (!item.waits_for_all() || first_undone_ == index);
 }
 
 int64_t Streams::next_change(const int64_t now) const {
   int64_t next = later_.empty() ? kNever : later_.top().time_ns;
-  if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
-    const int64_t ready = items_[first_undone_].legacy_until_ns;
-    if (ready > now) next = std::min(next, ready);
-  }
   return std::max(next, now);
 }
 
@@ -405,7 +419,6 @@ void Streams::finish(const int32_t index, const int64_t now) {
   item.done_ns = now;
   const bool triggers = !item.has_been(Until::triggered);
   if (triggers) item.triggered_ns = now;
-  if (!item.legacy && !item.non_blocking) other_done_ns_ = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     const auto [dependent, next, latency_ns, until] = dependents_[edge];
     if (until == Until::triggered && triggers) met(dependent, now);
@@ -428,28 +441,20 @@ void Streams::turn_to_next_undone(const int64_t now) {
   while (first_undone_ < count && is_passed(items_[first_undone_])) ++first_undone_;
   if (first_undone_ == count || !items_[first_undone_].waits_for_all()) return;
   Item& legacy = items_[first_undone_];
-  const bool starts = legacy.kind == Kind::launch || legacy.kind == Kind::graph_begin;
-  const bool was_late = starts && other_done_ns_ > legacy.issued_ns;
-  legacy.legacy_until_ns = std::max(now, was_late ? other_done_ns_ + spec_.legacy_latency_ns : 0);
+  legacy.legacy_until_ns = now;
   legacy.legacy_behind = finished;
-  if (!legacy.is_event() || legacy.unmet > 0) return;
-  if (legacy.legacy_until_ns > now) {
-    later_.push({legacy.legacy_until_ns, first_undone_, Change::done});
-  } else {
+  if (legacy.unmet > 0) return;
+  if (legacy.is_event()) {
     finished_.push_back(first_undone_);
+  } else {
+    be_seen(first_undone_, now);
   }
 }
 
-// When one that waits for an item knows that it is done: of a launch of the legacy stream other
-// streams know later than that stream itself.
+// When one that waits for an item knows that it is done.
 int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const {
-  const Item& item = items_[done];
-  if (items_[dependent].record == done) return item.done_ns + spec_.event_latency_ns;
-  if (!item.legacy || items_[dependent].legacy) return item.done_ns;
-  const bool ends = item.kind == Kind::launch || item.kind == Kind::graph_end;
-  const int32_t launch = ends ? done : item.last_launch;
-  const bool was_late = launch >= 0 && items_[launch].done_ns > items_[dependent].issued_ns;
-  return std::max(item.done_ns, was_late ? items_[launch].done_ns + spec_.legacy_latency_ns : 0);
+  const bool is_event = items_[dependent].record == done;
+  return items_[done].done_ns + (is_event ? spec_.event_latency_ns : 0);
 }
 
 void Streams::met(const int32_t index, const int64_t now) {
@@ -461,7 +466,27 @@ void Streams::met(const int32_t index, const int64_t now) {
     begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
+  } else if (waits_for_nothing(index) && !item.programmatic) {
+    be_seen(index, now);
   }
+}
+
+// A launch that has waited at the head of its queue waits for nothing any more. The GPU watches few
+// queues at once: where more of them wait, it sees that later.
+void Streams::be_seen(const int32_t index, const int64_t now) {
+  const auto waits = [&](const Queue& queue) {
+    if (queue.empty()) return false;
+    const int32_t head = queue.items[queue.head];
+    const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
+    return reaches_gpu_ns(head) < now && (head == index || !is_free);
+  };
+  Item& item = items_[index];
+  if (item.queue < 0) return;
+  const Queue& own = queues_[item.queue];
+  if (own.empty() || own.items[own.head] != index || !waits(own)) return;
+  if (std::ranges::count_if(queues_, waits) <= spec_.watched_queues) return;
+  item.seen_ns = now + spec_.queue_watch_ns;
+  later_.push({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

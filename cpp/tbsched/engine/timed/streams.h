@@ -6,6 +6,9 @@
 // legacy stream, and meanwhile holds up everything behind it. Recording an event and waiting for
 // one take no place in a queue; a wait takes effect with the next launch of its stream.
 //
+// The GPU watches few queues of which the head waits. Where more of them wait, it sees later that
+// one need not. Source: traces h200-timed/programs; docs/explanation/time-on-an-h200.md.
+//
 // Three kinds of work wait for less:
 //   - A programmatic launch waits for the triggers of the launch before it in its stream. It counts
 //     as over, to what comes later, only when that launch is over too.
@@ -49,8 +52,9 @@ class Streams {
   // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
   // them, as they come.
   void expect(int32_t launches) { launches_ = launches; }
-  // The host issues it. Launches are numbered as they come.
-  void issue(const Event& event, int64_t now);
+  // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
+  // each; of a graph, a root whose time is not later follows the root before it.
+  void issue(const Event& event, std::span<const int64_t> issue_ns, int64_t now);
   // Until when the host's last call takes: the driver launches the roots of a graph within it.
   int64_t call_ends_ns() const { return call_ends_ns_; }
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
@@ -103,8 +107,9 @@ class Streams {
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
-    int32_t delay_ns = 0;         // until the driver issues it, after the call
+    int64_t delay_ns = 0;         // until the driver issues it, after the call
     int64_t issued_ns = 0;
+    int64_t seen_ns = 0;     // when the GPU sees that it need not wait any more
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
     int64_t triggered_ns = -1;  // when programmatic launches know it
     int64_t over_ns = -1;       // it has left, and so has all before it in its stream
@@ -176,7 +181,9 @@ class Streams {
   void issue(const Launch& launch, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
-  void issue(const GraphLaunch& launched, int64_t now);
+  void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
+  void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
+                   int64_t now);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
@@ -197,6 +204,7 @@ class Streams {
   void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
+  bool waits_for_nothing(int32_t item) const;
   int32_t rank(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
@@ -211,6 +219,7 @@ class Streams {
   void turn_to_next_undone(int64_t now);
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
   void met(int32_t item, int64_t now);  // one of what it waits for
+  void be_seen(int32_t item, int64_t now);
   int32_t behind(int32_t item) const;
 
   const DeviceSpec& spec_;
@@ -240,8 +249,7 @@ class Streams {
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
   int32_t last_legacy_ = -1;
-  int32_t last_other_ = -1;    // the last item outside the legacy stream, of a stream that blocks
-  int64_t other_done_ns_ = 0;  // when the last such item was
+  int32_t last_other_ = -1;  // the last item outside the legacy stream, of a stream that blocks
   int32_t first_undone_ = 0;
 };
 

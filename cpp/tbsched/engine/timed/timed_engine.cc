@@ -245,8 +245,9 @@ void TimedEngine::leave() {
 void TimedEngine::issue(const Sequence& sequence) {
   while (due_ns_ <= now_) {
     const Event& event = sequence[next_event_++];
-    streams_.issue(event, now_);
-    launches_issued_ += count_launches(event);
+    const size_t launches = count_launches(event);
+    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
+    launches_issued_ += launches;
     due_ns_ = next_due_ns(sequence);
   }
 }
