@@ -133,7 +133,7 @@ class LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
     spec: DeviceSpec
-    holders: tuple[DeviceSpec, ...]  # each holds a cooperative launch
+    holders: tuple[DeviceSpec, ...]  # each takes every launch
     blocks: tuple[Int32Array, Int32Array]  # in general, and to fill every SM alike
     threads: tuple[Int32Array, Int32Array]
     registers: Int32Array
@@ -155,7 +155,7 @@ class LaunchTables:
             spec: launches are within its limits.
             options: what else they are drawn from.
             also: other models that run the launches: a cooperative one has no more blocks than each
-                of them holds.
+                of them holds, and a partition no larger clusters.
         """
         clusters = tuple(size for size in options.clusters if size <= spec.max_cluster) or (1,)
         carveouts = tuple(-1 if value is None else value for value in options.carveouts)
@@ -169,9 +169,10 @@ class LaunchTables:
         )  # fmt: skip
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
+        holders = tuple(dict.fromkeys((spec, *also)))
         return cls(
             spec=spec,
-            holders=tuple(dict.fromkeys((spec, *also))),
+            holders=holders,
             blocks=(_array(block_counts(spec)), _array(filling_block_counts(spec))),
             threads=(_array(thread_counts(spec)), _array(filling_thread_counts(spec))),
             registers=_array(register_counts(spec, options.min_registers)),
@@ -186,7 +187,7 @@ class LaunchTables:
             ),
             partitions=partitions,
             clusters=_clusters_that_fit(
-                clusters, [*largest_clusters(spec, partitions, clusters), max(clusters)]
+                clusters, [*largest_clusters(holders, partitions, clusters), max(clusters)]
             ),
             themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )

@@ -17,15 +17,17 @@ from tbsched.program.sequence import Launch, Sequence
 
 
 def largest_clusters(
-    spec: DeviceSpec, partitions: SequenceOf[Partition], sizes: SequenceOf[int]
+    specs: SequenceOf[DeviceSpec], partitions: SequenceOf[Partition], sizes: SequenceOf[int]
 ) -> list[int]:
-    """Of each partition the largest of the sizes that it takes; 1: it takes none."""
+    """Of each partition the largest of the sizes that all devices take in it; 1: none."""
     descending = sorted({size for size in sizes if size > 1}, reverse=True)
 
     def largest(partition: Partition) -> int:
         for size in descending:
+            alone = Sequence([Launch(size, 32, 16, cluster=size, partition=partition)])
             with contextlib.suppress(ValueError):
-                predict(Sequence([Launch(size, 32, 16, cluster=size, partition=partition)]), spec)
+                for spec in specs:
+                    predict(alone, spec)
                 return size
         return 1
 
