@@ -46,8 +46,9 @@ demo: $(VENV)/.installed
 	$(BIN)/tbsched show tests/traces/h200-timed/programs.jsonl.xz --number 292 --view compared \
 	  --device h200 --output build/demo.png
 
+# The tests start Python a hundred times: what it compiles is kept, whatever the environment says.
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
 
 # The tests, with the oldest versions of libraries that pyproject.toml allows. They may warn of each other.
 floors:

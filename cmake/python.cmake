@@ -4,6 +4,9 @@ set(PYBIND11_FINDPYTHON ON)
 find_package(pybind11 3.0 CONFIG REQUIRED)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
+# pybind11 asks for it unless told; but the library is compiled without, and calls of the bindings
+# alone take no less time for it.
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 file(GLOB bindings CONFIGURE_DEPENDS cpp/bindings/*.cc)
 list(FILTER bindings EXCLUDE REGEX "launcher[^/]*$")
 pybind11_add_module(_core ${bindings})

@@ -141,17 +141,23 @@ struct Python {
   Attribute max_cluster{"max_cluster"};
   Attribute graph{"graph"};
   Attribute nodes{"nodes"};
+  Attribute bytes{"bytes"};
+  Attribute kind{"kind"};
   Attribute edges{"edges"};
   Attribute launch{"launch"};
   Attribute event{"event"};
   py::str legacy{"legacy"};
+  PyTypeObject* copy;
+  PyTypeObject* memset;
 
   Python() {
     const py::module_ module = py::module_::import("tbsched.program.sequence");
-    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
-      py::object type = module.attr(kKinds[kind].name);
-      types[kind] = reinterpret_cast<PyTypeObject*>(type.release().ptr());
-    }
+    const auto type = [&](const char* const name) {
+      return reinterpret_cast<PyTypeObject*>(py::object(module.attr(name)).release().ptr());
+    };
+    for (size_t kind = 0; kind < kKinds.size(); ++kind) types[kind] = type(kKinds[kind].name);
+    copy = type("Copy");
+    memset = type("Memset");
   }
 };
 
@@ -238,11 +244,34 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   return found;
 }
 
+Copy copy_of(const py::handle copy) {
+  const Python& known = python();
+  const auto kind = known.kind.of(copy).cast<std::string>();
+  return {.bytes = known.bytes.of(copy).cast<int64_t>(),
+          .kind = kind == "h2d"   ? CopyKind::h2d
+                  : kind == "d2h" ? CopyKind::d2h
+                                  : CopyKind::d2d,
+          .duration_ns = maybe_nanoseconds(known.duration.of(copy))};
+}
+
+Memset memset_of(const py::handle memset) {
+  const Python& known = python();
+  return {.bytes = known.bytes.of(memset).cast<int64_t>(),
+          .duration_ns = maybe_nanoseconds(known.duration.of(memset))};
+}
+
+Node node_of(const py::handle node, Shared& shared) {
+  const Python& known = python();
+  if (PyObject_TypeCheck(node.ptr(), known.copy) != 0) return copy_of(node);
+  if (PyObject_TypeCheck(node.ptr(), known.memset) != 0) return memset_of(node);
+  return launch_of(node, shared);
+}
+
 Graph graph_of(const py::handle graph, Shared& shared) {
   const Python& known = python();
   Graph found{.edges = known.edges.of(graph).cast<std::vector<std::array<int32_t, 2>>>()};
   for (const py::handle node : known.nodes.of(graph)) {
-    found.nodes.push_back(launch_of(node, shared));
+    found.nodes.push_back(node_of(node, shared));
   }
   return found;
 }

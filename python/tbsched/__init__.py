@@ -34,7 +34,7 @@ _NAMES_OF = {
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
     "program.sequence": (
-        "LEGACY_STREAM Graph GraphLaunch Launch RecordEvent Release Sequence WaitEvent"
+        "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence WaitEvent"
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
@@ -91,9 +91,11 @@ if TYPE_CHECKING:
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
+    from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph
     from tbsched.program.sequence import GraphLaunch as GraphLaunch
     from tbsched.program.sequence import Launch as Launch
+    from tbsched.program.sequence import Memset as Memset
     from tbsched.program.sequence import RecordEvent as RecordEvent
     from tbsched.program.sequence import Release as Release
     from tbsched.program.sequence import Sequence as Sequence

@@ -33,6 +33,7 @@ from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
 WRONG = ("rtx3090", "first_fit")
+ONE = predict(Sequence([Launch(1, 32, 32)]), RIGHT)
 
 
 def campaign(oracle: object = RIGHT, *predictor: Any, **arguments: object) -> Report:
@@ -113,6 +114,7 @@ def test_a_wrong_predictor_is_caught_and_its_counterexample_shrunk() -> None:
 def test_a_report_prints_its_numbers_and_its_counterexamples() -> None:
     text = str(campaign())
     assert "rtx3090/first_fit by occupancy" in text
+    assert "  1 sequence disagrees, 1 distinct counterexample (" in text
     assert "seed 1" in text
     assert "def test_rtx3090_" in text
 
@@ -234,6 +236,10 @@ def test_recorded_traces_catch_a_wrong_predictor_and_shrink_to_a_prefix(tmp_path
         ({"seed": -1}, "seed: -1"),
         ({"level": "roughly"}, "roughly"),
         ({"corpus": "corpus.jsonl.xz"}, "compressed"),
+        (
+            {"oracle": RecordedOracle([ONE]), "without": ["clusters"]},
+            "without: clusters: does not go with recorded traces",
+        ),
     ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, object], words: str) -> None:

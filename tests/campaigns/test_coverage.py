@@ -6,15 +6,18 @@ import dataclasses
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbsched import _core
 from tbsched.campaigns import ModelGpu, Report, SequenceOptions, fuzz
 from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import DRAWN
 from tbsched.cli.options import Drawn
 from tbsched.hardware.catalogue import device, unablated
 from tbsched.hardware.partitions import split_sms
+from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
@@ -103,6 +106,20 @@ def test_the_report_says_what_bound_and_which_mechanisms_decided_nothing() -> No
     assert report.coverage.refused["cooperative"] > 0
     assert "launches that did not fit, by what refused them: " in str(report)
     assert "would have shown: no-warp-skip, free-warps, " in str(report)
+
+
+@pytest.mark.parametrize("order", ["fifo", "one_line", "pass_by"])
+def test_tables_end_before_the_order_of_what_waits_shows(order: str) -> None:
+    spec = device("h200")
+    table = next(Draws(spec, SequenceOptions.everything(spec), 1).tables()).event_table()
+    state = spec.initial_states()[0]
+    one, other = (
+        predict_until_refused(table, each, spec.policy, state, 1)
+        for each in (spec, dataclasses.replace(spec, launch_order=order))
+    )
+    assert sum(limiter is not None for limiter in one[2]) > 50
+    assert one[2] == other[2]
+    assert all(map(np.array_equal, one[1], other[1]))
 
 
 @pytest.mark.parametrize("draw", ["native", "hypothesis"])

@@ -27,6 +27,7 @@ from tbsched.comparison.compare import compare
 from tbsched.errors import UnstableMeasurement
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.partitions import split_sms
 from tbsched.launcher.observe import SETTLE, Gpu, Outcome, Smids
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
@@ -238,6 +239,26 @@ def test_it_goes_on_where_it_was_behind_a_counterexample(oracle: object) -> None
     )  # fmt: skip
     assert report.examples == 150
     assert report.disagreements == sum(differ) > 1
+
+
+def test_cooperative_launches_and_clusters_fit_predictor_and_oracle() -> None:
+    # The ablation takes no cluster in a partition of TPCs of no GPC: there both get none.
+    rest = split_sms("h200", 64)[1]
+    options = SequenceOptions(clusters=(2,), partitions=(rest, None), cooperative=(True,))
+    pair = ("h200", "h200-clusters-in-gpcs")
+    for oracle, predictor in (pair, pair[::-1]):
+        report = campaign(
+            oracle, predictor, options=options, max_examples=20, max_counterexamples=0
+        )
+        assert report.examples == 20
+        ways = report.coverage.ways
+        assert ways["partition"] > ways["cluster"] > 0 < ways["cooperative"]
+        assert report.disagreements > 0
+
+
+def test_an_ablation_in_the_place_of_the_gpu_is_asked_nothing_that_the_device_refuses() -> None:
+    report = campaign("h200-no-processing-blocks", "h200", max_counterexamples=0)
+    assert report.disagreements > 0
 
 
 def test_the_same_seed_draws_the_same() -> None:

@@ -17,7 +17,15 @@ from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
 from tbsched.program.partition import Partition, SmSplit
-from tbsched.program.sequence import Graph, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    Copy,
+    Graph,
+    Launch,
+    Memset,
+    RecordEvent,
+    Sequence,
+    WaitEvent,
+)
 from tbsched.strategies import programs
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -110,7 +118,10 @@ def test_timed_programs_are_compared_and_shrink() -> None:
 
 def test_graphs_and_partitions_need_their_own_imports() -> None:
     node = Launch(1, 32, 32, duration=1e-6, partition=Partition((0,), split=SmSplit(1)))
-    assert {*_names_in(Graph([node]).launch())} == {"Graph", "Launch", "Partition", "SmSplit"}
+    names = {"Graph", "Launch", "Partition", "SmSplit"}
+    assert {*_names_in(Graph([node]).launch())} == names
+    graph = Graph([node, Copy(8, "h2d"), Memset(8)])
+    assert {*_names_in(graph.launch())} == {*names, "Copy", "Memset"}
 
 
 def test_the_code_imports_what_the_sequence_is_made_of() -> None:

@@ -14,9 +14,11 @@ from tbsched.campaigns.shrinking.minimise import SHORTEST, Floors, minimise, siz
 from tbsched.program.duration import Drawn
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
+    Copy,
     Graph,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
@@ -170,6 +172,30 @@ def test_a_graph_loses_the_nodes_that_do_not_matter() -> None:
     found = minimise(Sequence([first, GRAPH.launch(1)]), fails, FLOORS)
     node = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
     assert found == Sequence([Graph([node, node], edges=[(0, 1)]).launch(1)])
+
+
+def test_a_graph_loses_its_copies_with_what_they_join() -> None:
+    graph = Graph([NODE, Copy(64, "h2d"), NODE, Memset(8)], edges=[(0, 1), (1, 2), (2, 3)])
+
+    def fails(candidate: Sequence) -> bool:
+        return any(isinstance(event, GraphLaunch) for event in candidate)
+
+    found = minimise(Sequence([graph.launch(1)]), fails, FLOORS)
+    node = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
+    assert found == Sequence([Graph([node]).launch(1)])
+    less = Graph([NODE, Copy(64, "h2d"), Memset(8)], edges=[(0, 1)])
+    assert without_launch(Sequence([graph.launch(1)]), 1) == Sequence([less.launch(1)])
+
+
+def test_a_copy_shrinks_to_the_bytes_that_matter() -> None:
+    graph = Graph([NODE, Copy(1 << 20, "d2h", duration=1e-3), Memset(4096)], edges=[(0, 1)])
+
+    def fails(candidate: Sequence) -> bool:
+        copies = [node for node in candidate.transfers if isinstance(node, Copy)]
+        return any(copy.bytes >= 1000 for copy in copies) and len(candidate.transfers) == 2
+
+    found = minimise(Sequence([graph.launch(1)]), fails, FLOORS)
+    assert found.transfers == (Copy(1024, "d2h"), Memset(1))
 
 
 def test_without_a_node_the_edges_of_the_others_stay() -> None:

@@ -28,10 +28,12 @@ from tbsched.program.event_table import FIELDS, LAUNCH
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     GraphLaunch,
     Launch,
+    Memset,
     Release,
     Sequence,
 )
@@ -185,7 +187,7 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     # Refuses clusters that do not fit, and cooperative launches that never will.
     predict_until_refused(table, spec, spec.policy, spec.initial_states()[0], threads=1)
     rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
-    alone = placed_alone(spec, rows, table.partitions)
+    alone = placed_alone([spec], rows, table.partitions)
     blocks, cluster, partition, together = (
         rows[:, FIELDS.index(name)] for name in ("blocks", "cluster", "partition", "cooperative")
     )
@@ -199,7 +201,7 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     more = rows[together == 1] + np.where(
         np.array(FIELDS) == "blocks", cluster[together == 1, None], 0
     )
-    assert (placed_alone(spec, more, table.partitions) == blocks[together == 1]).any()
+    assert (placed_alone([spec], more, table.partitions) == blocks[together == 1]).any()
 
 
 def test_partitions_overlap_and_are_those_that_a_driver_can_give() -> None:
@@ -307,6 +309,12 @@ WANTED: dict[str, Callable[[Event], bool]] = {
             "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
             "completion_event",
         )
+    },
+    **{
+        kind.__name__: lambda e, kind=kind: (  # type: ignore[misc]
+            isinstance(e, GraphLaunch) and any(isinstance(node, kind) for node in e.graph.nodes)
+        )
+        for kind in (Copy, Memset)
     },
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
     "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,

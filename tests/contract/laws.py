@@ -68,39 +68,33 @@ def nothing_passes_a_launch_that_waits_for_room(past: History) -> None:
 
     What waits for its stream is not in line. An event can place the last blocks of a released
     launch, which so lets in the next one of its stream: that one comes behind them, however urgent
-    it is. What waits holds up its own SMs alone.
+    it is. What waits holds up its own SMs alone. The first launch that needs more local memory
+    waits for an idle GPU, and holds up all that came later, however urgent, on all SMs.
     """
-    if urgent_ones_may_wait(past):
-        return
     for event in range(len(past.sequence)):
         for number in range(len(past.final(event))):
             fresh = set(past.fresh(number, event))
-            for ahead in past.ahead(number, event) if fresh else ():
+            if not fresh:
+                continue
+            assert not past.is_behind_growth(number, event)
+            for ahead in past.ahead(number, event):
                 assert not fresh & own_sms(past.sequence.launches[ahead], past.spec)
 
 
 def launch_waits_for_its_stream_or_behind_another_or_for_room(past: History) -> None:
-    if urgent_ones_may_wait(past):
-        return
     launches = past.sequence.launches
     for number, event in enumerate(past.launched_by()):
         limiter = past.traces[-1][number].limiter
         ahead = [launches[k] for k in past.ahead(number, event)]
+        holds_all = any(len(own_sms(launch, past.spec)) == past.spec.sms for launch in ahead)
         if not past.waits(number, event):
             assert limiter is None
         elif number not in past.in_line(event):
             assert limiter == "stream"
-        elif any(len(own_sms(launch, past.spec)) == past.spec.sms for launch in ahead):
+        elif holds_all or past.is_behind_growth(number, event):
             assert limiter == "queue"
         else:
             assert limiter in (ROOM | {"queue"} if ahead else ROOM)
-
-
-def urgent_ones_may_wait(past: History) -> bool:
-    """Behind a launch that needs more local memory, which nothing passes: see line_reference."""
-    launches = past.sequence.launches
-    grow = any(launch.local_memory > past.spec.local_memory_initial for launch in launches)
-    return grow and len({launch.priority for launch in launches}) > 1
 
 
 def own_sms(launch: Launch, spec: DeviceSpec) -> set[int]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from contract.random_devices.checker import as_seen
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.partition import Partition
@@ -226,29 +227,56 @@ class History:
         """Whether a block of a launch has no SM after that event."""
         return self.placed(number, event) < self.sequence.launches[number].blocks
 
+    def is_ready(self, number: int, event: int, placed: int) -> bool:
+        """Whether what comes before a launch in its stream is over; see :meth:`over`."""
+        launches = self.sequence.launches
+        stream = launches[number].stream
+        before = [k for k in range(number) if stream is not None and launches[k].stream == stream]
+        return all(self.over(k, event, placed) for k in before[-1:])
+
     def in_line(self, event: int) -> set[int]:
         """The launches for which the event looks for room first.
 
         They have blocks to place, and whatever comes before them in their stream is over without
         a block being placed. What is let in by blocks that this very event places comes later.
         """
-        launched = self.traces[event].sequence.launches
-        found = set()
-        for number, launch in enumerate(launched):
-            before = [
-                k for k in range(number) if launch.stream is not None
-                and launched[k].stream == launch.stream
-            ]  # fmt: skip
-            ready = all(self.over(k, event, placed=event - 1) for k in before[-1:])
-            if ready and self.waits(number, event - 1):
-                found.add(number)
-        return found
+        launched = range(len(self.final(event)))
+        return {
+            number for number in launched
+            if self.is_ready(number, event, event - 1) and self.waits(number, event - 1)
+        }  # fmt: skip
 
     def ahead(self, number: int, event: int) -> list[int]:
         """What is in line before a launch, and waits for room when the event is over."""
         launches = self.sequence.launches
         mine = (launches[number].priority, number)
+        # What came after the first of these may not have been looked at.
+        last = min(self.growing(event - 1, event), default=len(launches))
         return [
             k for k in self.in_line(event)
-            if (launches[k].priority, k) < mine and self.waits(k, event)
+            if (launches[k].priority, k) < mine and k <= last and self.waits(k, event)
         ]  # fmt: skip
+
+    def is_behind_growth(self, number: int, event: int) -> bool:
+        """Whether an earlier launch in line needs more local memory, from first to last."""
+        growing = self.growing(event, event) & self.in_line(event)
+        return min(growing, default=number) < number
+
+    def growing(self, placed: int, event: int) -> set[int]:
+        """What needs more local memory than the GPU has after ``placed``, and is ready by then.
+
+        Args:
+            placed: the event after which blocks are where they are.
+            event: what it has released, and which launches there are by then.
+        """
+        spec = self.spec
+        if not as_seen(spec, self.policy).mechanisms.local_memory_configuration:
+            return set()
+        bytes_ = [launch.local_memory for launch in self.traces[event].sequence.launches]
+        unit = spec.local_memory_unit
+        there = [-(-own // unit) * unit for k, own in enumerate(bytes_) if self.placed(k, placed)]
+        configured = max(spec.local_memory_initial, *there, 0)
+        return {
+            k for k, own in enumerate(bytes_)
+            if own > configured and self.is_ready(k, event, event)
+        }  # fmt: skip

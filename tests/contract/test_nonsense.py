@@ -51,6 +51,8 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     tb.Graph: {"nodes": TIMED.launches, "edges": ()},
     tb.Graph(TIMED.launches).launch: {"stream": 0, "non_blocking": False},
     tb.GraphLaunch: {"graph": tb.Graph(TIMED.launches), "stream": 0, "non_blocking": False},
+    tb.Copy: {"bytes": 1, "kind": "h2d", "duration": 1.0},
+    tb.Memset: {"bytes": 1, "duration": 1.0},
     tb.Release: {"launch": 0},
     tb.RecordEvent: {"event": 0, "stream": 0},
     tb.WaitEvent: {"event": 0, "stream": 0},

@@ -36,7 +36,8 @@ EVERY_WAY = launch(
     cooperative=True, non_blocking=True, programmatic=True, trigger=1e-6, memory_wait=2e-6,
     completion_event=3,
 )  # fmt: skip
-GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3)], edges=[(0, 1)])
+COPIES = (tb.Copy(1 << 20, "h2d", duration=1e-5), tb.Memset(64))
+GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3), *COPIES], edges=[(0, 1)])
 NOT_VALUES = {tb.Steered}  # it holds a GPU
 SPECIAL = {tb.CudaError: ("cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "what it says")}
 
@@ -63,7 +64,7 @@ def public_values() -> list[Any]:
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
         held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
-        tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True), EVERY_WAY, GRAPH,
+        tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True), EVERY_WAY, GRAPH, *COPIES,
         GRAPH.launch(2, non_blocking=True), tb.Sequence([GRAPH.launch(), EVERY_WAY]),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),

@@ -39,9 +39,6 @@ class Work:
     taken: int = -1  # the place of a launch among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
-    freed_at: int = (
-        0  # of the legacy stream: when all work before it was done, if that took a while
-    )
     taken_at: int = 0
     starts: list[int] = field(default_factory=list)
     ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
@@ -62,7 +59,6 @@ class Toy:
     completion_latency: int = 0
     exit_latency: int = 0
     event_latency: int = 0
-    legacy_latency: int = 0
     launch_switch: int = 0
     trigger_latency: int = 0
     completed_latency: int = 0
@@ -215,8 +211,6 @@ def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
         times += [
             int(at) + toy.trigger_latency for at in map(toy.triggered_at, launches) if at < math.inf
         ]
-        times += [work.freed_at + toy.legacy_latency for work in works]
-        times += [work.done_at + toy.legacy_latency for work in works]
         now = min(time for time in times if time > now)
 
 
@@ -234,17 +228,6 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         known_at = work.record.done_at + (toy.event_latency if work.late_wait else 0)
         if not work.record.done or known_at > now:
             return False
-    if work.stream == LEGACY_STREAM and isinstance(work.item, Launch):
-        # Within the legacy stream it takes no longer than in any other.
-        others = [other for other in work.must_be_done if other.stream != LEGACY_STREAM]
-        last = max((other.done_at for other in others), default=0)
-        work.freed_at = last if last > work.issue else 0
-        return work.freed_at == 0 or work.freed_at + toy.legacy_latency <= now
-    if work.stream != LEGACY_STREAM:
-        for other in work.must_be_done:
-            crosses = other.stream == LEGACY_STREAM and isinstance(other.item, Launch)
-            if crosses and other.done_at > work.issue and other.done_at + toy.legacy_latency > now:
-                return False
     return True
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers import final, gpu, last, launch, released, run, smids
+from helpers import KB, final, gpu, last, launch, released, run, smids
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import policies
 from tbsched.program.partition import Partition
@@ -128,3 +128,13 @@ def test_a_cooperative_launch_waits_until_all_its_blocks_fit() -> None:
     assert (trace[1].limiter, trace[2].limiter) == ("cooperative", "queue")
     assert final(trace)[1] == [0, 2, 1, 3]
     assert last(FOUR, full(4), full(1, cooperative=True)).limiter == "warps"
+
+
+def test_a_cooperative_launch_counts_each_gap_of_contiguous_memory() -> None:
+    gaps = gpu(shared_memory="contiguous")
+    part = launch(shared_memory=30 * KB)
+    both = launch(2, shared_memory=30 * KB, cooperative=True)
+    trace = run(gaps, part, part, part, *released(0, 2), both)
+    assert trace.capacities is not None
+    assert trace.capacities()[3].blocks.tolist() == [1]  # of the largest gap
+    assert smids(trace)[3] == [0, 0]

@@ -467,11 +467,10 @@ def test_launch_that_was_refused_waits_for_a_turn_once_the_scheduler_is_with_ano
     ]
 
 
-def test_only_other_streams_know_later_of_the_legacy_stream() -> None:
-    spec = gpu(legacy_latency_ns=500_000)
-    legacy = timed(stream=LEGACY_STREAM)
-    assert starts(run(legacy, legacy, timed(stream=1), legacy, legacy, spec=spec)) == [
-        *(0, 1),  # within the stream at once
-        2.5,  # to another
-        *(4, 5),  # and back
-    ]
+def test_only_so_many_queues_that_wait_are_watched() -> None:
+    spec = gpu(watched_queues=2, queue_watch_ns=500_000)
+    first = [timed(ms=k, stream=k) for k in (1, 2, 3)]
+    trace = run(*first, *(timed(stream=k) for k in (1, 2, 3)), spec=spec)
+    # Three queues wait when stream 1 may go on, then two, then one.
+    assert starts(trace) == [0, 0, 0, 1.5, 2, 3]
+    assert waits(trace, 3) == [("stream", 0, 0, 1.5)]

@@ -228,9 +228,10 @@ def measure(gpu: Gpu, spec: tb.DeviceSpec, floor: Floor, seconds: float, sleep: 
         before = gpu.time_spent()
         speed = work()
         spent = {key: value - before[key] for key, value in gpu.time_spent().items()}
-        per = [f"{1e6 * spent[phase] / speed.sequences:,.0f}" for phase in PHASES]
-        whole = f"{1e6 * speed.seconds / speed.sequences:,.0f}"
-        gpu_phases.append((what, whole, f"{spent['runs'] / speed.sequences:.2f}", *per))
+        count = max(1, speed.sequences)  # a busy machine may come to none in the time
+        per = [f"{1e6 * spent[phase] / count:,.0f}" for phase in PHASES]
+        whole = f"{1e6 * speed.seconds / count:,.0f}"
+        gpu_phases.append((what, whole, f"{spent['runs'] / count:.2f}", *per))
         return speed
 
     def fuzzed(draw: str, level: str) -> Speed:

@@ -39,7 +39,10 @@ TIMED = tb.Sequence(
 )
 PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)
 NODE = tb.Launch(2, 32, 16, duration=1e-5, priority=-1, cooperative=True)
-GRAPH = tb.Graph([NODE, NODE, replace(NODE, partition=PARTITION)], [(0, 2), (1, 2)])
+COPIES = (tb.Copy(64, "h2d"), tb.Memset(8))
+GRAPH = tb.Graph(
+    [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES], [(0, 2), (1, 2), (2, 3), (3, 4)]
+)
 WAYS = tb.Sequence(
     [
         GRAPH.launch(3),

@@ -359,6 +359,22 @@ def test_nodes_wait_for_those_before_them(gpu: Gpu) -> None:
     assert start(trace, 4) >= end(trace, 1) - 1000
 
 
+def test_copies_and_memsets_come_between_the_nodes(gpu: Gpu, knobs: Fake) -> None:
+    nodes = [
+        run(seconds=0.01),
+        *(tb.Copy(1 << 20, kind) for kind in ("h2d", "d2h", "d2d")),
+        tb.Memset(8),
+        run(),
+    ]
+    names = ("h2d", "d2h", "d2d", "memsets")
+    before = [knobs[name] for name in names]
+    graph = tb.Graph(nodes, [(k, k + 1) for k in range(5)])
+    trace = observed(gpu, graph.launch(0), run(stream=0))
+    assert [knobs[name] for name in names] == [count + 1 for count in before]
+    assert start(trace, 1) >= end(trace, 0) - 1000
+    assert start(trace, 2) >= end(trace, 1) - 1000
+
+
 def test_a_graph_launched_again_has_records_of_its_own_each_time(gpu: Gpu) -> None:
     graph = tb.Graph([run(2), run(3)])
     trace = observed(gpu, graph.launch(0), graph.launch(1), graph.launch(0))
@@ -402,6 +418,14 @@ def test_nodes_have_priorities_partitions_and_cooperation(gpu: Gpu) -> None:
     trace = observed(gpu, FULL_RUN, tb.Graph(nodes).launch(1))
     assert sms_of(trace, 3) == {2, 3}
     assert start(trace, 4) < start(trace, 2) < start(trace, 1)
+
+
+def test_a_launch_behind_a_graph_in_its_stream_has_its_own_priority(gpu: Gpu) -> None:
+    full = tb.Launch(2 * SMS, 1024, 32, duration=LONG)
+    urgent = tb.Launch(2 * SMS, 1024, 32, duration=SOON, stream=1, priority=-5)
+    graph = tb.Graph([run(seconds=0.0)])
+    trace = observed(gpu, graph.launch(1), full, replace_priority(0), urgent)
+    assert start(trace, 3) < start(trace, 2)
 
 
 def test_nodes_of_other_carveouts_share_no_kernel(gpu: Gpu, knobs: Fake) -> None:

@@ -10,7 +10,15 @@ import pytest
 from tbsched import _core
 from tbsched.program.events.kinds import event_from_data, event_to_data
 from tbsched.program.partition import Partition
-from tbsched.program.sequence import Graph, GraphLaunch, Launch, Sequence
+from tbsched.program.sequence import (
+    Copy,
+    Graph,
+    GraphLaunch,
+    Launch,
+    Memset,
+    Sequence,
+    with_launches,
+)
 
 NODE = Launch(2, 32, 16, duration=1e-3)
 
@@ -51,8 +59,45 @@ def test_edges_join_nodes_once_and_never_in_a_circle(edges: Any, message: str) -
 def test_graph_has_nodes() -> None:
     with pytest.raises(ValueError, match=r"Graph\.nodes: 0 nodes are outside 1\.\.1000000"):
         Graph([])
-    with pytest.raises(TypeError, match=r"Graph\.nodes\[0\]: a Launch is needed, got 5"):
+    with pytest.raises(TypeError, match=r"nodes\[0\]: a Launch, Copy or Memset is needed, got 5"):
         Graph([5])  # type: ignore[list-item]
+
+
+def test_graph_of_copies_alone_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Graph\.nodes: no Launch among them; at least one"):
+        Graph([Copy(1, "h2d"), Memset(1)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "error", "message"),
+    [
+        (Copy, (0, "h2d"), ValueError, r"Copy\.bytes: 0 is outside 1\.\.1073741824"),
+        (Memset, ((1 << 30) + 1,), ValueError, r"Memset\.bytes: 1073741825 is outside"),
+        (Memset, (1.5,), TypeError, r"Memset\.bytes: an integer is needed, got 1\.5"),
+        (Copy, (1, "h2h"), ValueError, r"Copy\.kind: 'h2h' is unknown; .* h2d, d2h, d2d"),
+        (Copy, (1, 2), TypeError, r"Copy\.kind: text is needed, got 2"),
+        (Copy, (1, "d2d", -1.0), ValueError, r"Copy\.duration: -1\.0 is outside"),
+        (Memset, (1, "1"), TypeError, r"Memset\.duration: seconds are needed"),
+    ],
+)
+def test_copies_and_memsets_are_checked(
+    kind: Any, given: tuple[Any, ...], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        kind(*given)
+
+
+def test_a_copy_is_no_event_of_a_sequence() -> None:
+    with pytest.raises(TypeError, match=r"events\[0\]: Memset\(8\) is no event .* node of a Graph"):
+        Sequence([Memset(8)])  # type: ignore[list-item]
+
+
+def test_copies_have_no_number_among_the_launches() -> None:
+    graph = Graph([Memset(8), NODE, Copy(8, "d2h"), NODE], [(0, 1), (1, 2), (2, 3)])
+    assert graph.launches == Sequence([graph.launch()]).launches == (NODE, NODE)
+    other = replace(NODE, blocks=7)
+    changed = with_launches(Sequence([graph.launch()]), [other, NODE])
+    assert changed.events == (Graph([Memset(8), other, *graph.nodes[2:]], graph.edges).launch(),)
 
 
 def test_nodes_and_edges_come_from_any_iterable() -> None:
@@ -76,6 +121,18 @@ def test_nodes_and_edges_come_from_any_iterable() -> None:
             "Graph([{n}]).launch(stream=7, non_blocking=True)",
             {"stream": 7, "non_blocking": True},
         ),
+        (
+            Graph([NODE, Memset(8), Copy(9, "d2h", duration=1e-5)]).launch(),
+            "Graph([{n}, Memset(8), Copy(9, 'd2h', duration=1e-05)]).launch(stream=0)",
+            {
+                "stream": 0,
+                "nodes": [
+                    event_to_data(NODE),
+                    {"memset": {"bytes": 8}},
+                    {"copy": {"bytes": 9, "kind": "d2h", "duration": 1e-5}},
+                ],
+            },
+        ),
     ],
 )
 def test_launched_graph_is_printed_and_written_without_defaults(
@@ -95,6 +152,11 @@ def test_launched_graph_is_printed_and_written_without_defaults(
         ({"nodes": 1, "stream": 0}, r"here\.graph\.nodes: a list is needed, got 1"),
         ({"nodes": [{"release": 0}], "stream": 0}, r"here\.graph\.nodes\[0\]: launch is missing"),
         ({"nodes": [{"launch": {}}], "stream": 0}, r"nodes\[0\]\.launch: blocks is missing"),
+        ({"nodes": [{"copy": {"bytes": 1}}], "stream": 0}, r"nodes\[0\]\.copy: kind is missing"),
+        (
+            {"nodes": [{"memset": {"bytes": 1, "kind": "h2d"}}], "stream": 0},
+            r"nodes\[0\]\.memset: 'kind' is unknown",
+        ),
         ({"nodes": [], "stream": 0, "edge": []}, r"'edge' is unknown; .*did you mean 'edges'"),
     ],
 )

@@ -71,6 +71,10 @@ KNOWN = [
 _NO_CLUSTERS = "the device has no clusters"
 _ALREADY = "the device is so"
 _NO_PARTITIONS = "the device has no partitions"
+_TIMED = {
+    "no-graph-branches": "only timed sequences show it",
+    "all-queues-watched": "only timed sequences show it",
+}
 CANNOT_SHOW: dict[str, dict[str, str]] = {
     "rtx3090": {
         "contiguous-shared-memory": _ALREADY,
@@ -84,8 +88,9 @@ CANNOT_SHOW: dict[str, dict[str, str]] = {
         "no-balanced-clusters": _NO_CLUSTERS,
         "clusters-turn-alone": _NO_CLUSTERS,
         "one-line": _NO_PARTITIONS,
+        **_TIMED,
     },
-    "h200": {},
+    "h200": _TIMED,
 }
 SELDOM = {"highest-gap"}  # in one of 3,000 sequences
 POLICIES = [("round_robin", 1), ("first_fit", 1), ("most_room", 1)]

@@ -233,6 +233,17 @@ def test_ways_to_launch_are_shown_in_their_streams(tmp_path: Path) -> None:
     assert waits[4, "waits: stream"].begin >= runs[3].end
 
 
+def test_waits_name_the_copies_that_were_waited_for(tmp_path: Path) -> None:
+    kernel = launch(4, duration=1e-5)
+    nodes = [kernel, tb.Memset(8), tb.Copy(1 << 20, "d2h"), kernel]
+    trace = tb.predict(tb.Sequence([tb.Graph(nodes, [(0, 1), (1, 2), (2, 3)]).launch()]), "h200")
+    tb.show.to_perfetto(trace, tmp_path / "copies.pftrace")
+    (wait,) = read(tmp_path / "copies.pftrace").under("streams: waits")
+    assert wait.arguments["behind_node"] == "copy 1"
+    assert "behind_launch" not in wait.arguments
+    assert "<td>copy 1</td>" in trace._repr_html_()
+
+
 HELD = tb.Sequence(
     [launch(20, 8, name="[a]"), launch(30, 8), launch(9, 8), tb.Release(0), tb.Release(1)]
 )

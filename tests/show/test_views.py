@@ -126,6 +126,27 @@ def test_launches_wait_for_what_has_a_configuration_of_its_own() -> None:
         assert f"for {unit}s with another shared-memory configuration than launch 0 set" in text
 
 
+def test_copies_have_rows_and_numbers_of_their_own() -> None:
+    kernel = launch(4, duration=1e-5)
+    nodes = [kernel, tb.Copy(1 << 20, "h2d"), tb.Memset(12, duration=1e-6), kernel]
+    copied = tb.Graph(nodes, [(0, 1), (1, 2), (2, 3), (0, 3), (1, 3)])
+    rows = [" ".join(line.split()) for line in str(copied).splitlines()]
+    assert rows[0] == "4 nodes, 5 edges"
+    assert rows[3:5] == ["copy 0 1024 KB, h2d, after 0", "memset 1 12 B, 1 us, after copy 0"]
+    assert rows[5].endswith("10 us, after 0, copy 0, memset 1")
+    assert "memset" in copied._repr_html_()
+    twice = tb.Sequence([copied.launch(), copied.launch(1)])
+    assert "after copy 2" in str(twice)
+    found = views.columns(twice)
+    assert found["event"] == ["graph", "copy", "memset", "graph"] * 2
+    assert found["launch"] == [0, None, None, 1, 2, None, None, 3]
+    assert found["transfer"] == [None, 0, 1, None, None, 2, 3, None]
+    assert found["bytes"][:4] == [None, 1 << 20, 12, None]
+    assert found["kind"][:3] == [None, "h2d", None]
+    assert found["after"][6:] == ["copy 2", "2, copy 2, memset 3"]
+    assert twice.transfers == 2 * copied.transfers == 2 * (nodes[1], nodes[2])
+
+
 def test_ways_to_launch_are_in_words() -> None:
     text = str(ways())
     for words in (
@@ -150,6 +171,19 @@ def test_ways_to_launch_are_in_words() -> None:
     ):
         assert words in predicted
     assert str(tb.Partition((0, 1, 3, 5, 6, 7))) == "6 SMs\nSM 0-1, 3, 5-7"
+
+
+def test_a_graph_would_wait_for_itself_in_any_stream() -> None:
+    kernel = launch(duration=1e-5)
+    twice, other = tb.Graph([kernel]), tb.Graph([kernel, kernel])
+    program = tb.Sequence([twice.launch(), twice.launch(), other.launch()])
+    trace = tb.predict(program, "h200")
+    assert "for launch 0, before it in its stream (in another stream it would wait" in (
+        trace.explain(1)
+    )
+    assert "for launch 1, before it in its stream (in another stream it would not" in (
+        trace.explain(2)
+    )
 
 
 def test_nodes_are_in_the_row_of_their_stream() -> None:

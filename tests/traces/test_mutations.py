@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import dataclasses
 import json
 from collections.abc import Iterator
@@ -61,22 +60,25 @@ def places(value: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((key, *rest) for rest in places(inner))
 
 
-def without(value: Any, place: tuple[Any, ...]) -> tuple[Any, Any]:
-    """A copy, and the list or object in it that has the place."""
-    changed = copy.deepcopy(value)
-    holder = changed
+def copied(value: Any, place: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A copy, of which what leads to the place is new, and the list or object that has the place.
+
+    All the rest is shared: a whole copy for each mutation would take most of the time.
+    """
+    copy = holder = value.copy()
     for key in place[:-1]:
+        holder[key] = holder[key].copy()
         holder = holder[key]
-    return changed, holder
+    return copy, holder
 
 
 def mutations(lines: list[Any]) -> Iterator[list[Any]]:
     for place in places(lines):
         for wrong in WRONG:
-            changed, holder = without(lines, place)
+            changed, holder = copied(lines, place)
             holder[place[-1]] = wrong
             yield changed
-        changed, holder = without(lines, place)
+        changed, holder = copied(lines, place)
         del holder[place[-1]]
         yield changed
 

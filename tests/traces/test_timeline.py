@@ -66,7 +66,7 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched.show.waits import CAUSE_WORDS
     from tbsched.show.words import LIMITER_WORDS
 
-    told_apart = {"whole", "completion", "again", "relay"}  # of causes of another name
+    told_apart = {"whole", "completion", "again", "itself", "relay"}  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
     assert set(LIMITER_WORDS) == set(_core.CAUSES)
 
@@ -74,7 +74,7 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
 def test_explanation_names_who_had_what_was_missing() -> None:
     first = [launch(4, duration=1e-3) for _ in range(5)]
     many = tb.predict(tb.Sequence([*first, launch(1, duration=1e-3)]), gpu()).explain(4)
-    assert "beside launch 0, launch 1, launch 2 and 1 launches more (" in many
+    assert "beside launch 0, launch 1, launch 2 and 1 launch more (" in many
     own = tb.predict(tb.Sequence([launch(17, duration=1e-3)]), gpu()).explain(0)
     assert "beside its own blocks (" in own
 

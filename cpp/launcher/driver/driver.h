@@ -114,6 +114,8 @@ struct Driver {
   Entry<decltype(&::cuGraphCreate)> graph_create{library, "cuGraphCreate"};
   Entry<decltype(&::cuGraphDestroy)> graph_destroy{library, "cuGraphDestroy"};
   Entry<decltype(&::cuGraphAddKernelNode)> graph_add_kernel{library, "cuGraphAddKernelNode_v2"};
+  Entry<decltype(&::cuGraphAddMemcpyNode)> graph_add_copy{library, "cuGraphAddMemcpyNode"};
+  Entry<decltype(&::cuGraphAddMemsetNode)> graph_add_memset{library, "cuGraphAddMemsetNode"};
   Entry<decltype(&::cuGraphKernelNodeSetAttribute)> graph_set_attribute{
       library, "cuGraphKernelNodeSetAttribute"};
   // cuda.h of CUDA 13 has another function by this name.

@@ -96,6 +96,7 @@ class DeviceMemory {
   }
 
   size_t size() const { return count_; }
+  CUdeviceptr address() const { return address_; }
   Value* at(const size_t index) const {
     return reinterpret_cast<Value*>(address_ + index * sizeof(Value));
   }

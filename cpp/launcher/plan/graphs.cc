@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <variant>
+#include <vector>
 
 #include "launcher/plan/plan.h"
 #include "launcher/probe/probe.h"
@@ -58,24 +60,39 @@ CUgraphNode add_node(const Driver& driver, const CudaGraph& graph, PlannedLaunch
   return node;
 }
 
-std::vector<CUgraphNode> add_all(const Driver& driver, const CudaGraph& made, const Graph& graph,
-                                 const std::span<PlannedLaunch> launches) {
+// Returns the nodes that run kernels.
+std::vector<CUgraphNode> add_all(const Context& context, const CudaGraph& made, const Graph& graph,
+                                 const std::span<PlannedLaunch> launches,
+                                 const TransferMemory& memory) {
   std::vector<CUgraphNode> nodes;
-  for (PlannedLaunch& planned : launches) nodes.push_back(add_node(driver, made, planned));
-  for (const auto& [before, after] : graph.edges) {
-    driver.graph_add_dependencies(made.handle(), &nodes[static_cast<size_t>(before)],
-                                  &nodes[static_cast<size_t>(after)], 1);
+  std::vector<CUgraphNode> kernels;
+  const auto add_kernel = [&](const Launch&) {
+    kernels.push_back(add_node(context.driver(), made, launches[kernels.size()]));
+    return kernels.back();
+  };
+  const auto transfer = [&](const auto& node) { return memory.add(context, made, node); };
+  for (const Node& node : graph.nodes) {
+    nodes.push_back(std::visit(Overloaded{
+                                   add_kernel,
+                                   [&](const Copy& copy) { return transfer(copy); },
+                                   [&](const Memset& memset) { return transfer(memset); },
+                               },
+                               node));
   }
-  return nodes;
+  for (const auto& [before, after] : graph.edges) {
+    context.driver().graph_add_dependencies(made.handle(), &nodes[static_cast<size_t>(before)],
+                                            &nodes[static_cast<size_t>(after)], 1);
+  }
+  return kernels;
 }
 
 }  // namespace
 
 ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstream stream,
-                       const std::span<PlannedLaunch> nodes)
+                       const std::span<PlannedLaunch> nodes, const TransferMemory& memory)
     : driver_(context.driver()),
       graph_(driver_),
-      nodes_(add_all(driver_, graph_, graph, nodes)),
+      nodes_(add_all(context, graph_, graph, nodes, memory)),
       executable_(driver_, graph_, stream),
       first_(nodes.data()) {}
 
@@ -94,13 +111,13 @@ void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> no
   driver_.graph_launch(executable_.handle(), stream);
 }
 
-void make_ready(const Context& context, Plan& plan) {
+void make_ready(const Context& context, Plan& plan, const TransferMemory& memory) {
   std::map<const Graph*, std::shared_ptr<ReadyGraph>> ready;
   for (PlannedGraph& planned : plan.graphs) {
     auto& graph = ready[planned.graph.get()];
     if (!graph) {
       graph = std::make_shared<ReadyGraph>(context, *planned.graph, planned.stream,
-                                           plan.nodes_of(planned));
+                                           plan.nodes_of(planned), memory);
     }
     planned.ready = graph;
   }

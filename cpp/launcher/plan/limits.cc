@@ -126,7 +126,7 @@ class SequenceCheck {
   void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
-    for (const Launch& node : launched.graph->nodes) check(node);
+    for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     other_streams_.insert(launched.stream);
   }
 

@@ -101,7 +101,7 @@ class TimedStreams {
   }
 
  private:
-  // All launches of a stream agree about it.
+  // All launches of a stream agree about it. A graph says nothing of the lane.
   struct Kind {
     Lane lane;
     bool non_blocking = false;
@@ -115,9 +115,7 @@ class TimedStreams {
   }
 
   void note(const Launch& launch) {
-    if (!launch.stream) return;
-    const auto [kind, is_new] = kinds_.try_emplace(*launch.stream);
-    if (is_new) kind->second = {supplies_.lane(launch), launch.non_blocking};
+    if (launch.stream) kinds_[*launch.stream] = {supplies_.lane(launch), launch.non_blocking};
   }
 
   CUstream make(const Kind& kind) {
@@ -213,14 +211,14 @@ class Planner {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(
         {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
-    for (const Launch& node : launched.graph->nodes) {
+    for_each_launch(*launched.graph, [&](const Launch& node) {
       interrupted_();
       const Lane lane = supplies_.lane(node);
       const CUstream of_partition =
           lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
       ProbeFunction& function = supplies_.probe.node_function(node, lane.partition);
       add(node, lane, function, of_partition).stream = stream;
-    }
+    });
   }
 
  private:
@@ -301,6 +299,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   }
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);
+  for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
 }
 
 void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {

@@ -41,7 +41,7 @@ struct PlannedMark {
 
 struct Plan {
   std::span<PlannedLaunch> nodes_of(const PlannedGraph& planned) {
-    return std::span(launches).subspan(planned.first, planned.graph->nodes.size());
+    return std::span(launches).subspan(planned.first, count_launches(*planned.graph));
   }
 
   bool timed = false;  // launches end by themselves
@@ -75,11 +75,13 @@ struct Supplies {
 // Kept from run to run; nothing in it shrinks.
 class RunMemory {
  public:
-  explicit RunMemory(const Driver& driver) : driver_(driver), relays_(driver), ticks_(driver) {}
+  explicit RunMemory(const Driver& driver)
+      : driver_(driver), relays_(driver), ticks_(driver), transfers_(driver) {}
 
   // Points the launches at memory of their own, as it is before a launch. No block stays longer
   // than `hold`.
   void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
+  const TransferMemory& transfers() const { return transfers_; }
 
  private:
   void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
@@ -90,6 +92,7 @@ class RunMemory {
   std::unique_ptr<MappedMemory> memory_;
   DeviceMemory<Relay> relays_;
   DeviceMemory<uint32_t> ticks_;
+  TransferMemory transfers_;
   uint32_t run_ = 0;
 };
 

@@ -126,7 +126,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     const Stopwatch stopwatch(spent_.plan);
     resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     if (waits_for_local_memory(plan, context().local_memory())) context().shrink_local_memory();
-    make_ready(context(), plan);
+    make_ready(context(), plan, resources.memory.transfers());
     if (!plan.graphs.empty()) context().driver().context_synchronize();
   }
   drained_in_order_ = false;

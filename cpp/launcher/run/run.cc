@@ -128,7 +128,7 @@ void Run::play(const Sequence& sequence) {
                    [&](const RecordEvent&) { record(marks_[mark++]); },
                    [&](const WaitEvent&) { wait_for(marks_[mark++]); },
                    [&](const GraphLaunch& launched) {
-                     number += launched.graph->nodes.size();
+                     number += count_launches(*launched.graph);
                      launch(graphs_[graph++]);
                    },
                },
@@ -152,7 +152,7 @@ void Run::submit(const size_t number) {
 }
 
 void Run::launch(const PlannedGraph& graph) {
-  const size_t count = graph.graph->nodes.size();
+  const size_t count = count_launches(*graph.graph);
   for (size_t node = 0; node < count; ++node) {
     Progress& progress = progress_[graph.first + node];
     progress.submitted = progress.released = true;

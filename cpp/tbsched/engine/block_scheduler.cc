@@ -35,7 +35,6 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
       .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
       .leaving = leaving,
       .group = group,
-      .cooperative = launch.cooperative,
   });
   return index;
 }
@@ -108,6 +107,7 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
       if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
           launches_[current_].looked_at != pass_) {
+        for (; *next < place_of(current_); ++next) hold_again(next->launch);
         look_at(place_of(current_), pass);
       }
       return {Refusal::turn, current_};
@@ -173,6 +173,14 @@ void BlockScheduler::hold_for(const int32_t launch) {
   gpu_.hold(groups_[group].sms);
 }
 
+// Where the scheduler does not look at it, a launch goes on holding what it waits for.
+void BlockScheduler::hold_again(const int32_t launch) {
+  const LaunchState& state = launches_[launch];
+  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu && state.looked_at > 0) {
+    hold_for(launch);
+  }
+}
+
 // Whether those before it hold each SM that it can use.
 bool BlockScheduler::all_held(const LaunchState& state) const {
   const SmSet& held = gpu_.held();
@@ -235,9 +243,11 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
   if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
-  if (state.cooperative && fitting(state.demand, state.blocks, gpu_) < state.blocks) {
+  if (state.demand.at_once) {
     rooms_.ask(gpu_, state.demand);
-    return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+    if (!has_room_for_all(state)) {
+      return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+    }
   }
   footprints_.clear();
   footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
@@ -272,6 +282,13 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
     }
   }
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
+}
+
+// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no; only
+// a copy of the GPU says yes.
+bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
+  if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
+  return fitting(state.demand, state.blocks, gpu_) == state.blocks;
 }
 
 // How many blocks of a launch a GPU would take now, placed on a copy of it.

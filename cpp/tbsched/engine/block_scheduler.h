@@ -74,6 +74,9 @@ class BlockScheduler {
   // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
   // Observers may let blocks leave, add and enqueue launches, and no more.
   void place(Observer& observer, const PlaceOptions& options = {});
+  // What takes the room of blocks that exit from now on, before the next call, finds SMs configured
+  // as those left them.
+  void settle() { gpu_.settle(); }
   // The blocks of a footprint exit, which the launch was given and which has not left.
   void leave(int32_t launch, const Footprint& footprint);
 
@@ -84,7 +87,6 @@ class BlockScheduler {
     int32_t rank;  // the first to look at first
     Leaving leaving;
     int32_t group;  // the SMs that it uses
-    bool cooperative;
     int32_t placed = 0;
     bool enqueued = false;
     int64_t place = 0;      // among those equally urgent
@@ -121,6 +123,7 @@ class BlockScheduler {
   [[noreturn]] void refuse_unknown(int32_t launch) const;
   [[noreturn]] void refuse_footprint(int32_t launch) const;
   void check_cooperative(const Demand& demand, int32_t blocks, int32_t index) const;
+  bool has_room_for_all(const LaunchState& state) const;
   int32_t fitting(const Demand& demand, int32_t blocks, GpuState gpu) const;
   Place place_of(int32_t launch) const;
   int32_t first_to_grow();
@@ -128,6 +131,7 @@ class BlockScheduler {
   bool look_at(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
   void hold_for(int32_t launch);
+  void hold_again(int32_t launch);
   bool all_held(const LaunchState& state) const;
   bool may_sleep(const LaunchState& state) const;
   void fall_asleep(const Place& place);

@@ -36,7 +36,8 @@ inline constexpr Range launch_latency_ns{0, 1000000000};
 inline constexpr Range completion_latency_ns{0, 1000000000};
 inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
-inline constexpr Range legacy_latency_ns{0, 1000000000};
+inline constexpr Range watched_queues{1, 1024};
+inline constexpr Range queue_watch_ns{0, 1000000000};
 inline constexpr Range trigger_latency_ns{0, 1000000000};
 inline constexpr Range launch_completion_latency_ns{0, 1000000000};
 inline constexpr Range node_latency_ns{0, 1000000000};
@@ -45,6 +46,14 @@ inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
+inline constexpr Range host_copy_latency_ns{0, 1000000000};
+inline constexpr Range host_copy_bandwidth{0, 1000000000};
+inline constexpr Range small_copy_bytes{0, 1048576};
+inline constexpr Range small_copy_latency_ns{0, 1000000000};
+inline constexpr Range device_copy_latency_ns{0, 1000000000};
+inline constexpr Range device_copy_bandwidth{0, 1000000000};
+inline constexpr Range memset_latency_ns{0, 1000000000};
+inline constexpr Range memset_bandwidth{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
 
@@ -83,6 +92,9 @@ struct Mechanisms {
   bool clusters_seek_idle_sms = true;
   // a relay starts those nodes of a graph that wait for several branches
   bool graph_branches = true;
+  // copies of one direction between the host and the GPU move their bytes one after the other, with
+  // one latency if they follow each other in a graph
+  bool copy_engines = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
   // a cluster that fits a TPC of no GPC may go there
@@ -162,8 +174,10 @@ struct DeviceSpec {
   int64_t exit_latency_ns = 0;
   // on top of completion_latency_ns, for what waits for an event
   int64_t event_latency_ns = 0;
-  // on top of completion_latency_ns, to and from the legacy stream
-  int64_t legacy_latency_ns = 0;
+  // so many hardware queues that wait are watched at once
+  int32_t watched_queues = 2;
+  // on top of completion_latency_ns, where more queues wait than are watched
+  int64_t queue_watch_ns = 0;
   // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
   // start
   int64_t trigger_latency_ns = 0;
@@ -181,6 +195,23 @@ struct DeviceSpec {
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
   int64_t node_interval_ns = 0;
+  // how long a copy to or from the host takes on top of its bytes
+  int64_t host_copy_latency_ns = 0;
+  // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
+  // copy takes its latency
+  int32_t host_copy_bandwidth = 0;
+  // copies from the host of at most so many bytes are small
+  int32_t small_copy_bytes = 0;
+  // how long a small copy from the host takes
+  int64_t small_copy_latency_ns = 0;
+  // how long a copy within the GPU's memory takes on top of its bytes
+  int64_t device_copy_latency_ns = 0;
+  // bytes per microsecond of a copy within the GPU's memory; 0 if unknown
+  int32_t device_copy_bandwidth = 0;
+  // how long a memset takes on top of its bytes
+  int64_t memset_latency_ns = 0;
+  // bytes per microsecond of a memset; 0 if unknown
+  int32_t memset_bandwidth = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
 };
@@ -224,6 +255,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "local_memory_configuration"}, spec.mechanisms.local_memory_configuration);
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
+  visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
   visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
@@ -237,7 +269,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "completion_latency_ns", .range = ranges::completion_latency_ns, .required = false}, spec.completion_latency_ns);
   visit(Field{.section = "scheduler", .name = "exit_latency_ns", .range = ranges::exit_latency_ns, .required = false}, spec.exit_latency_ns);
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
-  visit(Field{.section = "scheduler", .name = "legacy_latency_ns", .range = ranges::legacy_latency_ns, .required = false}, spec.legacy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "watched_queues", .range = ranges::watched_queues, .required = false}, spec.watched_queues);
+  visit(Field{.section = "scheduler", .name = "queue_watch_ns", .range = ranges::queue_watch_ns, .required = false}, spec.queue_watch_ns);
   visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
   visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_latency_ns", .range = ranges::node_latency_ns, .required = false}, spec.node_latency_ns);
@@ -246,6 +279,14 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_latency_ns", .range = ranges::host_copy_latency_ns, .required = false}, spec.host_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_bandwidth", .range = ranges::host_copy_bandwidth, .required = false}, spec.host_copy_bandwidth);
+  visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
+  visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
+  visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
+  visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }
 

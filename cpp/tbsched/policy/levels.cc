@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace tbsched {
-namespace {
-
-// Whether each block leaves its SM with room for exactly one less. Where a block must have one gap
-// to itself, the room of the others may stay.
-bool room_falls_by_one(const DeviceSpec& spec) {
-  return spec.mechanisms.shared_memory != Layout::contiguous;
-}
-
-}  // namespace
 
 Levels::Levels(const std::span<const int32_t> rank_of_position)
     : rank_of_position_(rank_of_position),

@@ -70,9 +70,28 @@ struct WaitEvent {
   int32_t stream = 0;
 };
 
-// Launches that wait for each other. They have durations, and no streams.
+// The most bytes of a copy or memset.
+inline constexpr int64_t kMostBytes = int64_t{1} << 30;
+
+// h2d: from pinned memory of the host to the GPU's; d2d: within that.
+enum class CopyKind : uint8_t { h2d, d2h, d2d };
+
+struct Copy {
+  int64_t bytes = 1;
+  CopyKind kind = CopyKind::d2d;
+  std::optional<int64_t> duration_ns = {};  // none: as long as the device takes for so many bytes
+};
+
+struct Memset {
+  int64_t bytes = 1;
+  std::optional<int64_t> duration_ns = {};  // as of a copy
+};
+
+using Node = std::variant<Launch, Copy, Memset>;
+
+// Work that waits for each other. Its launches have durations, and no streams.
 struct Graph {
-  std::vector<Launch> nodes;
+  std::vector<Node> nodes;
   std::vector<std::array<int32_t, 2>> edges;  // the second node waits for the first; no circles
 };
 
@@ -94,6 +113,18 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
+template <typename Visit>
+void for_each_launch(const Graph& graph, const Visit& visit) {
+  for (const Node& node : graph.nodes) {
+    std::visit(Overloaded{
+                   [&](const Launch& launch) { visit(launch); },
+                   [](const Copy&) {},
+                   [](const Memset&) {},
+               },
+               node);
+  }
+}
+
 // Calls visit(launch) for every launch of an event. An event may hold several; the launches of a
 // sequence are numbered in this order.
 template <typename Visit>
@@ -104,13 +135,14 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [](const RecordEvent&) {},
                  [](const WaitEvent&) {},
                  [&](const GraphLaunch& launched) {
-                   if (launched.graph) std::ranges::for_each(launched.graph->nodes, visit);
+                   if (launched.graph) for_each_launch(*launched.graph, visit);
                  },
              },
              event);
 }
 
-inline size_t count_launches(const Event& event) {
+template <typename EventOrGraph>
+size_t count_launches(const EventOrGraph& event) {
   size_t count = 0;
   for_each_launch(event, [&](const Launch&) { ++count; });
   return count;

@@ -26,10 +26,14 @@ struct BlockTime {
   int64_t end_ns;
 };
 
+// How `Wait::behind` names copy or memset k of a sequence; those are numbered as they come. Its own
+// inverse.
+constexpr int32_t transfer_number(const int32_t k) { return -2 - k; }
+
 // From when it reaches the GPU until its last block is placed, a launch waits.
 struct Wait {
   int32_t launch;
-  int32_t behind;  // the launch that it waits for, or -1
+  int32_t behind;  // the launch that it waits for; -1: none; lower: see transfer_number
   int64_t begin_ns;
   int64_t end_ns;
   Refusal cause;

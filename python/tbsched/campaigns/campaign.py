@@ -63,11 +63,13 @@ def fuzz(
         options: what sequences are drawn from; None is all that the device has
             (:meth:`SequenceOptions.everything`), with clusters only where the models place them.
         without: fields of :class:`SequenceOptions` that are not drawn from where ``options`` is
-            None, such as ``["partitions"]`` for a driver without green contexts.
+            None, such as ``["partitions"]`` for a driver without green contexts. Not together with
+            recorded traces.
         strategy: a Hypothesis strategy that draws the sequences instead. ``options`` then only says
             what numbers shrink to.
         limits: the device within whose limits sequences are drawn. By default it is the oracle's if
-            that is a model, else the predictor, or the device that the predictor is an ablation of.
+            that is a model, else the predictor; of an ablation it is the device without it. A
+            cooperative launch has no more blocks than the predictor and such an oracle hold.
         initial_state: the only latent state that the predictor starts from. By default a sequence
             agrees if the prediction from any latent state does.
         steer: brings the oracle to that state (None: the first one) before every sequence, as

@@ -8,7 +8,7 @@ import numpy as np
 
 from tbsched.campaigns.oracles import ManyOracle, prefix, takes_tables
 from tbsched.comparison.compare import Diff, check_level, compare
-from tbsched.comparison.verify import prediction_for, races
+from tbsched.comparison.verify import as_it_raced, races
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
@@ -152,7 +152,7 @@ class Judge:
         state = self.states[0]
         if races(prediction):
             # The order of leaving changes the latent state, which block numbers depend on.
-            played = prediction_for(observation, self.spec, self.policy, state)
+            played = as_it_raced(prediction, observation, self.spec, self.policy, state)
             diff = compare(played, observation)
             return Comparison(diff, diff.occupancy, state)
         diff = compare(prediction, observation)

@@ -163,28 +163,34 @@ def _space(
     if asked.strategy is not None:
         return options, Space(asked.strategy)
     if isinstance(oracle, RecordedOracle):
+        if asked.without:
+            raise ValueError(
+                f"without: {', '.join(asked.without)}: does not go with recorded traces, which are "
+                "replayed as they are"
+            )
         return options, Space(prefixes(oracle.predictable(predictor)))
     # What an ablation would let pass, a GPU may refuse.
     spec = unablated(predictor)
+    models = [_with_policy(predictor, asked.policy)]
+    if isinstance(oracle, ModelGpu):
+        models.append(_with_policy(oracle.spec, oracle.policy))
+        spec = unablated(oracle.spec)
     if asked.limits is not None:
         spec = find_device(asked.limits)
-    elif isinstance(oracle, ModelGpu):
-        spec = oracle.spec
     if asked.options is None:
         options = SequenceOptions.everything(spec).without(asked.without)
-        if predictor != spec:  # what fits one device all at once, the other may refuse
-            options = replace(options, cooperative=(False,) * len(options.cooperative))
-        policies = [(predictor, asked.policy)]
-        if isinstance(oracle, ModelGpu):
-            policies.append((oracle.spec, oracle.policy))
-        if not all(_places_clusters(*policy) for policy in policies):
+        if not all(map(_places_clusters, models)):
             options = replace(options, clusters=(1,))
-    return options, Space.of(spec, options)
+    return options, Space.of(Draws(spec, options, asked.seed, tuple(models)))
 
 
-def _places_clusters(spec: DeviceSpec, policy: str | None) -> bool:
+def _with_policy(spec: DeviceSpec, policy: str | None) -> DeviceSpec:
+    return spec if policy is None else replace(spec, policy=policy)
+
+
+def _places_clusters(spec: DeviceSpec) -> bool:
     try:
-        predict(Sequence([Launch(2, 32, 32, cluster=2)]), spec, policy)
+        predict(Sequence([Launch(2, 32, 32, cluster=2)]), spec)
     except ValueError:
         return False
     return True
@@ -205,9 +211,8 @@ def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
 
 
 def _native_drawer(trials: Trials, shrinker: Shrinker) -> Drawer:
-    judge, made_of = trials.judge, shrinker.space.made_of
-    assert made_of is not None  # neither a strategy nor recorded traces
-    draws = Draws(*made_of, shrinker.seed)
+    judge, draws = trials.judge, shrinker.space.draws
+    assert draws is not None  # neither a strategy nor recorded traces
     # Traces are kept, or go on past a refusal, one by one.
     if judge.tables is not None and not trials.recording and not judge.past_refusal:
         return ByTables(trials, shrinker, draws)

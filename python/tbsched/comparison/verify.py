@@ -121,7 +121,8 @@ def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff
     best: Diff | None = None
     for state in spec.initial_states(policy):
         try:
-            prediction = prediction_for(trace, spec, policy, state)
+            prediction = predict(trace.sequence, spec, policy, state)
+            prediction = as_it_raced(prediction, trace, spec, policy, state)
         except ValueError as error:
             raise SequenceRefusedError(str(error)) from None
         diff = compare(prediction, trace)
@@ -133,15 +134,18 @@ def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff
     return best
 
 
-def prediction_for(
-    observation: Trace, spec: DeviceSpec, policy: str | None, state: InitialState
+def as_it_raced(
+    prediction: Trace,
+    observation: Trace,
+    spec: DeviceSpec,
+    policy: str | None,
+    state: InitialState,
 ) -> Trace:
-    """The prediction of an observed sequence; races end as they did there.
+    """The prediction of an observed sequence, in which races end as they did there.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.
     """
-    prediction = predict(observation.sequence, spec, policy, state)
     known = all(placement.final_smid is not None for placement in observation)
     if prediction.sequence.timed or not known or not races(prediction):
         return prediction

@@ -34,6 +34,8 @@ class Mechanisms:
         local_memory_configuration: a larger local memory waits for an idle GPU.
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
+        copy_engines: copies of one direction between the host and the GPU move their bytes one
+            after the other, with one latency if they follow each other in a graph.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
         clusters_balance: a cluster of which an SM needs to hold one block goes to the SMs with the
@@ -55,6 +57,7 @@ class Mechanisms:
     local_memory_configuration: bool
     clusters_seek_idle_sms: bool = True
     graph_branches: bool = True
+    copy_engines: bool = True
     clusters_take_whole_tpcs: bool = True
     clusters_use_singletons: bool = True
     clusters_balance: bool = True
@@ -101,7 +104,8 @@ class DeviceFields:
             launch may start.
         exit_latency_ns: from the end of a block until its room is there for another.
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
-        legacy_latency_ns: on top of completion_latency_ns, to and from the legacy stream.
+        watched_queues: so many hardware queues that wait are watched at once.
+        queue_watch_ns: on top of completion_latency_ns, where more queues wait than are watched.
         trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
             that waits for it may start.
         launch_completion_latency_ns: from when a launch leaves its hardware queue until its
@@ -117,6 +121,16 @@ class DeviceFields:
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
             one after the other.
+        host_copy_latency_ns: how long a copy to or from the host takes on top of its bytes.
+        host_copy_bandwidth: bytes per microsecond of a copy to or from pinned memory of the host; 0
+            if unknown, and such a copy takes its latency.
+        small_copy_bytes: copies from the host of at most so many bytes are small.
+        small_copy_latency_ns: how long a small copy from the host takes.
+        device_copy_latency_ns: how long a copy within the GPU's memory takes on top of its bytes.
+        device_copy_bandwidth: bytes per microsecond of a copy within the GPU's memory; 0 if
+            unknown.
+        memset_latency_ns: how long a memset takes on top of its bytes.
+        memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         mechanisms: which mechanisms act.
     """
@@ -154,7 +168,8 @@ class DeviceFields:
     completion_latency_ns: int = 0
     exit_latency_ns: int = 0
     event_latency_ns: int = 0
-    legacy_latency_ns: int = 0
+    watched_queues: int = 2
+    queue_watch_ns: int = 0
     trigger_latency_ns: int = 0
     launch_completion_latency_ns: int = 0
     node_latency_ns: int = 0
@@ -163,6 +178,14 @@ class DeviceFields:
     relay_ns: int = 0
     graph_latency_ns: int = 0
     node_interval_ns: int = 0
+    host_copy_latency_ns: int = 0
+    host_copy_bandwidth: int = 0
+    small_copy_bytes: int = 0
+    small_copy_latency_ns: int = 0
+    device_copy_latency_ns: int = 0
+    device_copy_bandwidth: int = 0
+    memset_latency_ns: int = 0
+    memset_bandwidth: int = 0
     launch_switch_ns: int = 0
 
 
@@ -204,6 +227,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "local_memory_configuration", "bool"),
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "graph_branches", "bool", "as on the H200"),
+    Field("mechanisms", "copy_engines", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_balance", "bool", "as on the H200; matters only where max_cluster is above 1"),
@@ -217,7 +241,8 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "completion_latency_ns", "ns", "not measured"),
     Field("scheduler", "exit_latency_ns", "ns", "not measured"),
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
-    Field("scheduler", "legacy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "watched_queues", "int", "as on the H200"),
+    Field("scheduler", "queue_watch_ns", "ns", "not measured"),
     Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
     Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_latency_ns", "ns", "not measured"),
@@ -226,5 +251,13 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "relay_ns", "ns", "not measured"),
     Field("scheduler", "graph_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_interval_ns", "ns", "not measured"),
+    Field("scheduler", "host_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "host_copy_bandwidth", "int", "not measured"),
+    Field("scheduler", "small_copy_bytes", "int", "not measured"),
+    Field("scheduler", "small_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "device_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "device_copy_bandwidth", "int", "not measured"),
+    Field("scheduler", "memset_latency_ns", "ns", "not measured"),
+    Field("scheduler", "memset_bandwidth", "int", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from tbsched import _core
 from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import Run
-from tbsched.program.checks import integer
+from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
@@ -19,20 +22,47 @@ MAX_RACES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of the :func:`outcomes` of a sequence.
+    """One of the :func:`outcomes` of a sequence: which launches share an SM, and on how many SMs.
 
     Attributes:
-        trace: where the blocks are.
+        trace: where the blocks are, in the likeliest of the races that came out like this.
         share: of the races that were played, how many came out like this; above 0, at most 1.
+        variants: how many of those differ in which SM is which.
 
     Example:
         >>> (outcome,) = tb.outcomes(tb.Sequence([tb.Launch(132, 512, 32)]), "h200")
-        >>> outcome.share
-        1.0
+        >>> outcome.share, outcome.variants
+        (1.0, 1)
     """
 
     trace: Trace
     share: float
+    variants: int
+
+    def includes(self, trace: Trace) -> bool:
+        """Whether a trace of the same sequence came out like this, on whichever SMs.
+
+        Args:
+            trace: where the blocks went, predicted or observed.
+
+        Raises:
+            TypeError, ValueError: not a trace; one of other launches or another number of SMs.
+
+        Example:
+            >>> sequence = tb.Sequence([tb.Launch(1, 512, 32)])
+            >>> (outcome,) = tb.outcomes(sequence, "h200")
+            >>> outcome.includes(tb.predict(sequence, "h200"))
+            True
+        """
+        instance("Outcome", "trace", trace, Trace)
+        if trace.sequence.launches != self.trace.sequence.launches:
+            raise ValueError(f"trace: {shown(trace)} has other launches than {shown(self.trace)}")
+        if trace.device.sms != self.trace.device.sms:
+            raise ValueError(
+                f"trace: {shown(trace)} has {trace.device.sms} SMs; the outcome has "
+                f"{self.trace.device.sms}"
+            )
+        return _kind(trace) == _kind(self.trace)
 
 
 def outcomes(
@@ -51,8 +81,10 @@ def outcomes(
     that :func:`tbsched.observe` runs leave an H200 or an H100. The orders are always the same ones,
     so that the result is too.
 
-    Where a GPU has a hundred outcomes in a hundred runs, few of them are named here. Use
-    :func:`tbsched.predict_as_recorded` to see whether an observed one is possible.
+    Which SM is free first is chance, so that a GPU often has a hundred outcomes in a hundred runs
+    if every SM counts. Therefore two outcomes are one here if they differ in nothing but which SM
+    is which. Use :func:`tbsched.predict_as_recorded` to see whether an observed one is possible SM
+    by SM.
 
     Args:
         seq: launches and releases.
@@ -60,9 +92,9 @@ def outcomes(
         races: how many are played, 1 to 2**20.
 
     Returns:
-        The outcomes that differ in how many blocks of a launch are on an SM before the next event,
-        the likeliest first. There is one if nothing later depends on a race. Of 549 new sequences
-        that a GPU repeated in 100 runs, 541 had one.
+        The outcomes that differ in which launches share an SM before the next event, with how many
+        blocks each, or on how many SMs: the likeliest first. There is one if nothing later depends
+        on a race. If many came in one race only, there are more than were found.
 
     Raises:
         TypeError, ValueError: as for :func:`tbsched.predict`; launches with durations.
@@ -72,9 +104,9 @@ def outcomes(
         ...     tb.Launch(132, 1024, 64), tb.Launch(131, 1024, 64), tb.Release(0),
         ...     tb.Launch(1, 1024, 64),
         ... ])
-        >>> found = tb.outcomes(sequence, "h200")  # the last block goes to the SM left over
-        >>> len(found) > 10, found[0].share < 0.5
-        (True, True)
+        >>> (found,) = tb.outcomes(sequence, "h200")  # the last block goes to the SM left over
+        >>> found.share, found.variants > 10
+        (1.0, True)
     """
     run = Run(device, policy, initial_state, 0.0, False)
     races = integer("outcomes", "races", races, 1, MAX_RACES)
@@ -82,5 +114,24 @@ def outcomes(
     if seq.timed:
         raise ValueError(f"sequence: {shown(seq)} has durations; outcomes needs releases")
     found = _core.outcomes(run.model, events, run.state, races)
-    played = sum(count for _, count in found)
-    return tuple(Outcome(run.raced(seq, rows), count / played) for rows, count in found)
+    return tuple(_by_kind((run.raced(seq, rows), count) for rows, count in found))
+
+
+def _by_kind(found: Iterable[tuple[Trace, int]]) -> list[Outcome]:
+    kinds: dict[bytes, list[tuple[Trace, int]]] = {}
+    for trace, count in found:
+        kinds.setdefault(_kind(trace), []).append((trace, count))
+    counts = {kind: sum(count for _, count in alike) for kind, alike in kinds.items()}
+    played = sum(counts.values())
+    return [
+        Outcome(kinds[kind][0][0], counts[kind] / played, len(kinds[kind]))
+        for kind in sorted(kinds, key=counts.__getitem__, reverse=True)
+    ]
+
+
+def _kind(trace: Trace) -> bytes:
+    """Of each SM its blocks of each launch, in an order that is not that of the SMs."""
+    if not len(trace):
+        return b""
+    blocks = np.stack([placement.occupancy(trace.device.sms) for placement in trace])
+    return blocks[:, np.lexsort(blocks)].tobytes()

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +18,18 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.recorded import issue_times as recorded_issue_times
+from tbsched.prediction.recorded import ran_ns, until_first_end
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import Sequence, Stream, each_graph_alone, with_launches
+from tbsched.program.sequence import (
+    GraphLaunch,
+    Launch,
+    Sequence,
+    each_graph_alone,
+    with_launches,
+)
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -252,10 +260,11 @@ def predict_as_recorded(
 ) -> Trace:
     """Predicts a recorded sequence, and takes from the recording what chance decided.
 
-    Of a timed sequence that is when launches were issued and how long blocks ran. On a GPU a block
-    leaves some 0.2 us later than asked (H200, traces h200-timed/programs). The block that leaves
-    first decides where the next one goes. What a block waited for memory (``Launch.memory_wait``)
-    is predicted, and does not count as how long it ran.
+    Of a timed sequence that is when the driver handed launches on, how long blocks ran, and the
+    latent state, which the launches before the first end of a block show. On a GPU a block leaves
+    some 0.2 us later than asked (H200, traces h200-timed/programs). The block that leaves first
+    decides where the next one goes. What a block waited for memory (``Launch.memory_wait``) is
+    predicted, and does not count as how long it ran.
 
     Of a held sequence it is where blocks went that found room while others left. Each goes where
     the recording has it, if it could go there in any order of leaving. Everything else is
@@ -265,7 +274,9 @@ def predict_as_recorded(
     Args:
         observation: a trace, of a timed sequence with ``start_ns`` and ``end_ns``, of a held one
             with ``final_smid``.
-        device, policy, initial_state: as for :func:`tbsched.predict`.
+        device, policy: as for :func:`tbsched.predict`.
+        initial_state: as for :func:`tbsched.predict`; None is, of a timed recording, the first that
+            explains it.
 
     Returns:
         A trace of the observation's own sequence, for :func:`compare_times` or :func:`compare`.
@@ -287,35 +298,21 @@ def predict_as_recorded(
             run.model, run.events(observation.sequence), run.state, _seen(observation),
         ))  # fmt: skip
     spec = _spec(device)
+    ran = [tuple((ns / 1e9).tolist()) for ns in ran_ns(observation, spec)]
+    launches = observation.sequence.launches
     timed = with_launches(
         observation.sequence,
-        [
-            replace(launch, duration=tuple((durations_ns / 1e9).tolist()))
-            for launch, durations_ns in zip(
-                observation.sequence.launches, _ran_ns(observation, spec), strict=True
-            )
-        ],
+        [replace(launch, duration=own) for launch, own in zip(launches, ran, strict=True)],
     )
     timed = each_graph_alone(observation.sequence, timed)
-    trace = predict(timed, device, policy, initial_state, issue_times=observation.issue_times)
+    if observation.issue_times is not None and initial_state is None:
+        states = list(spec.initial_states(policy))
+        initial_state = matching_state(until_first_end(observation), spec, policy, states)
+    predicted = functools.partial(predict, timed, spec, policy, initial_state)
+    trace = predicted(issue_times=observation.issue_times)
+    if observation.issue_times is not None:
+        trace = predicted(issue_times=recorded_issue_times(observation, trace, spec))
     return replace(trace, sequence=observation.sequence)
-
-
-def _ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
-    """Of each launch, how long its blocks ran and did not wait for memory."""
-    left_ns: dict[Stream, int] = {}  # when all before in the stream had left
-    for launch, placement in zip(observation.sequence.launches, observation, strict=True):
-        if placement.start_ns is None or placement.end_ns is None:
-            raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
-        ran = placement.end_ns - placement.start_ns
-        if launch.programmatic and launch.memory_wait is not None and launch.stream in left_ns:
-            asked = round(launch.memory_wait * 1e9)
-            waited = np.maximum(left_ns[launch.stream] - placement.start_ns - asked, 0)
-            ran = np.where(ran < asked, ran, np.maximum(ran - waited, asked))
-        if launch.stream is not None:
-            left = int(placement.end_ns.max()) + spec.exit_latency_ns
-            left_ns[launch.stream] = max(left, left_ns.get(launch.stream, left))
-        yield ran
 
 
 def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
@@ -382,7 +379,14 @@ class Run:
                 raise ValueError(f"issue_times: {shown(issue_times)} needs launches with durations")
             return []
         if issue_times is None:
-            return [number * self.interval_ns for number in range(len(seq.launches))]
+            counts = [
+                len(event.launches) if isinstance(event, GraphLaunch) else 1
+                for event in seq
+                if isinstance(event, Launch | GraphLaunch)
+            ]
+            return [
+                call * self.interval_ns for call, count in enumerate(counts) for _ in range(count)
+            ]
         if self._interval:
             raise ValueError("issue_times: they are instead of launch_interval, which is given too")
         try:

@@ -14,6 +14,7 @@ from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.program.events.transfers import Copy, Memset
 from tbsched.program.partition import Partition
 from tbsched.views import Shown
 
@@ -23,10 +24,12 @@ __all__ = [
     "LEGACY_STREAM",
     "MAX_BLOCKS",
     "MAX_LAUNCHES",
+    "Copy",
     "Event",
     "Graph",
     "GraphLaunch",
     "Launch",
+    "Memset",
     "RecordEvent",
     "Release",
     "Sequence",
@@ -97,6 +100,12 @@ class Sequence(Shown):
     def launches(self) -> tuple[Launch, ...]:
         """The launches alone, in order; ``Release(k)`` releases ``launches[k]``."""
         return self._launches
+
+    @property
+    def transfers(self) -> tuple[Copy | Memset, ...]:
+        """The copies and memsets of its graphs alone, in order."""
+        graphs = (event.graph for event in self._events if isinstance(event, GraphLaunch))
+        return tuple(transfer for graph in graphs for transfer in graph.transfers)
 
     def __len__(self) -> int:
         return len(self._events)
@@ -190,6 +199,11 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
 
 
 def _not_an_event(position: int, event: Never) -> TypeError:
+    if isinstance(event, Copy | Memset):
+        return TypeError(
+            f"Sequence.events[{position}]: {shown(event)} is no event of a sequence, but can be a "
+            "node of a Graph"
+        )
     names = [kind.event.__name__ for kind in KINDS]
     return TypeError(
         f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
@@ -284,8 +298,9 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
             case Launch():
                 return next(others)
             case GraphLaunch():
-                nodes = [next(others) for _ in event.launches]
-                return replace(event, graph=Graph(nodes, event.graph.edges))
+                graph = event.graph
+                nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
+                return replace(event, graph=Graph(nodes, graph.edges))
             case Release() | RecordEvent() | WaitEvent():
                 return event
             case _:

@@ -6,9 +6,16 @@ import functools
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
+from tbsched.program.sequence import Graph, GraphLaunch
 from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.layout.names import cut
-from tbsched.show.words import configured_unit, seconds_words
+from tbsched.show.words import (
+    configured_unit,
+    counted,
+    seconds_words,
+    transfer_name,
+    transfer_words,
+)
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -16,8 +23,8 @@ _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
 _NAME = 40  # letters
 
-# Causes that the core tells as "queue" or "priority", "event", "node" and "priority".
-_WHOLE, _COMPLETION, _AGAIN, _RELAY = "whole", "completion", "again", "relay"
+# Causes that the core tells as "queue" or "priority", "event", "node", "stream" and "priority".
+_WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "itself", "relay"
 
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
@@ -56,6 +63,10 @@ CAUSE_WORDS = {
         "that)"
     ),
     _AGAIN: "for {who}, of an earlier launch of its graph (a graph does not run beside itself)",
+    _ITSELF: (
+        "for {who}, before it in its stream (in another stream it would wait, too: a graph does "
+        "not run beside itself)"
+    ),
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
     "partition": "for an SM of its partition, beside {who}",
     "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
@@ -134,7 +145,7 @@ class Waits:
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = f"launch {self._named(behind)}" if behind >= 0 else "other work"
+            who = self._who(behind)
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
@@ -144,26 +155,36 @@ class Waits:
             )
             parts.append(f"{seconds_words(waited / 1e9)} {words}")
         if len(shares) > _PARTS_SHOWN:
-            parts.append(f"the rest for {len(shares) - _PARTS_SHOWN} causes more")
+            parts.append(f"the rest for {counted(len(shares) - _PARTS_SHOWN, 'cause')} more")
         total = seconds_words(waited_ns(waits) / 1e9)
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
 
     def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
         """The cause, told apart from another one of the same name."""
-        if behind < 0:
+        if behind == -1:
             return cause
         own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
-        _, end = span_of(behind, self._trace[behind])
+        end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
         if cause == "event" and own["end_ns"].max() < end:
             return _COMPLETION
-        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
-            return _WHOLE
         if behind in self._nodes:
             if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
                 return _AGAIN
+            if cause == "stream" and self._graph_of(behind) == self._graph_of(launch):
+                return _ITSELF
             if cause == "priority" and own["begin_ns"].min() >= end:
                 return _RELAY
+        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
+            return _WHOLE
         return cause
+
+    def _graph_of(self, launch: int) -> Graph | None:
+        node = self._nodes.get(launch)
+        return None if node is None else self._graphs[node.graph]
+
+    @functools.cached_property
+    def _graphs(self) -> list[Graph]:
+        return [event.graph for event in self._trace.sequence if isinstance(event, GraphLaunch)]
 
     @functools.cached_property
     def _running(self) -> Running:
@@ -176,8 +197,16 @@ class Waits:
             for number in some
         ]
         left = len(launches) - len(some)
-        more = [f"{left} launches more"] if left else []
+        more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
+
+    def _who(self, behind: int) -> str:
+        if behind >= 0:
+            return f"launch {self._named(behind)}"
+        if behind == -1:
+            return "other work"
+        transfer = self._trace.sequence.transfers[-2 - behind]
+        return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
 
     def _named(self, launch: int) -> str:
         name = self._trace.sequence.launches[launch].name

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
+from tbsched.program.events.transfers import Copy, Memset, transfer_key
 from tbsched.traces.placement import DeviceInfo
 
 # Those that some devices have another way are in limiter_words().
@@ -104,6 +105,21 @@ def _dependence_words(launch: Launch) -> str:
         words += f", triggers at {seconds_words(launch.trigger)}"
     if launch.completion_event is not None:
         words += f", completion event {launch.completion_event}"
+    return words
+
+
+def transfer_name(number: int, transfer: Copy | Memset) -> str:
+    """A copy or memset by its number among those of its sequence: ``copy 0``, ``memset 1``."""
+    return f"{transfer_key(transfer)} {number}"
+
+
+def transfer_words(transfer: Copy | Memset) -> str:
+    """A copy or memset in a few words: its bytes, its direction and how long it takes."""
+    words = size_words(transfer.bytes)
+    if isinstance(transfer, Copy):
+        words += f", {transfer.kind}"
+    if transfer.duration is not None:
+        words += f", {seconds_words(transfer.duration)}"
     return words
 
 

@@ -39,7 +39,8 @@ class Trace(Shown, HoldsArrays):
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
             words of ``Placement.limiter``. ``behind`` is the launch that it waited for. It is -1
             where that is no single launch: room on the SMs, a place among the resident grids, or an
-            event of the legacy stream.
+            event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy or
+            memset.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;

@@ -58,20 +58,34 @@ class Recording:
 
     def score(self, spec: str = "h200", policy: str | None = None) -> Score:
         """What agrees; the recorded sequences end where a launch was not placed whole."""
-        every = zip(self.predicted(spec, policy), self.smids, strict=True)
-        padded = [
-            np.pad(a, (0, len(b) - len(a)), constant_values=NOT_REACHED) for a, b in every
-        ]  # fmt: skip
-        predicted, seen = np.concatenate(padded), np.concatenate(self.smids)
+        predicted = np.full_like(self._seen, NOT_REACHED)
+        begin = 0
+        for found, seen in zip(self.predicted(spec, policy), self.smids, strict=True):
+            predicted[begin : begin + len(found)] = found
+            begin += len(seen)
         blocks = self.table.launch_blocks
         first_blocks = np.cumsum(blocks) - blocks
-        launch = np.repeat(np.arange(len(blocks)), blocks)
-        on_sms = [_per_launch(launch, smid) for smid in (predicted, seen)]
         return Score(
             len(blocks),
-            int((on_sms[0] == on_sms[1]).all(axis=1).sum()),
-            int(np.logical_and.reduceat(predicted == seen, first_blocks).sum()),
+            int((self._per_launch(predicted) == self._seen_per_launch).all(axis=1).sum()),
+            int(np.logical_and.reduceat(predicted == self._seen, first_blocks).sum()),
         )
+
+    @functools.cached_property
+    def _seen(self) -> Int32Array:
+        return np.concatenate(self.smids)
+
+    @functools.cached_property
+    def _seen_per_launch(self) -> npt.NDArray[np.int32]:
+        return self._per_launch(self._seen)
+
+    def _per_launch(self, smid: Int32Array) -> npt.NDArray[np.int32]:
+        """How many blocks of each launch are on each SM, or on none."""
+        width = 2 + 132
+        blocks = self.table.launch_blocks
+        launch = np.repeat(np.arange(len(blocks)), blocks)
+        rows = np.bincount(launch * width + smid + 2, minlength=len(blocks) * width)
+        return rows.reshape(-1, width).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -112,10 +126,3 @@ def _cell(value: int | Partition | None, partitions: dict[Partition, int]) -> in
     if isinstance(value, Partition):
         return partitions[value]
     return -1 if value is None else value
-
-
-def _per_launch(launch: npt.NDArray[np.intp], smid: Int32Array) -> npt.NDArray[np.intp]:
-    """How many blocks of each launch are on each SM, or on none."""
-    width = 2 + 132
-    rows = np.bincount(launch * width + smid + 2, minlength=(int(launch[-1]) + 1) * width)
-    return rows.reshape(-1, width)

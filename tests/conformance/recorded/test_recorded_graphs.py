@@ -26,6 +26,9 @@ from tbsched.traces.trace import Trace
 
 WAYS = ROOT / "tests" / "traces" / "ways"
 H200 = device("h200")
+# These kernels write to the memory of the GPU alone. Those of ``tb.observe`` also write to the
+# host's, and are over 0.2 us later.
+NO_HOST = replace(H200, node_latency_ns=300, relay_ns=380)
 
 
 @cache
@@ -35,7 +38,7 @@ def recorded(name: str) -> list[Trace]:
 
 def share_of_pairs(traces: list[Trace]) -> float:
     """Of pairs of launches, those that overlap in both, or in neither."""
-    diffs = [compare_times(predict_as_recorded(trace, H200), trace) for trace in traces]
+    diffs = [compare_times(predict_as_recorded(trace, NO_HOST), trace) for trace in traces]
     return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
 
 
@@ -54,7 +57,7 @@ def gaps_ns(trace: Trace) -> list[float]:
     return gaps
 
 
-def error_ns(traces: list[Trace], spec: DeviceSpec = H200) -> float:
+def error_ns(traces: list[Trace], spec: DeviceSpec = NO_HOST) -> float:
     """By how much these gaps are predicted wrong, on average."""
     errors = [
         abs(found - expected)
@@ -66,7 +69,7 @@ def error_ns(traces: list[Trace], spec: DeviceSpec = H200) -> float:
     return mean(errors)
 
 
-def in_their_blocks(traces: list[Trace], spec: DeviceSpec = H200) -> float:
+def in_their_blocks(traces: list[Trace], spec: DeviceSpec = NO_HOST) -> float:
     """Of launches, the share with as many blocks on each SM as was recorded."""
     found = [
         np.array_equal(np.sort(placed.smid), np.sort(recorded.smid))
@@ -76,10 +79,27 @@ def in_their_blocks(traces: list[Trace], spec: DeviceSpec = H200) -> float:
     return mean(found)
 
 
+@pytest.mark.parametrize("name", ["again", "heavy"])
+def test_the_host_calls_again_after_the_last_root(name: str) -> None:
+    spare_ns = []
+    for trace in recorded(name):
+        times, number = trace.issue_times, 0
+        assert times is not None
+        for event in trace.sequence:
+            first = number
+            number += len(event.launches) if isinstance(event, GraphLaunch) else 1
+            if isinstance(event, GraphLaunch) and number < len(times):
+                roots = {*range(len(event.launches))} - {node for _, node in event.graph.edges}
+                call_ns = (len(roots) - 1) * H200.node_interval_ns
+                spare_ns.append((times[number] - times[first]) * 1e9 - call_ns)
+    assert len(spare_ns) > 10
+    assert min(spare_ns) > 0
+
+
 def test_nodes_follow_each_other_as_on_an_h200() -> None:
     traces = recorded("h200")
     assert len(traces) == 270
-    assert share_of_pairs(traces) > 0.998
+    assert share_of_pairs(traces) > 0.999
     assert error_ns(traces) < 150
     assert in_their_blocks(traces) > 0.99
 
@@ -87,9 +107,9 @@ def test_nodes_follow_each_other_as_on_an_h200() -> None:
 def test_graphs_that_were_only_scored_run_as_predicted() -> None:
     traces = recorded("h100")
     assert len(traces) == 60
-    assert share_of_pairs(traces) > 0.995
+    assert share_of_pairs(traces) > 0.999
     assert error_ns(traces) < 100
-    assert in_their_blocks(traces) > 0.9
+    assert in_their_blocks(traces) > 0.95
 
 
 def test_graphs_that_fill_the_gpu_overlap_as_predicted() -> None:
@@ -122,7 +142,7 @@ def test_a_graph_does_not_run_beside_itself() -> None:
 )
 def test_with_another_rule_nodes_start_at_other_times(other: dict[str, Any]) -> None:
     traces = recorded("h200")[::4]
-    assert error_ns(traces, replace(H200, **other)) > 1.1 * error_ns(traces)
+    assert error_ns(traces, replace(NO_HOST, **other)) > 1.1 * error_ns(traces)
 
 
 @pytest.mark.parametrize(
@@ -130,10 +150,10 @@ def test_with_another_rule_nodes_start_at_other_times(other: dict[str, Any]) -> 
     [
         {"node_place_ns": 0},
         {"node_interval_ns": 0},
-        {"mechanisms": replace(H200.mechanisms, graph_branches=False)},
+        {"mechanisms": device("h200-no-graph-branches").mechanisms},
     ],
     ids=["node_place_ns", "node_interval_ns", "graph_branches"],
 )
 def test_with_another_rule_blocks_go_to_other_sms(other: dict[str, Any]) -> None:
     traces = recorded("h200")[::4]
-    assert in_their_blocks(traces, replace(H200, **other)) < in_their_blocks(traces) - 0.02
+    assert in_their_blocks(traces, replace(NO_HOST, **other)) < in_their_blocks(traces) - 0.02

@@ -75,7 +75,7 @@ def programs() -> tuple[Score, Score]:
 def test_queues_are_chosen_as_the_driver_chooses_them() -> None:
     assert len(queues().diffs) == 281
     assert queues().pairs > 0.995
-    assert queues().starts > 0.95
+    assert queues().starts > 0.99
 
 
 @pytest.mark.parametrize("count", [1, 4, 128])
@@ -120,12 +120,12 @@ def test_programs_that_the_gpu_repeats_run_as_predicted(programs: tuple[Score, S
 
 
 def test_without_the_launch_latency_queues_are_chosen_less_well() -> None:
-    assert queues(replace(H200, launch_latency_ns=0)).pairs < queues().pairs - 0.005
+    assert queues(replace(H200, launch_latency_ns=0)).pairs < queues().pairs - 0.003
 
 
 @pytest.mark.parametrize(
     "without",
-    ["completion_latency_ns", "exit_latency_ns", "event_latency_ns", "legacy_latency_ns",
+    ["completion_latency_ns", "exit_latency_ns", "event_latency_ns", "queue_watch_ns",
      "launch_switch_ns"],
 )  # fmt: skip
 def test_without_a_latency_starts_are_further_off(without: str) -> None:
@@ -151,10 +151,15 @@ def gaps_ns(trace: Trace) -> list[int]:
 
 
 @functools.cache
+def recorded_latencies() -> list[Trace]:
+    return load_traces(TIMED / "latencies.jsonl.xz")
+
+
+@functools.cache
 def error_ns(spec: DeviceSpec) -> float:
     """Mean of how far launches' first starts are off, none counted as more than 10 us."""
     errors = []
-    for trace in load_traces(TIMED / "latencies.jsonl.xz"):
+    for trace in recorded_latencies():
         starts = [
             np.array([p.start_ns.min() for p in one if p.start_ns is not None])
             for one in (trace, predict_as_recorded(trace, spec))

@@ -28,7 +28,7 @@ MODEL = device("h200")
 # A tenth of a block's duration: the host's calls reach the GPU some us sooner or later.
 TOLERANCE = 0.1
 
-# From the legacy stream and back the model has one latency, and the GPUs have several.
+# How late the GPU sees that a queue need not wait varies; the model has one number.
 LEAST_STARTS = {"non_blocking": 0.75}
 
 # The launch as it is without what the rule is about.

@@ -1,4 +1,7 @@
-"""Every way to launch, on an H200 and an H100, with seeds that were used once: only scored."""
+"""Every way to launch, on an H200 and an H100, with seeds that were used once: only scored.
+
+But for ``graphs-h200``: latencies of graphs were found in it.
+"""
 
 from __future__ import annotations
 
@@ -91,9 +94,9 @@ def score_of(name: str, gpu: str) -> Score:
 # Least shares: of pairs; of launches with their blocks on each SM, where two runs of the GPU agree;
 # and how many fewer starts are within the tolerance than in another run of the GPU.
 LEAST = {
-    ("programs", "h100"): (0.99, 0.97, 0.09),
-    ("graphs", "h100"): (0.94, 0.84, 0.17),
-    ("graphs", "h200"): (0.95, 0.86, 0.26),
+    ("programs", "h100"): (0.995, 0.97, 0.0),
+    ("graphs", "h100"): (0.99, 0.93, 0.0),
+    ("graphs", "h200"): (0.99, 0.94, 0.0),
 }
 
 

@@ -1,13 +1,16 @@
 // Uses the C++ interface wrongly in the way that is named, on the model of an H200, and prints what
 // the exception says: see tests/contract/test_misuse.py. Without a name it prints all.
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "h200.h"
@@ -22,11 +25,13 @@
 namespace {
 
 using tbsched::BlockScheduler;
+using tbsched::Copy;
 using tbsched::Event;
 using tbsched::Footprint;
 using tbsched::GraphLaunch;
 using tbsched::HeldEngine;
 using tbsched::Launch;
+using tbsched::Memset;
 using tbsched::RecordEvent;
 using tbsched::Release;
 using tbsched::Sequence;
@@ -71,6 +76,16 @@ void time(const Sequence& sequence, std::vector<int64_t> issue_ns) {
 }
 
 const Launch kTimed{.duration_ns = {1000}};
+
+// Of two nodes.
+GraphLaunch graph(std::vector<std::array<int32_t, 2>> edges) {
+  return {.graph = std::make_shared<const tbsched::Graph>(
+              tbsched::Graph{.nodes = {kTimed, kTimed}, .edges = std::move(edges)})};
+}
+
+GraphLaunch graph_of(const tbsched::Node& node) {
+  return {.graph = std::make_shared<tbsched::Graph>(tbsched::Graph{.nodes = {kTimed, node}})};
+}
 
 // The SMs of a launch that comes after others have left, whose blocks somebody lets go again or
 // not.
@@ -192,6 +207,9 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"timed: a negative stream", [] { time({Launch{.stream = -2, .duration_ns = {1}}}, {0}); }},
     {"timed: record in a negative stream", [] { time({RecordEvent{.stream = -2}}, {}); }},
     {"timed: wait in a negative stream", [] { time({WaitEvent{.stream = -2}}, {}); }},
+    {"timed: no graph", [] { time({GraphLaunch{}}, {}); }},
+    {"timed: an edge to a node that is not there", [] { time({graph({{0, 2}})}, {0, 0}); }},
+    {"timed: nodes that wait for each other", [] { time({graph({{0, 1}, {1, 0}})}, {0, 0}); }},
     {"timed: more blocks than a timeline holds",
      [] { time({Launch{.blocks = 1 << 30, .duration_ns = {1}}}, {0}); }},
     {"timed: more waits than are kept",
@@ -199,6 +217,11 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
        const Launch whole{.blocks = 132, .threads = 1024, .registers = 64, .duration_ns = {1}};
        tbsched::TimedEngine(model(), {}, std::vector<int64_t>(9), 20).run(Sequence(9, whole));
      }},
+    {"timed: a copy of no bytes", [] { time({graph_of(Copy{.bytes = 0})}, {0}); }},
+    {"timed: a memset of too many bytes",
+     [] { time({graph_of(Memset{.bytes = tbsched::kMostBytes + 1})}, {0}); }},
+    {"timed: a copy of a negative duration",
+     [] { time({graph_of(Copy{.bytes = 1, .duration_ns = -1})}, {0}); }},
     {"many: a fault that has no words",
      [] {
        tbsched::for_each_sequence(9, 2, [](const size_t k) {

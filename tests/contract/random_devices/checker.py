@@ -192,12 +192,24 @@ class Gpu:
         return not acts or self.resident == 0 or launch.local_memory <= self.local_memory
 
 
+def may_share_sms(launch: Launch, spec: DeviceSpec) -> bool:
+    """Whether clusters may be balanced: some configuration holds one block of the launch."""
+    unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
+    block = rounded(launch.shared_memory, unit) + reserve
+    sizes = spec.shared_memory_configurations
+    return spec.mechanisms.clusters_balance and any(block <= size < 2 * block for size in sizes)
+
+
 def check_clusters(launch: Launch, sms: list[int], spec: DeviceSpec) -> None:
-    """Blocks of a cluster are on different SMs of one GPC, or of one TPC of none."""
+    """Blocks of a cluster are on different SMs of one GPC, or of one TPC of none.
+
+    Those of a balanced cluster may share SMs (H8.8).
+    """
     gpcs = spec.gpc_of_tpc
     for first in range(0, len(sms), launch.cluster):
         own = sms[first : first + launch.cluster]
-        assert len(set(own)) == launch.cluster, f"a cluster of {launch.cluster} on SMs {own}"
+        apart = len(set(own)) == launch.cluster
+        assert apart or may_share_sms(launch, spec), f"a cluster of {launch.cluster} on SMs {own}"
         tpcs = {sm // spec.sms_per_tpc for sm in own}
         assert len(tpcs) == 1 or len({gpcs[tpc] for tpc in tpcs}) == 1, f"SMs {own}: several GPCs"
         assert len(tpcs) == 1 or gpcs[min(tpcs)] >= 0, f"SMs {own}: several TPCs of no GPC"

@@ -90,7 +90,7 @@ def mechanisms(draw: st.DrawFn, _: int) -> Values:
 
 def scheduler(draw: st.DrawFn, _: int) -> Values:
     """Policies and launch orders, few queues and grids, latencies."""
-    latencies = ("launch", "completion", "exit", "event", "legacy")
+    latencies = ("launch", "completion", "exit", "event")
     return {
         "policy": draw(st.sampled_from([row.name for row in policies()])),
         "launch_order": draw(st.sampled_from([row.name for row in launch_orders()])),
@@ -98,6 +98,8 @@ def scheduler(draw: st.DrawFn, _: int) -> Values:
         "resident_grids": draw(st.sampled_from([1, 2, 128, 2**20])),
         **{f"{name}_latency_ns": draw(st.sampled_from(LATENCIES)) for name in latencies},
         "launch_switch_ns": draw(st.sampled_from(LATENCIES)),
+        "watched_queues": draw(st.integers(1, 3)),
+        "queue_watch_ns": draw(st.sampled_from(LATENCIES)),
     }
 
 

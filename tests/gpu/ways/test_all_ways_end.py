@@ -11,12 +11,7 @@ from dataclasses import replace
 import pytest
 
 import tbsched as tb
-from gpu.ways.launching import (
-    free,
-    needs_dependent_launches,
-    parts,
-    run,
-)
+from gpu.ways.launching import free, needs_dependent_launches, parts, run
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu

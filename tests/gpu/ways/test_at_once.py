@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from gpu.ways.launching import (
-    LONG,
-    ends,
-    observed,
-    parts,
-    run,
-    starts,
-)
+from gpu.ways.launching import LONG, ends, observed, parts, run, starts
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu

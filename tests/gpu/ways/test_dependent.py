@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tbsched as tb
-from gpu.ways.launching import (
-    LONG,
-    ends,
-    needs_dependent_launches,
-    observed,
-    run,
-    starts,
-)
+from gpu.ways.launching import LONG, ends, needs_dependent_launches, observed, run, starts
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu

@@ -7,14 +7,7 @@ from dataclasses import replace
 import pytest
 
 import tbsched as tb
-from gpu.ways.launching import (
-    LONG,
-    ends,
-    observed,
-    parts,
-    run,
-    starts,
-)
+from gpu.ways.launching import LONG, ends, observed, parts, run, starts
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu
@@ -77,6 +70,19 @@ def test_nodes_launched_again_keep_their_attributes(hopper: Gpu) -> None:
         waves.append(int((many.start_ns - many.start_ns.min() < LONG * 1e9 / 2).sum()))
     print(f"first waves of {waves} blocks")
     assert waves[0] == waves[1] < 32 * sms
+
+
+def test_copies_and_memsets_take_their_time(gpu: Gpu) -> None:
+    for transfer, least_ns in (
+        (tb.Copy(1 << 26, "h2d"), 1e5),
+        (tb.Copy(1 << 26, "d2h"), 1e5),
+        (tb.Copy(1 << 26, "d2d"), 1e4),
+        (tb.Memset(1 << 26), 5e3),
+    ):
+        graph = tb.Graph([run(), transfer, run()], [(0, 1), (1, 2)])
+        trace = observed(gpu, graph.launch())
+        print(f"{transfer}: {starts(trace)[2] - ends(trace)[1]} ns between two launches")
+        assert starts(trace)[2] - ends(trace)[1] > least_ns
 
 
 def test_nodes_have_their_own_attributes(gpu: Gpu) -> None:

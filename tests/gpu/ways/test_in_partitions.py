@@ -8,13 +8,7 @@ from dataclasses import replace
 import pytest
 
 import tbsched as tb
-from gpu.ways.launching import (
-    ends,
-    observed,
-    parts,
-    run,
-    starts,
-)
+from gpu.ways.launching import ends, observed, parts, run, starts
 from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Event
 

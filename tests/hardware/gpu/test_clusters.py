@@ -5,11 +5,14 @@ An H200 has GPCs of 8, 16 (five) and 18 (two) SMs, and four TPCs of no GPC, SMs 
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers import final, fits, gpu, launch, run, smids
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Release, Sequence
 
 H200 = device("h200")
@@ -24,7 +27,7 @@ def gpc_of(sm: int) -> int:
     return H200.gpc_of_tpc[sm // 2]
 
 
-def clusters(count: int, size: int, **rest: int) -> Launch:
+def clusters(count: int, size: int, **rest: Any) -> Launch:
     return launch(count * size, cluster=size, **rest)
 
 
@@ -152,6 +155,14 @@ def test_a_cluster_larger_than_any_gpc_is_refused() -> None:
     assert fits(small, clusters(1, 6))
     with pytest.raises(ValueError, match=r"launch 0: cluster: an idle .* takes up to 6.*; got 7"):
         run(small, clusters(1, 7))
+
+
+def test_where_clusters_keep_to_gpcs_one_that_has_only_other_sms_is_refused() -> None:
+    other = Partition((124, 125))
+    in_gpcs = gpu(132, "h200", gpcs=H200.gpcs, clusters_use_singletons=False)
+    assert fits(H200, clusters(1, 2, partition=other))
+    with pytest.raises(ValueError, match=r"cluster: this partition .* takes up to 1 blocks; got 2"):
+        run(in_gpcs, clusters(1, 2, partition=other))
 
 
 # -- in which order -------------------------------------------------------------------------------

@@ -95,6 +95,7 @@ Grid& FakeGpu::add(const Function& function, const CUlaunchConfig& config,
   const CUlaunchAttribute* const cooperative =
       attribute_of(config, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
   grid.cooperative = cooperative != nullptr && cooperative->value.cooperative != 0;
+  if (grids_.size() == 1) launched_.release();
   return grid;
 }
 
@@ -130,14 +131,16 @@ CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
   const FakeStream& stream = at(handle);
   int local_memory = 0;
   for (const FakeNode& node : executable.nodes) {
-    local_memory = std::max(local_memory, node.function->local);
+    if (node.function != nullptr) local_memory = std::max(local_memory, node.function->local);
   }
   enter_launch(lock, local_memory, stream);
   Waits after = before(stream);
   after.ended.merge(executable.last_launch);
   executable.last_launch.clear();
-  std::vector<Grid*> grids;
+  std::vector<Grid*> grids;  // by node; null: a copy or memset
   for (FakeNode& node : executable.nodes) {
+    grids.push_back(nullptr);
+    if (node.function == nullptr) continue;
     node.config.attrs = node.attributes.data();
     node.config.numAttrs = static_cast<unsigned>(node.attributes.size());
     Grid& grid = add(*node.function, node.config, node.arguments, stream);
@@ -147,11 +150,21 @@ CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
         attribute_of(node.config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
     if (priority != nullptr) grid.priority = priority->value.priority;
     executable.last_launch.insert(grid.number);
-    grids.push_back(&grid);
+    grids.back() = &grid;
   }
   for (const FakeNode& node : executable.nodes) {
-    for (const size_t other : node.after) {
-      grids[node.number]->after.ended.insert(grids[other]->number);
+    if (node.function == nullptr) continue;
+    // A copy or memset is over with what it waits for.
+    std::vector<size_t> others = node.after;
+    while (!others.empty()) {
+      const size_t other = others.back();
+      others.pop_back();
+      if (grids[other] != nullptr) {
+        grids[node.number]->after.ended.insert(grids[other]->number);
+      } else {
+        const std::vector<size_t>& before_it = executable.nodes[other].after;
+        others.insert(others.end(), before_it.begin(), before_it.end());
+      }
     }
   }
   return CUDA_SUCCESS;
@@ -198,6 +211,18 @@ bool FakeGpu::ready(const Grid& grid) const {
            (grid.after.arrived.contains(other.number) && !ready(other)) ||
            (grid.primary == other.number && other.triggered < other.blocks);
   });
+}
+
+void FakeGpu::run(const std::stop_token& stop) {
+  const std::stop_callback wake(stop, [this] { launched_.release(); });
+  while (!stop.stop_requested()) {
+    step();
+    if (any_runs()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    } else {
+      launched_.acquire();
+    }
+  }
 }
 
 void FakeGpu::step() {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -142,7 +143,7 @@ inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
 }
 
 struct FakeNode {
-  const Function* function = nullptr;
+  const Function* function = nullptr;  // null: a copy or memset
   CUlaunchConfig config{};
   ProbeArguments arguments{};
   std::vector<CUlaunchAttribute> attributes;
@@ -212,14 +213,11 @@ class FakeGpu {
   void make_programmatic(Grid& grid) const;
 
   FakeGpu() : sms_(kSms) {
-    engine_ = std::jthread([this](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
-        step();
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    });
+    engine_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
 
+  // Sleeps while nothing is launched: whatever else the process does needs the core.
+  void run(const std::stop_token& stop);
   void step();
   // Lets time pass. False: another process has the GPU, or nobody.
   bool our_turn();
@@ -241,6 +239,8 @@ class FakeGpu {
 
   std::mutex mutex_;
   std::condition_variable idle_;
+  // No condition variable: in a forked child it would wait for the engine, which is not there.
+  std::counting_semaphore<> launched_{0};
   std::map<std::string, int64_t> settings_;
   std::vector<Size> sms_;
   FakeStream legacy_{

@@ -36,6 +36,15 @@ CUresult set(FakeNode& node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
   return CUDA_SUCCESS;
 }
 
+// A node without a function: it takes no time.
+CUgraphNode add_transfer(CUgraph graph) {
+  auto& nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
+  auto made = std::make_unique<FakeNode>();
+  made->number = nodes.size();
+  nodes.push_back(std::move(made));
+  return reinterpret_cast<CUgraphNode>(nodes.back().get());
+}
+
 }  // namespace
 
 extern "C" {
@@ -61,6 +70,26 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraph
   const CUresult result = set(*made, *parameters);
   if (result == CUDA_SUCCESS) nodes.push_back(std::move(made));
   return result;
+}
+CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                              const CUDA_MEMCPY3D* parameters, CUcontext) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (parameters->WidthInBytes == 0 || parameters->Height != 1 || parameters->Depth != 1) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool from_host = parameters->srcMemoryType == CU_MEMORYTYPE_HOST;
+  const bool to_host = parameters->dstMemoryType == CU_MEMORYTYPE_HOST;
+  FakeGpu::get().count(from_host ? "h2d" : to_host ? "d2h" : "d2d");
+  *node = add_transfer(graph);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                              const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (parameters->elementSize != 1 || parameters->height != 1) return CUDA_ERROR_INVALID_VALUE;
+  FakeGpu::get().count("memsets");
+  *node = add_transfer(graph);
+  return CUDA_SUCCESS;
 }
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID which,
                                        const CUkernelNodeAttrValue* value) {

@@ -31,7 +31,7 @@ std::vector<Outcome> outcomes(const Model& model, const Sequence& sequence,
   std::vector<Outcome> found;
   std::map<std::vector<int32_t>, size_t> known;
   for (int32_t seed = 0; seed < races; ++seed) {
-    Chance race(model.device().topology, seed);
+    Chance race(model.device(), seed);
     std::vector<LaunchTrace> launches = predict(model, sequence, state, race);
     const auto [which, is_new] =
         known.try_emplace(occupancy(launches, model.device().spec.sms), found.size());

@@ -8,75 +8,117 @@ namespace tbsched {
 namespace {
 
 // Measured, in nanoseconds. The first block of a launch learns from the host that it may leave, and
-// tells the others. Those in the farther GPCs learn it later.
+// tells the others. Those in the farther GPCs learn it later, unless all do at once: that depends
+// on where the word is. So does which GPCs of either side are a little late.
 constexpr double kOthersNs = 300;
-constexpr double kFartherNs = 90;
-// Seldom all learn it at once, or those in the nearer half later: that depends on where the word
-// is.
+constexpr double kFartherNs = 80;
 constexpr double kAtOnce = 0.2;
-constexpr double kNearerLater = 0.1;
-constexpr std::array kFarther = {false, true, true, true, false, false, false, true};
-// How far apart the others leave.
-constexpr double kSpreadNs = 100;
+constexpr double kLateNs = 15;
+constexpr double kSpreadNs = 40;
+struct Side {
+  bool farther;
+  bool first_half;
+};
+constexpr std::array<Side, 8> kSides{{
+    {false, false},
+    {true, true},
+    {true, true},
+    {true, false},
+    {false, true},
+    {false, true},
+    {false, false},
+    {true, false},
+}};
+// A block leaves when it sees the global timer move on. That has steps.
+constexpr double kStepNs = 32;
+constexpr double kSeesStepNs = 20;
 // From when a block is placed until it can leave.
 constexpr double kStartNs = 5000;
 
-// Fitted: how long the scheduler takes to look at launches, and to place a block or a cluster; and
-// by which power of 2 that may be off.
-constexpr double kPassNs = 20;
-constexpr double kBlockNs = 1;
-constexpr double kClusterNs = 100;
-constexpr double kSlownessBits = 2;
-
-bool is_farther(const int32_t gpc) {
-  return gpc >= 0 && gpc < static_cast<int32_t>(kFarther.size()) && kFarther[gpc];
-}
+// Fitted: how long the scheduler takes to see which SMs have room, to give each of them one block,
+// to look for room for clusters, and to place one.
+constexpr double kLookNs = 8;
+constexpr double kLevelNs = 5;
+constexpr double kClusterLookNs = 30;
+constexpr double kClusterNs = 3;
 
 bool later(const auto& a, const auto& b) { return a.leaves_ns > b.leaves_ns; }
 
 }  // namespace
 
-Chance::Chance(const Topology& topology, const uint64_t seed)
-    : topology_(topology), random_(seed), slowness_(std::exp2(kSlownessBits * (below(2) - 1))) {}
+Chance::Chance(const Device& device, const uint64_t seed)
+    : device_(device),
+      random_(seed),
+      far_ns_(below(1) < kAtOnce ? 0 : kFartherNs),
+      first_half_is_late_(below(2) < 1),
+      blocks_of_sm_(device.spec.sms) {}
 
 // From 0 up to, but not with, the limit.
 double Chance::below(const double limit) {
   return limit * static_cast<double>(random_() >> 11) * 0x1p-53;
 }
 
+void Chance::wait(const double leaves_ns, const Leaver& leaver) {
+  waiting_.push_back({leaves_ns, leaver});
+  std::ranges::push_heap(waiting_, later<Timed, Timed>);
+}
+
+// When blocks on the SM learn it, from when the nearest do.
+double Chance::learns_ns(const int32_t sm) {
+  const int32_t gpc = device_.topology.gpc_of_sm[sm];
+  const double ns = below(kSpreadNs);
+  if (gpc < 0 || gpc >= static_cast<int32_t>(kSides.size())) return ns;
+  const Side& side = kSides[gpc];
+  return ns + (side.farther ? far_ns_ : 0) + (side.first_half == first_half_is_late_ ? kLateNs : 0);
+}
+
 void Chance::tell(const std::span<const Leaver> leavers, const bool have_started) {
-  const double where = below(1);
-  const double far_ns = where < kAtOnce ? 0 : kFartherNs;
-  const bool late_half = where < 1 - kNearerLater;
+  if (have_started) now_ns_ = std::max(now_ns_, turn_ns_);  // the host takes its time
+  const double phase_ns = below(kStepNs);
   for (const Leaver& leaver : leavers) {
-    double leaves_ns = now_ns_ + (have_started ? 0 : kStartNs);
-    if (&leaver != &leavers.front()) {
-      leaves_ns += below(kSpreadNs);
-      if (have_started) leaves_ns += kOthersNs;
-      const int32_t gpc = topology_.gpc_of_sm[leaver.footprint.sm];
-      if (have_started && is_farther(gpc) == late_half) leaves_ns += far_ns;
+    double leaves_ns = now_ns_;
+    if (!have_started) {
+      leaves_ns += kStartNs;
+    } else if (&leaver != &leavers.front()) {
+      const double steps = std::ceil((learns_ns(leaver.footprint.sm) + phase_ns) / kStepNs);
+      leaves_ns += kOthersNs + steps * kStepNs + below(kSeesStepNs);
     }
-    waiting_.push_back({leaves_ns, leaver});
-    std::ranges::push_heap(waiting_, later<Timed, Timed>);
+    wait(leaves_ns, leaver);
   }
 }
 
 std::vector<Leaver> Chance::next() {
   std::vector<Leaver> leaving;
-  if (waiting_.empty()) return leaving;
-  now_ns_ = std::max(now_ns_, waiting_.front().leaves_ns);
+  if (over()) return leaving;
+  const double leaves_ns = waiting_.empty() ? turn_ns_ : waiting_.front().leaves_ns;
+  now_ns_ = std::max(now_ns_, wants_to_turn_ ? std::min(leaves_ns, turn_ns_) : leaves_ns);
+  wants_to_turn_ = false;
   while (!waiting_.empty() && waiting_.front().leaves_ns <= now_ns_) {
     std::ranges::pop_heap(waiting_, later<Timed, Timed>);
     leaving.push_back(waiting_.back().leaver);
     waiting_.pop_back();
   }
-  now_ns_ += slowness_ * kPassNs;
+  now_ns_ += kLookNs;
   return leaving;
 }
 
-void Chance::placed(const size_t blocks, const int32_t cluster) {
-  const double each_ns = cluster > 1 ? kClusterNs / cluster : kBlockNs;
-  now_ns_ += slowness_ * each_ns * static_cast<double>(blocks);
+bool Chance::may_turn() {
+  wants_to_turn_ = now_ns_ < turn_ns_;
+  return !wants_to_turn_;
+}
+
+// The most blocks of the launch that went to one SM.
+double Chance::levels(const std::span<const int32_t> sms) {
+  int32_t most = 0;
+  for (const int32_t sm : sms) most = std::max(most, ++blocks_of_sm_[sm]);
+  for (const int32_t sm : sms) blocks_of_sm_[sm] = 0;
+  return most;
+}
+
+void Chance::placed(const std::span<const int32_t> sms, const int32_t cluster) {
+  turn_ns_ = now_ns_ + static_cast<double>(device_.spec.launch_switch_ns);
+  now_ns_ += cluster > 1 ? kClusterLookNs + kClusterNs * static_cast<double>(sms.size()) / cluster
+                         : kLevelNs * levels(sms);
   mattered_ = mattered_ || !waiting_.empty();
 }
 

@@ -9,20 +9,21 @@
 #include <vector>
 
 #include "tbsched/engine/held/race.h"
-#include "tbsched/hardware/topology.h"
+#include "tbsched/hardware/gpu/device.h"
 
 namespace tbsched {
 
 class Chance final : public Race {
  public:
-  // The same seed gives the same order. The topology outlives it.
-  Chance(const Topology& topology, uint64_t seed);
+  // The same seed gives the same order. The device outlives it.
+  Chance(const Device& device, uint64_t seed);
 
   void tell(std::span<const Leaver> leavers, bool have_started) override;
   // Those that left while the scheduler was busy.
   std::vector<Leaver> next() override;
-  bool over() const override { return waiting_.empty(); }
-  void placed(size_t blocks, int32_t cluster) override;
+  bool over() const override { return waiting_.empty() && !wants_to_turn_; }
+  void placed(std::span<const int32_t> sms, int32_t cluster) override;
+  bool may_turn() override;
 
   // Whether blocks were placed while others were about to leave.
   bool mattered() const { return mattered_; }
@@ -34,13 +35,20 @@ class Chance final : public Race {
   };
 
   double below(double limit);
+  void wait(double leaves_ns, const Leaver& leaver);
+  double learns_ns(int32_t sm);
+  double levels(std::span<const int32_t> sms);
 
-  const Topology& topology_;
+  const Device& device_;
   std::mt19937_64 random_;
-  double slowness_;             // of the scheduler
+  double far_ns_;               // how much later the farther GPCs learn it
+  bool first_half_is_late_;     // of the GPCs on either side
   std::vector<Timed> waiting_;  // a heap, the first to leave in front
   double now_ns_ = 0;           // when the scheduler looks next
+  double turn_ns_ = 0;          // from when on it may turn to another launch
+  bool wants_to_turn_ = false;
   bool mattered_ = false;
+  std::vector<int32_t> blocks_of_sm_;  // of the last launch placed
 };
 
 }  // namespace tbsched

@@ -19,6 +19,7 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
     options_.where = [this](const int32_t launch, const int32_t first_block) {
       return where(launch, first_block);
     };
+    options_.may_turn = [this] { return race_->may_turn(); };
   }
   if (std::ranges::find(observers_, nullptr) != observers_.end()) {
     throw std::invalid_argument("observers: one of them is null");
@@ -26,6 +27,7 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
 }
 
 void HeldEngine::step(const Event& event) {
+  if (race_) scheduler_.settle();
   const auto refuse = [] {
     throw std::invalid_argument("CUDA events and graphs need launches with durations");
   };
@@ -121,7 +123,7 @@ void HeldEngine::on_place(const PlacedBlocks& placed) {
   LaunchState& state = launches_[placed.launch];
   if (state.resident.empty()) state.resident.swap(placed.footprints);
   state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
-  if (race_) race_->placed(placed.sms.size(), scheduler_.demand(placed.launch).cluster);
+  if (race_) race_->placed(placed.sms, scheduler_.demand(placed.launch).cluster);
   if (!state.released) return;
   leave(placed.launch, false);
   let_successor(placed.launch);

@@ -26,8 +26,10 @@ class Race {
   virtual std::vector<Leaver> next() = 0;
   // Whether all have left that were told to.
   virtual bool over() const = 0;
-  // So many blocks were placed, in clusters of so many.
-  virtual void placed(size_t blocks, int32_t cluster) = 0;
+  // Blocks of a launch were placed on these SMs, in clusters of so many.
+  virtual void placed(std::span<const int32_t> sms, int32_t cluster) = 0;
+  // Whether the scheduler may turn to another launch than the one it placed blocks of last.
+  virtual bool may_turn() { return true; }
 
   // Where blocks of a launch go from this one on, if the race knows; nowhere: they wait.
   virtual std::optional<std::span<const int32_t>> where(int32_t /*launch*/, int32_t /*first_block*/,

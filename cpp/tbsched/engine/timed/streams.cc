@@ -3,26 +3,33 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <string>
 #include <utility>
 #include <variant>
+
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
 
 Streams::Streams(const DeviceSpec& spec)
-    : spec_(spec), order_(launch_order_named(spec.launch_order)), queues_(spec.hardware_queues) {}
+    : spec_(spec),
+      order_(launch_order_named(spec.launch_order)),
+      transfers_(spec),
+      queues_(spec.hardware_queues) {}
 
 void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
 }
 
-void Streams::issue(const Event& event, const int64_t now) {
+void Streams::issue(const Event& event, const std::span<const int64_t> issue_ns,
+                    const int64_t now) {
   settle(now);
   std::visit(Overloaded{
                  [&](const Launch& launch) { issue(launch, now); },
                  [](const Release&) {},  // of held launches, which are not issued here
                  [&](const RecordEvent& record) { issue(record, now); },
                  [&](const WaitEvent& wait) { issue(wait, now); },
-                 [&](const GraphLaunch& launched) { issue(launched, now); },
+                 [&](const GraphLaunch& launched) { issue(launched, issue_ns, now); },
              },
              event);
   settle(now);
@@ -40,9 +47,7 @@ void Streams::issue(const Launch& launch, const int64_t now) {
                             number, now);
   item_of_launch_.push_back(index);
   enqueue(index, stream, number);
-  stream.last_launch = index;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.
   const int32_t record = push({.kind = Kind::record,
@@ -75,32 +80,20 @@ const GraphOrder& Streams::order_of(const Graph& graph) {
   return known->second.order;
 }
 
-void Streams::issue(const GraphLaunch& launched, const int64_t now) {
+void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> issue_ns,
+                    const int64_t now) {
   const Graph& graph = *launched.graph;
   const GraphOrder& order = order_of(graph);
   int32_t& last_end = graphs_.at(&graph).last_end;
   const int32_t number = stream_named(launched.stream);
   const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
-  for (const Launch& node : graph.nodes) {
-    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
-    add_node(next_launch() - 1, node.priority, begin);
-  }
+  for (const Node& node : graph.nodes) add_node(node, begin);
   for (size_t k = 0; k < order.relays.size(); ++k) {
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
     add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
   }
-  for (size_t k = 0; k < order.roots.size(); ++k) {
-    const int32_t root = first + order.roots[k];
-    items_[root].follows_nodes = false;
-    items_[root].delay_ns = static_cast<int32_t>(k * spec_.node_interval_ns);
-    depend(root, begin);
-    if (k == 0 || spec_.node_interval_ns == 0) {
-      enqueue_root(root);
-    } else {
-      later_.push({now + items_[root].delay_ns, root, Change::issued});
-    }
-  }
+  issue_roots(order, begin, issue_ns, now);
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
@@ -109,10 +102,30 @@ void Streams::issue(const GraphLaunch& launched, const int64_t now) {
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
     depend(last_end, first + static_cast<int32_t>(node));
   }
-  StreamState& stream = streams_[number];
-  stream.last_launch = last_end;
-  stream.last_wait = -1;
-  stream.waits_for_event = false;
+  streams_[number].go_on_from(last_end);
+}
+
+// The driver launches them one after the other, within the host's call.
+void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
+                          const std::span<const int64_t> issue_ns, const int64_t now) {
+  const auto first_launch = next_launch() - static_cast<int32_t>(issue_ns.size());
+  int64_t issued_ns = now - spec_.node_interval_ns;
+  for (const int32_t node : order.roots) {
+    const int32_t root = begin + 1 + node;
+    Item& item = items_[root];
+    const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
+    const int64_t next_ns = issued_ns + spec_.node_interval_ns;
+    issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
+    item.follows_nodes = false;
+    item.delay_ns = issued_ns - now;
+    depend(root, begin);
+    if (issued_ns == now) {
+      enqueue_root(root);
+    } else {
+      later_.push({issued_ns, root, Change::issued});
+    }
+    call_ends_ns_ = issued_ns;
+  }
 }
 
 // A launch without a name has a stream of its own.
@@ -155,6 +168,22 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     finished_.push_back(index);
   }
   return index;
+}
+
+void Streams::add_node(const Node& node, const int32_t begin) {
+  const auto add_transfer = [&] {
+    add_node(transfer_number(transfers_issued_++), 0, begin);
+    items_.back().transfer = &node;
+  };
+  std::visit(Overloaded{
+                 [&](const Launch& launch) {
+                   item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
+                   add_node(next_launch() - 1, launch.priority, begin);
+                 },
+                 [&](const Copy&) { add_transfer(); },
+                 [&](const Memset&) { add_transfer(); },
+             },
+             node);
 }
 
 // It waits for what comes before the graph, or for other nodes, and later work for all of them.
@@ -211,13 +240,13 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   queue.items.push_back(index);
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
+  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 // As a launch of a stream of its own.
 void Streams::enqueue_root(const int32_t index) {
   const int32_t stream = stream_named(std::nullopt);
   enqueue(index, streams_[stream], stream);
-  later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
 int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
@@ -229,6 +258,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
+  if (transfers_issued_ > 0) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -242,14 +272,41 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
     taken = nodes_.extract(nodes_.begin()).value().item;
   } else if (first == nullptr) {
     return std::nullopt;
-  } else if (++first->head < first->items.size()) {
-    items_[first->items[first->head]].at_head_ns = now;
+  } else {
+    pass_head(*first, now);
   }
   const Item& item = items_[taken];
   if (item.record >= 0) {
     later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
   }
   return item.launch;
+}
+
+void Streams::pass_head(Queue& queue, const int64_t now) {
+  if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
+}
+
+// Those at the head of a queue. They need no room for a grid.
+void Streams::begin_transfers(const int64_t now) {
+  for (Queue& queue : queues_) {
+    while (!queue.empty() && items_[queue.items[queue.head]].transfer != nullptr &&
+           ready(queue.items[queue.head], now)) {
+      begin_transfer(queue.items[queue.head], now);
+      pass_head(queue, now);
+    }
+  }
+}
+
+void Streams::begin_transfer(const int32_t index, const int64_t now) {
+  const Item& item = items_[index];
+  const Node* const after =
+      item.follows_nodes && item.ahead >= 0 ? items_[item.ahead].transfer : nullptr;
+  const int64_t end_ns = transfers_.begin(*item.transfer, after, now);
+  if (now > kLatestNs || end_ns > 2 * kLatestNs) {
+    refuse("graph: duration: a copy or memset from " + std::to_string(now) + " to " +
+           std::to_string(end_ns) + " ns is beyond the range of time");
+  }
+  later_.push({end_ns, index, Change::transferred});
 }
 
 int32_t Streams::rank(const int32_t index) const {
@@ -262,17 +319,16 @@ bool Streams::before(const int32_t a, const int32_t b) const {
 
 bool Streams::ready(const int32_t index, const int64_t now) const {
   const Item& item = items_[index];
-  return item.unmet == 0 && reaches_gpu_ns(index) <= now &&
-         (!item.waits_for_all() || (first_undone_ == index && item.legacy_until_ns <= now));
+  return waits_for_nothing(index) && item.seen_ns <= now && reaches_gpu_ns(index) <= now;
+}
+
+bool Streams::waits_for_nothing(const int32_t index) const {
+  const Item& item = items_[index];
+  return item.unmet == 0 && (!item.waits_for_all() || first_undone_ == index);
 }
 
 int64_t Streams::next_change(const int64_t now) const {
   int64_t next = later_.empty() ? kNever : later_.top().time_ns;
-  if (reached_ < item_of_launch_.size()) next = std::min(next, call_reaches_gpu_ns(reached_));
-  if (std::cmp_less(first_undone_, items_.size()) && items_[first_undone_].legacy) {
-    const int64_t ready = items_[first_undone_].legacy_until_ns;
-    if (ready > now) next = std::min(next, ready);
-  }
   return std::max(next, now);
 }
 
@@ -319,7 +375,6 @@ void Streams::get_over(int32_t index, const int64_t now) {
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (reached_ < item_of_launch_.size() && call_reaches_gpu_ns(reached_) <= now) ++reached_;
   while (!later_.empty() && later_.top().time_ns <= now) {
     const Later later = later_.top();
     later_.pop();
@@ -331,12 +386,16 @@ void Streams::settle(const int64_t now) {
         get_triggered(later.item, now);
         break;
       case Change::one_met:
-        met(later.item);
+        met(later.item, now);
         break;
       case Change::issued:
         enqueue_root(later.item);
         break;
       case Change::reached:
+        break;
+      case Change::transferred:
+        items_[later.item].left = true;
+        get_over(later.item, now);
         break;
     }
   }
@@ -351,7 +410,7 @@ void Streams::get_triggered(const int32_t index, const int64_t now) {
   if (items_[index].has_been(Until::triggered)) return;
   items_[index].triggered_ns = now;
   for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
-    if (dependents_[edge].until == Until::triggered) met(dependents_[edge].item);
+    if (dependents_[edge].until == Until::triggered) met(dependents_[edge].item, now);
   }
 }
 
@@ -360,17 +419,16 @@ void Streams::finish(const int32_t index, const int64_t now) {
   item.done_ns = now;
   const bool triggers = !item.has_been(Until::triggered);
   if (triggers) item.triggered_ns = now;
-  if (!item.legacy && !item.non_blocking) other_done_ns_ = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     const auto [dependent, next, latency_ns, until] = dependents_[edge];
-    if (until == Until::triggered && triggers) met(dependent);
+    if (until == Until::triggered && triggers) met(dependent, now);
     if (until != Until::done) continue;
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
       later_.push({known_ns, dependent, Change::one_met});
     } else {
-      met(dependent);
+      met(dependent, now);
     }
   }
   if (index == first_undone_) turn_to_next_undone(now);
@@ -383,91 +441,52 @@ void Streams::turn_to_next_undone(const int64_t now) {
   while (first_undone_ < count && is_passed(items_[first_undone_])) ++first_undone_;
   if (first_undone_ == count || !items_[first_undone_].waits_for_all()) return;
   Item& legacy = items_[first_undone_];
-  const bool starts = legacy.kind == Kind::launch || legacy.kind == Kind::graph_begin;
-  const bool was_late = starts && other_done_ns_ > legacy.issued_ns;
-  legacy.legacy_until_ns = std::max(now, was_late ? other_done_ns_ + spec_.legacy_latency_ns : 0);
+  legacy.legacy_until_ns = now;
   legacy.legacy_behind = finished;
-  if (!legacy.is_event() || legacy.unmet > 0) return;
-  if (legacy.legacy_until_ns > now) {
-    later_.push({legacy.legacy_until_ns, first_undone_, Change::done});
-  } else {
+  if (legacy.unmet > 0) return;
+  if (legacy.is_event()) {
     finished_.push_back(first_undone_);
+  } else {
+    be_seen(first_undone_, now);
   }
 }
 
-// When one that waits for an item knows that it is done: of a launch of the legacy stream other
-// streams know later than that stream itself.
+// When one that waits for an item knows that it is done.
 int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const {
-  const Item& item = items_[done];
-  if (items_[dependent].record == done) return item.done_ns + spec_.event_latency_ns;
-  if (!item.legacy || items_[dependent].legacy) return item.done_ns;
-  const bool ends = item.kind == Kind::launch || item.kind == Kind::graph_end;
-  const int32_t launch = ends ? done : item.last_launch;
-  const bool was_late = launch >= 0 && items_[launch].done_ns > items_[dependent].issued_ns;
-  return std::max(item.done_ns, was_late ? items_[launch].done_ns + spec_.legacy_latency_ns : 0);
+  const bool is_event = items_[dependent].record == done;
+  return items_[done].done_ns + (is_event ? spec_.event_latency_ns : 0);
 }
 
-void Streams::met(const int32_t index) {
+void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
   if (item.is_event()) {
     if (!item.legacy || first_undone_ == index) finished_.push_back(index);
+  } else if (item.follows_nodes && item.transfer != nullptr) {
+    begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
+  } else if (waits_for_nothing(index) && !item.programmatic) {
+    be_seen(index, now);
   }
 }
 
-// The launch that one that waits for an item waits for; -1: none.
-int32_t Streams::launch_of(int32_t index) const {
-  while (index >= 0) {
-    const Item& item = items_[index];
-    if (item.launch >= 0) return item.launch;
-    index = item.kind == Kind::wait ? item.record : item.last_launch;
-  }
-  return -1;
-}
-
-// Of several causes at once the first counts that a change of the program would have to remove
-// first.
-void Streams::append_waits(const int32_t launch, const int64_t now,
-                           std::vector<Wait>& waits) const {
-  const int32_t index = item_of(launch);
-  const Item& item = items_[index];
-  int64_t from = reaches_gpu_ns(index);
-  const auto until = [&](const int64_t time, const Refusal cause, const int32_t behind) {
-    if (time <= from) return;
-    waits.push_back({launch, launch_of(behind), from, time, cause});
-    from = time;
+// A launch that has waited at the head of its queue waits for nothing any more. The GPU watches few
+// queues at once: where more of them wait, it sees that later.
+void Streams::be_seen(const int32_t index, const int64_t now) {
+  const auto waits = [&](const Queue& queue) {
+    if (queue.empty()) return false;
+    const int32_t head = queue.items[queue.head];
+    const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
+    return reaches_gpu_ns(head) < now && (head == index || !is_free);
   };
-  if (item.programmatic) {
-    const int32_t earlier = launch_before(index, kMostInFlight);
-    if (earlier >= 0) until(items_[earlier].done_ns, Refusal::stream, earlier);
-    until(items_[item.last_launch].triggered_ns, Refusal::trigger, item.last_launch);
-  } else if (item.last_launch >= 0) {
-    until(items_[item.last_launch].done_ns, Refusal::stream, item.last_launch);
-  }
-  int32_t last_event = -1;
-  for (int32_t wait = item.last_wait; wait >= 0; wait = items_[wait].last_wait) {
-    const int32_t record = items_[wait].record;
-    if (record < 0) continue;
-    if (last_event < 0 || items_[record].done_ns > items_[last_event].done_ns) last_event = record;
-  }
-  if (last_event >= 0 && !item.programmatic) {
-    until(items_[item.last_wait].done_ns, Refusal::event, last_event);
-  }
-  // A node waits for the legacy stream, and for the launch before of the same graph, with its
-  // graph.
-  const Item& ordered = item.graph < 0 ? item : items_[item.graph];
-  if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
-    until(known_ns_of(ordered.record, item.graph), Refusal::node, ordered.record);
-  }
-  if (ordered.legacy) {
-    until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
-  } else if (item.last_legacy >= 0) {
-    until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
-  }
-  until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
-  until(now, Refusal::grids, -1);
+  Item& item = items_[index];
+  if (item.queue < 0) return;
+  const Queue& own = queues_[item.queue];
+  if (own.empty() || own.items[own.head] != index || !waits(own)) return;
+  if (std::ranges::count_if(queues_, waits) <= spec_.watched_queues) return;
+  item.seen_ns = now + spec_.queue_watch_ns;
+  later_.push({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

@@ -6,6 +6,9 @@
 // legacy stream, and meanwhile holds up everything behind it. Recording an event and waiting for
 // one take no place in a queue; a wait takes effect with the next launch of its stream.
 //
+// The GPU watches few queues of which the head waits. Where more of them wait, it sees later that
+// one need not. Source: traces h200-timed/programs; docs/explanation/time-on-an-h200.md.
+//
 // Three kinds of work wait for less:
 //   - A programmatic launch waits for the triggers of the launch before it in its stream. It counts
 //     as over, to what comes later, only when that launch is over too.
@@ -30,6 +33,7 @@
 #include <vector>
 
 #include "tbsched/engine/timed/graph_order.h"
+#include "tbsched/engine/timed/transfers.h"
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/program/event.h"
@@ -48,8 +52,11 @@ class Streams {
   // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
   // them, as they come.
   void expect(int32_t launches) { launches_ = launches; }
-  // The host issues it. Launches are numbered as they come.
-  void issue(const Event& event, int64_t now);
+  // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
+  // each; of a graph, a root whose time is not later follows the root before it.
+  void issue(const Event& event, std::span<const int64_t> issue_ns, int64_t now);
+  // Until when the host's last call takes: the driver launches the roots of a graph within it.
+  int64_t call_ends_ns() const { return call_ends_ns_; }
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
@@ -69,7 +76,7 @@ class Streams {
   void append_waits(int32_t launch, int64_t now, std::vector<Wait>& waits) const;
 
  private:
-  // So many launches of a stream can be under way at once (traces ways/programmatic).
+  // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
   enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
@@ -84,7 +91,9 @@ class Streams {
     bool follows_nodes = false;  // of its graph, and so takes no queue
     bool left = false;           // all of its blocks have
     int32_t stream = -1;         // into streams_
-    int32_t launch = -1;         // itself; of the end of a graph: the node that was done last
+    // Itself, as Wait::behind names it; of the end of a graph: what was done last.
+    int32_t launch = -1;
+    const Node* transfer = nullptr;  // a copy or memset
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -98,8 +107,9 @@ class Streams {
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
-    int32_t delay_ns = 0;         // until the driver issues it, after the call
+    int64_t delay_ns = 0;         // until the driver issues it, after the call
     int64_t issued_ns = 0;
+    int64_t seen_ns = 0;     // when the GPU sees that it need not wait any more
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
     int64_t triggered_ns = -1;  // when programmatic launches know it
     int64_t over_ns = -1;       // it has left, and so has all before it in its stream
@@ -130,6 +140,13 @@ class Streams {
     int32_t last = -1;
     int32_t last_launch = -1;
     int32_t last_wait = -1;
+
+    // From a launch or the end of a graph.
+    void go_on_from(const int32_t item) {
+      last_launch = item;
+      last_wait = -1;
+      waits_for_event = false;
+    }
   };
   struct Queue {
     std::vector<int32_t> items;
@@ -140,7 +157,7 @@ class Streams {
     bool empty() const { return head == items.size(); }
   };
   // What happens to an item by itself, a while after its cause.
-  enum class Change : uint8_t { done, triggered, one_met, issued, reached };
+  enum class Change : uint8_t { done, triggered, one_met, issued, reached, transferred };
   struct Later {
     int64_t time_ns;
     int32_t item;
@@ -164,11 +181,14 @@ class Streams {
   void issue(const Launch& launch, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
-  void issue(const GraphLaunch& launched, int64_t now);
+  void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
+  void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
+                   int64_t now);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
+  void add_node(const Node& node, int32_t begin);
   void add_node(int32_t launch, int32_t priority, int32_t begin);
   int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
   int32_t item_of(const int32_t launch) const {
@@ -179,8 +199,12 @@ class Streams {
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
   void enqueue_root(int32_t item);
+  void begin_transfers(int64_t now);
+  void begin_transfer(int32_t item, int64_t now);
+  void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
+  bool waits_for_nothing(int32_t item) const;
   int32_t rank(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
@@ -188,20 +212,20 @@ class Streams {
     const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
     return found.issued_ns + found.delay_ns + latency_ns;
   }
-  int64_t call_reaches_gpu_ns(const size_t launch) const {
-    return items_[item_of_launch_[launch]].issued_ns + spec_.launch_latency_ns;
-  }
   void settle(int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
   void finish(int32_t item, int64_t now);
   void turn_to_next_undone(int64_t now);
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
-  void met(int32_t item);  // one of what it waits for
-  int32_t launch_of(int32_t item) const;
+  void met(int32_t item, int64_t now);  // one of what it waits for
+  void be_seen(int32_t item, int64_t now);
+  int32_t behind(int32_t item) const;
 
   const DeviceSpec& spec_;
   LaunchOrder order_;
+  Transfers transfers_;
+  int32_t transfers_issued_ = 0;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;
@@ -213,6 +237,7 @@ class Streams {
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
+  int64_t call_ends_ns_ = 0;
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {
@@ -223,10 +248,8 @@ class Streams {
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
-  size_t reached_ = 0;                    // launches whose calls have reached the GPU
   int32_t last_legacy_ = -1;
-  int32_t last_other_ = -1;    // the last item outside the legacy stream, of a stream that blocks
-  int64_t other_done_ns_ = 0;  // when the last such item was
+  int32_t last_other_ = -1;  // the last item outside the legacy stream, of a stream that blocks
   int32_t first_undone_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "tbsched/engine/timed/timed_engine.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,6 +14,17 @@ namespace {
 void check_stream(const std::string& who, const int32_t stream) {
   if (stream >= 0 || stream == kLegacyStream) return;
   refuse(who + ": stream: " + std::to_string(stream) + " is negative and not the legacy stream");
+}
+
+void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
+  if (bytes < 1 || bytes > kMostBytes) {
+    refuse("graph: bytes: " + std::to_string(bytes) + " are outside 1.." +
+           std::to_string(kMostBytes));
+  }
+  const int64_t duration = duration_ns.value_or(0);
+  if (duration < 0 || duration > kLatestNs) {
+    refuse("graph: duration: " + std::to_string(duration) + " ns is beyond the range of time");
+  }
 }
 
 // Of a block that does both at the same time, nobody waits.
@@ -56,7 +68,7 @@ int64_t TimedEngine::makespan(const Sequence& sequence, const int64_t limit_ns) 
 
 Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) && {
   add(sequence);
-  while (next_instant(sequence) <= at_ns && step(sequence)) {
+  while (next_instant() <= at_ns && step(sequence)) {
   }
   std::vector<ResidentBlocks> blocks;
   const auto list = [&](const int32_t launch, const int32_t first_held) {
@@ -76,8 +88,11 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
 
 // Goes on to the next instant, if there is one.
 bool TimedEngine::step(const Sequence& sequence) {
-  now_ = next_instant(sequence);
-  if (now_ == kNever) return false;
+  now_ = next_instant();
+  if (now_ == kNever) {
+    check_ended();
+    return false;
+  }
   leave();
   issue(sequence);
   admit();
@@ -121,6 +136,7 @@ void TimedEngine::add(const Sequence& sequence) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
+  if (!sequence.empty()) due_ns_ = issue_ns_.empty() ? 0 : issue_ns_.front();
   add_relays();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
@@ -168,25 +184,44 @@ void TimedEngine::add(const Launch& launch) {
 
 void TimedEngine::add(const GraphLaunch& launched) {
   check_stream("graph", launched.stream);
+  if (!launched.graph) refuse("graph: there is none");
   if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
-  const auto first = static_cast<int32_t>(launches_.size());
-  for (const Launch& node : launched.graph->nodes) add(node);
+  std::vector<int32_t> numbers;
+  for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
   for (const int32_t node : streams_.order_of(*launched.graph).relays) {
-    relayed_.push_back(first + node);
+    relayed_.push_back(numbers[node]);
   }
 }
 
-int64_t TimedEngine::next_instant(const Sequence& sequence) const {
-  const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
-  const int64_t due = next_event_ < sequence.size() ? due_ns() : kNever;
-  const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
-  return std::min({leaving, due, switching, streams_.next_change(now_)});
+// Returns its number, as Wait::behind has it.
+int32_t TimedEngine::add(const Node& node) {
+  const auto number = [&](const auto& transfer) {
+    check_transfer(transfer.bytes, transfer.duration_ns);
+    return transfer_number(transfers_++);
+  };
+  return std::visit(Overloaded{
+                        [&](const Launch& launch) {
+                          add(launch);
+                          return static_cast<int32_t>(launches_.size()) - 1;
+                        },
+                        [&](const Copy& copy) { return number(copy); },
+                        [&](const Memset& memset) { return number(memset); },
+                    },
+                    node);
 }
 
-// Events behind the last launch are due with it.
-int64_t TimedEngine::due_ns() const {
-  if (launches_issued_ < issue_ns_.size()) return issue_ns_[launches_issued_];
-  return issue_ns_.empty() ? 0 : issue_ns_.back();
+int64_t TimedEngine::next_instant() const {
+  const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
+  const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
+  return std::min({leaving, due_ns_, switching, streams_.next_change(now_)});
+}
+
+// The next launch may be due later, but what comes before it is due with the launch before. The
+// host makes one call at a time.
+int64_t TimedEngine::next_due_ns(const Sequence& sequence) const {
+  if (next_event_ == sequence.size()) return kNever;
+  const bool launches = count_launches(sequence[next_event_]) > 0;
+  return std::max(launches ? issue_ns_[launches_issued_] : now_, streams_.call_ends_ns());
 }
 
 void TimedEngine::leave() {
@@ -208,14 +243,12 @@ void TimedEngine::leave() {
 }
 
 void TimedEngine::issue(const Sequence& sequence) {
-  // The next launch is due later, but the events before it with the launch before them.
-  while (next_event_ < sequence.size()) {
-    const Event& event = sequence[next_event_];
+  while (due_ns_ <= now_) {
+    const Event& event = sequence[next_event_++];
     const size_t launches = count_launches(event);
-    if (launches > 0 && due_ns() > now_) break;
-    streams_.issue(event, now_);
-    ++next_event_;
+    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
     launches_issued_ += launches;
+    due_ns_ = next_due_ns(sequence);
   }
 }
 
@@ -332,6 +365,19 @@ void TimedEngine::check_waits() const {
   refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
          " launches have more than " + std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
+}
+
+// Every launch fits an idle GPU, and waits for earlier ones alone: only a mistake of this engine
+// leaves one.
+void TimedEngine::check_ended() const {
+  const auto left = std::ranges::find_if(
+      launches_, [](const LaunchState& state) { return state.unfinished > 0; });
+  if (left == launches_.end()) return;
+  const std::string why = left->cause == Refusal::none
+                              ? "it never became ready"
+                              : "its blocks wait for ever: " + std::string(name(left->cause));
+  throw std::logic_error("launch " + std::to_string(left - launches_.begin()) +
+                         " did not end, though nothing more happens: " + why);
 }
 
 // Takes a place that is not in use, so that the host allocates no more than are held at once.

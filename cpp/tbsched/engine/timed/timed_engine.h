@@ -37,7 +37,8 @@ class TimedEngine : private Observer {
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
   // issue, for a stream of a negative number other than the legacy stream, for a release, where
-  // time overflows, and for more blocks or waits than a timeline holds.
+  // time overflows, and for more blocks or waits than a timeline holds. Throws std::logic_error
+  // rather than returning a part: a launch that did not end, which nothing can bring about.
   Timeline run(const Sequence& sequence) &&;
   // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
   // they are not less than `limit_ns`. Throws as run().
@@ -93,12 +94,13 @@ class TimedEngine : private Observer {
   void add(const Sequence& sequence);
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
+  int32_t add(const Node& node);
   void add_relays();
   void remove_relays();
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
-  int64_t next_instant(const Sequence& sequence) const;
-  int64_t due_ns() const;
+  int64_t next_instant() const;
+  int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
   void issue(const Sequence& sequence);
   void admit();
@@ -113,6 +115,7 @@ class TimedEngine : private Observer {
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
   void check_waits() const;
+  void check_ended() const;
 
   BlockScheduler scheduler_;
   Streams streams_;
@@ -124,6 +127,7 @@ class TimedEngine : private Observer {
   PlaceOptions options_;
   int64_t now_ = 0;
   size_t next_event_ = 0;
+  int64_t due_ns_ = kNever;  // when the host issues it
   size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
@@ -133,7 +137,8 @@ class TimedEngine : private Observer {
   int64_t serial_ = 0;
   std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
   Launch relay_;
-  std::vector<int32_t> relayed_;  // of each relay the launch that it follows
+  int32_t transfers_ = 0;
+  std::vector<int32_t> relayed_;  // of each relay what it follows, as Wait::behind names it
   size_t shown_ = 0;              // launches that are no relays
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch

@@ -31,7 +31,8 @@ int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mech
                         const MayUse& may_use) {
   int32_t largest = 1;
   for (const ClusterDomain& domain : domains) {
-    if (domain.tpcs.empty()) continue;
+    const bool is_out = domain.gpc < 0 && !mechanisms.clusters_use_singletons;
+    if (is_out || domain.tpcs.empty()) continue;
     ptrdiff_t whole = 0;  // SMs of TPCs of which all may be used
     ptrdiff_t parts = 0;  // and of the others
     for (const auto& tpc : domain.tpcs) {

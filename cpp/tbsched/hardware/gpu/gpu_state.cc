@@ -35,4 +35,13 @@ void GpuState::release(const Demand& demand, const Footprint& footprint) {
   note_change(footprint.sm);
 }
 
+void GpuState::settle() {
+  if (configuration_.keeps()) {
+    for (int32_t sm = 0; sm < spec().sms; ++sm) {
+      if (configuration_.keeps(sm)) note_change(sm);
+    }
+  }
+  configuration_.settle();
+}
+
 }  // namespace tbsched

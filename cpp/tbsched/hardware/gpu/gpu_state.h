@@ -24,9 +24,11 @@ class GpuState {
   bool idle() const { return resident_blocks_ == 0; }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
   // Whether nothing at all of its past shows: all such SMs have the same room.
-  bool untouched() const { return idle() && held_.empty(); }  // of every SM
+  bool untouched() const {  // of every SM
+    return idle() && held_.empty() && !configuration_.keeps();
+  }
   bool untouched(const int32_t sm) const {
-    return sms_[sm].idle() && configuration_.open(sm) && !held(sm);
+    return sms_[sm].idle() && configuration_.open(sm) && !held(sm) && !configuration_.keeps(sm);
   }
 
   // Bytes of shared memory that the SM is configured to; 0 where the next block decides.
@@ -56,6 +58,9 @@ class GpuState {
   // Places blocks, which room() must have allowed.
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(const Demand& demand, const Footprint& footprint);
+  // SMs that became idle since the last call forget how they were configured. Until the first call
+  // they do so at once.
+  void settle();
 
   // How often the room of SMs has changed, and of which the k-th time, of the last
   // change_log_size() times: of one, and those that share its shared-memory configuration.

@@ -1,8 +1,13 @@
 #include "tbsched/hardware/gpu/rooms.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tbsched {
+
+bool room_falls_by_one(const DeviceSpec& spec) {
+  return spec.mechanisms.shared_memory != Layout::contiguous;
+}
 
 Rooms::Rooms(const Device& device)
     : rank_of_sm_(device.rank_of_sm), blocks_(rank_of_sm_.size()), limiters_(rank_of_sm_.size()) {}
@@ -60,6 +65,8 @@ int32_t Rooms::most() const {
   while (blocks > 0 && sms_with_[blocks] == 0) --blocks;
   return blocks;
 }
+
+int64_t Rooms::sum() const { return std::accumulate(blocks_.begin(), blocks_.end(), int64_t{0}); }
 
 Refusal Rooms::commonest_limiter() const {
   static_assert(static_cast<size_t>(Refusal::partition) + 1 == kRefusalNames.size());

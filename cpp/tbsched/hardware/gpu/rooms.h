@@ -16,6 +16,10 @@
 
 namespace tbsched {
 
+// Whether each block leaves its SM with room for exactly one less. Where a block must have one gap
+// to itself, the room of the others may stay.
+bool room_falls_by_one(const DeviceSpec& spec);
+
 class Rooms {
  public:
   explicit Rooms(const Device& device);
@@ -27,6 +31,8 @@ class Rooms {
   std::span<const uint8_t> blocks() const { return blocks_; }
   // The greatest of them.
   int32_t most() const;
+  // Of all SMs together.
+  int64_t sum() const;
   // How many SMs have room for so many.
   int32_t sms_with(const int32_t blocks) const { return sms_with_[blocks]; }
   // What binds the room of most SMs that the launch may use.

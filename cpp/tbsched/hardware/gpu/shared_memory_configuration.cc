@@ -11,7 +11,8 @@ SharedMemoryConfiguration::SharedMemoryConfiguration(const Device& device)
 int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& demand) const {
   if (!acts_) return largest_;
   const Unit& unit = units_[unit_of_sm_[sm]];
-  return unit.resident_blocks == 0 ? demand.configuration.target : unit.configured;
+  const bool stays = unit.resident_blocks > 0 || (keeps_ && keeps(unit) && suits(unit, demand));
+  return stays ? unit.configured : demand.configuration.target;
 }
 
 int32_t SharedMemoryConfiguration::configured(const int32_t sm) const {
@@ -21,7 +22,10 @@ int32_t SharedMemoryConfiguration::configured(const int32_t sm) const {
 
 bool SharedMemoryConfiguration::admits(const int32_t sm, const Demand& demand) const {
   if (open(sm)) return true;
-  const Unit& unit = units_[unit_of_sm_[sm]];
+  return suits(units_[unit_of_sm_[sm]], demand);
+}
+
+bool SharedMemoryConfiguration::suits(const Unit& unit, const Demand& demand) {
   return demand.configuration.minimum <= unit.configured &&
          unit.configured <= demand.configuration.maximum;
 }
@@ -35,7 +39,15 @@ int32_t SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand
 }
 
 void SharedMemoryConfiguration::release(const int32_t sm, const int32_t blocks) {
-  units_[unit_of_sm_[sm]].resident_blocks -= blocks;
+  Unit& unit = units_[unit_of_sm_[sm]];
+  unit.resident_blocks -= blocks;
+  unit.left = moment_;
+  keeps_ = acts_ && moment_ > 0;
+}
+
+void SharedMemoryConfiguration::settle() {
+  ++moment_;
+  keeps_ = false;
 }
 
 }  // namespace tbsched

@@ -25,6 +25,13 @@ class SharedMemoryConfiguration {
   int32_t commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(int32_t sm, int32_t blocks);
 
+  // What becomes idle from now on, and is taken before the next call, stays as it is configured if
+  // that suits the block that takes it. Without any call nothing does.
+  void settle();
+  // Whether anything would stay so; whether this SM would.
+  bool keeps() const { return keeps_; }
+  bool keeps(const int32_t sm) const { return keeps_ && keeps(units_[unit_of_sm_[sm]]); }
+
   // Whether the next block decides what the SM is configured to.
   bool open(const int32_t sm) const {
     return !acts_ || units_[unit_of_sm_[sm]].resident_blocks == 0;
@@ -34,11 +41,17 @@ class SharedMemoryConfiguration {
   struct Unit {  // a TPC or an SM
     int32_t configured = 0;
     int32_t resident_blocks = 0;
+    int64_t left = 0;  // at which moment it became idle
   };
+  static bool suits(const Unit& unit, const Demand& demand);
+  bool keeps(const Unit& unit) const { return unit.resident_blocks == 0 && unit.left == moment_; }
+
   bool acts_;
   int32_t largest_;
   const std::vector<int32_t>& unit_of_sm_;
   std::vector<Unit> units_;
+  int64_t moment_ = 0;  // the number of calls of settle
+  bool keeps_ = false;
 };
 
 }  // namespace tbsched

@@ -174,6 +174,7 @@ class Hopper final : public Policy {
         if (groups_.singleton_of_position[i] != tpc || singles[i] == 0) continue;
         const size_t position = groups_.begins[gpcs_] + i;
         --chosen_[position];
+        --chosen_of_group_[gpcs_ + tpc / kTpcsPerPair];
         sms[done++] = groups_.positions[position];
       }
     }

@@ -17,10 +17,12 @@ from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
@@ -147,13 +149,27 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
 
 
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
-    """What is less than a graph: its nodes as launches, or an edge less."""
+    """What is less than a graph: its nodes as launches, or a copy, bytes or an edge less."""
     graph, stream = event.graph, event.stream
-    yield [replace(node, stream=stream, non_blocking=event.non_blocking) for node in graph.nodes]
-    yield [*graph.nodes]
+    yield [replace(node, stream=stream, non_blocking=event.non_blocking) for node in event.launches]
+    yield [*event.launches]
+    for position, node in enumerate(graph.nodes):
+        if not isinstance(node, Launch):
+            yield [replace(event, graph=_without_node(graph, position))]
+            for less in _less_than_transfer(node):
+                nodes = (*graph.nodes[:position], less, *graph.nodes[position + 1 :])
+                yield [replace(event, graph=Graph(nodes, graph.edges))]
     for position in range(len(graph.edges)):
         edges = graph.edges[:position] + graph.edges[position + 1 :]
         yield [replace(event, graph=Graph(graph.nodes, edges))]
+
+
+def _less_than_transfer(transfer: Copy | Memset) -> Iterator[Copy | Memset]:
+    if transfer.duration is not None:
+        yield replace(transfer, duration=None)
+    for size_left in (1, transfer.bytes // 2):
+        if 0 < size_left < transfer.bytes:
+            yield replace(transfer, bytes=size_left)
 
 
 def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
@@ -184,7 +200,7 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
                 if seen != launch:
                     events.append(event)
             case GraphLaunch():
-                events += _without_node(event, launch - seen - 1)
+                events += _without_launch(event, launch - seen - 1)
                 seen += len(event.launches)
             case Release(released):
                 if released != launch:
@@ -196,20 +212,24 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
     return Sequence(events)
 
 
-def _without_node(event: GraphLaunch, node: int) -> list[Event]:
-    """The graph without a node, if it has that one; what waited for it waits for nothing."""
-    nodes = event.launches
-    if not 0 <= node < len(nodes):
+def _without_launch(event: GraphLaunch, launch: int) -> list[Event]:
+    """The graph without a launch, if it has that one."""
+    if not 0 <= launch < len(event.launches):
         return [event]
-    if len(nodes) == 1:
+    if len(event.launches) == 1:
         return []
+    nodes = [n for n, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
+    return [replace(event, graph=_without_node(event.graph, nodes[launch]))]
+
+
+def _without_node(graph: Graph, node: int) -> Graph:
+    """What waited for the node waits for nothing."""
     edges = [
         (before - (before > node), after - (after > node))
-        for before, after in event.graph.edges
+        for before, after in graph.edges
         if node not in (before, after)
     ]
-    graph = Graph((*nodes[:node], *nodes[node + 1 :]), edges)
-    return [replace(event, graph=graph)]
+    return Graph((*graph.nodes[:node], *graph.nodes[node + 1 :]), edges)
 
 
 def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:

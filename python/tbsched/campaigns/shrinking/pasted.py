@@ -133,7 +133,8 @@ def _names_in(event: Event) -> tuple[str, ...]:
         case Launch():
             return _names_in_launch(event)
         case GraphLaunch():
-            return ("Graph", *(name for node in event.launches for name in _names_in_launch(node)))
+            launches = (name for node in event.launches for name in _names_in_launch(node))
+            return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
         case Release() | RecordEvent() | WaitEvent():
             return (type(event).__name__,)
         case _:

@@ -157,7 +157,7 @@ class Shrinker:
         return still_fails
 
     def _narrower(self, launches: int) -> Comparison | None:
-        draws = self.space.of_length(launches, self.seed)
+        draws = self.space.of_length(launches)
         if draws is None:
             return None
         suspects = narrower_suspects(self.judge, draws, self.whole, self.until)

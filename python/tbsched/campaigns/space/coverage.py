@@ -68,11 +68,14 @@ class Covering:
         self._policy, self._state, self._threads = policy, state, threads
         self._tables = 0
         self._without: dict[str, DeviceSpec] = {}
+        self._of_what_waits: set[str] = set()
         for name in ablations():
             other = ablated(spec, name)
             if replace(other, name=spec.name) != spec:
                 self._without[name] = other
                 self.found.decided[name] = 0
+                if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
+                    self._of_what_waits.add(name)
 
     def look(
         self, table: EventTable, smids: list[Int32Array], limiters: Iterable[str | None]
@@ -88,6 +91,8 @@ class Covering:
         if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
             return
         for name, other in self._undecided():
+            if name in self._of_what_waits:  # a sequence of a table ends where a launch first waits
+                continue
             try:
                 _, others, _ = predict_until_refused(
                     table, other, self._policy, self._state, self._threads

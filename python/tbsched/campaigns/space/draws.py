@@ -74,16 +74,18 @@ class DrawnTable:
 class Draws:
     """Endless draws, the same ones for the same values; every number of launches alike.
 
-    Each is one that ``tbsched.strategies.sequences(device, options)`` can draw.
+    Each is one that ``tbsched.strategies.sequences(device, options)`` can draw, but for cooperative
+    launches, which fit the models in ``also`` too.
     """
 
     device: DeviceSpec
     options: SequenceOptions
     seed: int
+    also: tuple[DeviceSpec, ...] = ()
 
     def tables(self) -> Iterator[DrawnTable]:
         """256 at a time."""
-        tables = SequenceTables.of(self.device, self.options)
+        tables = SequenceTables.of(self.device, self.options, self.also)
         few, most = self.options.min_launches, self.options.max_launches
         random = np.random.default_rng(self.seed)
         while True:

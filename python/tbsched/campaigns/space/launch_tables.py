@@ -62,8 +62,11 @@ class SequenceTables:
     releases: bool
 
     @classmethod
-    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> SequenceTables:
-        return cls(LaunchTables.of(spec, options), options.releases)
+    def of(
+        cls, spec: DeviceSpec, options: SequenceOptions, also: SequenceOf[DeviceSpec] = ()
+    ) -> SequenceTables:
+        """See :meth:`LaunchTables.of`."""
+        return cls(LaunchTables.of(spec, options, also), options.releases)
 
     @property
     def width(self) -> int:
@@ -130,6 +133,7 @@ class LaunchTables:
     """Per field of a launch, the values that a byte picks from, ascending."""
 
     spec: DeviceSpec
+    holders: tuple[DeviceSpec, ...]  # each takes every launch
     blocks: tuple[Int32Array, Int32Array]  # in general, and to fill every SM alike
     threads: tuple[Int32Array, Int32Array]
     registers: Int32Array
@@ -142,7 +146,17 @@ class LaunchTables:
     themes: tuple[Theme, ...]  # those that a sequence may have; few fields first, and then all
 
     @classmethod
-    def of(cls, spec: DeviceSpec, options: SequenceOptions) -> LaunchTables:
+    def of(
+        cls, spec: DeviceSpec, options: SequenceOptions, also: SequenceOf[DeviceSpec] = ()
+    ) -> LaunchTables:
+        """The tables of a device.
+
+        Args:
+            spec: launches are within its limits.
+            options: what else they are drawn from.
+            also: other models that run the launches: a cooperative one has no more blocks than each
+                of them holds, and a partition no larger clusters.
+        """
         clusters = tuple(size for size in options.clusters if size <= spec.max_cluster) or (1,)
         carveouts = tuple(-1 if value is None else value for value in options.carveouts)
         partitions = tuple({part: None for part in options.partitions if part is not None})
@@ -155,8 +169,10 @@ class LaunchTables:
         )  # fmt: skip
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
+        holders = tuple(dict.fromkeys((spec, *also)))
         return cls(
             spec=spec,
+            holders=holders,
             blocks=(_array(block_counts(spec)), _array(filling_block_counts(spec))),
             threads=(_array(thread_counts(spec)), _array(filling_thread_counts(spec))),
             registers=_array(register_counts(spec, options.min_registers)),
@@ -171,7 +187,7 @@ class LaunchTables:
             ),
             partitions=partitions,
             clusters=_clusters_that_fit(
-                clusters, [*largest_clusters(spec, partitions, clusters), max(clusters)]
+                clusters, [*largest_clusters(holders, partitions, clusters), max(clusters)]
             ),
             themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )
@@ -272,7 +288,7 @@ class LaunchTables:
         It counts with the least shared memory that the carveout allows, and packs clusters in a way
         of its own; so where it may count less than what is placed, far fewer are drawn.
         """
-        placed = placed_alone(self.spec, rows, self.partitions)
+        placed = placed_alone(self.holders, rows, self.partitions)
         cluster, carveout = rows[:, CLUSTER], rows[:, CARVEOUT]
         single: Int64Array = np.where(
             (carveout < 0) | (carveout == 100), placed, np.minimum(placed, sms)

@@ -17,15 +17,17 @@ from tbsched.program.sequence import Launch, Sequence
 
 
 def largest_clusters(
-    spec: DeviceSpec, partitions: SequenceOf[Partition], sizes: SequenceOf[int]
+    specs: SequenceOf[DeviceSpec], partitions: SequenceOf[Partition], sizes: SequenceOf[int]
 ) -> list[int]:
-    """Of each partition the largest of the sizes that it takes; 1: it takes none."""
+    """Of each partition the largest of the sizes that all devices take in it; 1: none."""
     descending = sorted({size for size in sizes if size > 1}, reverse=True)
 
     def largest(partition: Partition) -> int:
         for size in descending:
+            alone = Sequence([Launch(size, 32, 16, cluster=size, partition=partition)])
             with contextlib.suppress(ValueError):
-                predict(Sequence([Launch(size, 32, 16, cluster=size, partition=partition)]), spec)
+                for spec in specs:
+                    predict(alone, spec)
                 return size
         return 1
 
@@ -33,19 +35,23 @@ def largest_clusters(
 
 
 def placed_alone(
-    spec: DeviceSpec, rows: Int32Array, partitions: tuple[Partition, ...]
+    specs: SequenceOf[DeviceSpec], rows: Int32Array, partitions: tuple[Partition, ...]
 ) -> Int64Array:
     """How many blocks of each launch the empty GPU, or its empty partition, places.
 
     Args:
-        spec: the device.
+        specs: the devices; what all of them place counts.
         rows: int32 (launches, 10), of each the :data:`FIELDS`.
         partitions: that they have by number.
     """
     cells = np.insert(rows, 0, LAUNCH, axis=1)
     cells[:, 1 + FIELDS.index("cooperative")] = 0
     table = EventTable(cells, np.arange(len(cells) + 1), partitions)
-    _, smids, _ = predict_until_refused(
-        table, spec, spec.policy, spec.initial_states()[0], threads=1
-    )
-    return np.array([np.count_nonzero(smid >= 0) for smid in smids], np.int64)
+
+    def placed(spec: DeviceSpec) -> list[int]:
+        state = spec.initial_states()[0]
+        _, smids, _ = predict_until_refused(table, spec, spec.policy, state, threads=1)
+        return [int(np.count_nonzero(smid >= 0)) for smid in smids]
+
+    fewest: Int64Array = np.min([placed(spec) for spec in specs], axis=0)
+    return fewest

@@ -23,9 +23,11 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     Launch,
+    Memset,
     RecordEvent,
     Sequence,
     Stream,
@@ -44,6 +46,10 @@ _EVENTS = tuple(
     for event in range(_CUDA_EVENTS)
     for stream in (*_STREAMS, LEGACY_STREAM)
 )
+_TRANSFERS = (
+    Memset(64), Memset(1 << 20), Copy(64, "h2d"), Copy(1 << 14, "h2d"), Copy(64, "d2h"),
+    Copy(1 << 20, "d2d"), Copy(64, "d2h", duration=3e-6), Memset(64, duration=0.0),
+)  # fmt: skip
 # Field: what its byte picks from, what is usual first.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "before": (*(None,) * len(_EVENTS), *_EVENTS),
@@ -62,6 +68,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     # So many launches from this one on are the nodes of a graph; 0: it is in a stream.
     "nodes": (*(0,) * 12, 1, 2, 3, 4, 5),
     "predecessors": (0, 0, 0, 0, *range(8)),  # bit k: the node k + 1 before it
+    # A copy or memset between a node and those that wait for it.
+    "transfer": (*(None,) * 6 * len(_TRANSFERS), *_TRANSFERS),
     "again": (*_NOT_AT_ALL, *_STREAMS, LEGACY_STREAM),  # the graph's second launch
 }
 
@@ -85,6 +93,7 @@ class _Run:
     non_blocking: bool
     nodes: int
     predecessors: int
+    transfer: Copy | Memset | None
     again: Stream | None
 
     @classmethod
@@ -202,14 +211,20 @@ def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
 
 
 def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
-    nodes = [
-        replace(launch, duration=run.duration_of(launch.blocks))
-        for launch, run in zip(launches, runs, strict=True)
-    ]
-    edges = [
-        (number - 1 - bit, number)
-        for number, run in enumerate(runs)
-        for bit in range(number)
-        if run.predecessors >> bit & 1
-    ]
+    nodes: list[Launch | Copy | Memset] = []
+    edges: list[tuple[int, int]] = []
+    first_of: list[int] = []  # of each launch: the node that waits for others
+    last_of: list[int] = []  # and the one that others wait for
+    for number, (launch, run) in enumerate(zip(launches, runs, strict=True)):
+        first_of.append(len(nodes))
+        nodes.append(replace(launch, duration=run.duration_of(launch.blocks)))
+        if run.transfer is not None:
+            edges.append((len(nodes) - 1, len(nodes)))
+            nodes.append(run.transfer)
+        last_of.append(len(nodes) - 1)
+        edges += [
+            (last_of[number - 1 - bit], first_of[number])
+            for bit in range(number)
+            if run.predecessors >> bit & 1
+        ]
     return Graph(nodes, edges)

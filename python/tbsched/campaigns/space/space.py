@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from tbsched.campaigns.space.draws import Draws
-from tbsched.campaigns.space.options import SequenceOptions
-from tbsched.campaigns.space.strategies import sequences
-from tbsched.hardware.spec import DeviceSpec
+from tbsched.campaigns.space.launch_tables import SequenceTables
+from tbsched.campaigns.space.strategies import sequences_of
 from tbsched.program.sequence import Sequence
 
 
@@ -19,21 +18,21 @@ class Space:
 
     Attributes:
         strategy: draws the sequences.
-        made_of: the device that they fit, and the options; None where a user gave the strategy.
+        draws: the same sequences, drawn by NumPy; None where a user gave the strategy.
     """
 
     strategy: st.SearchStrategy[Sequence]
-    made_of: tuple[DeviceSpec, SequenceOptions] | None = None
+    draws: Draws | None = None
 
     @classmethod
-    def of(cls, device: DeviceSpec, options: SequenceOptions) -> Space:
-        """Everything that the options let a device run."""
-        return cls(sequences(device, options), (device, options))
+    def of(cls, draws: Draws) -> Space:
+        """Everything that is drawn, whatever the seed."""
+        tables = SequenceTables.of(draws.device, draws.options, draws.also)
+        return cls(sequences_of(tables, draws.options), draws)
 
-    def of_length(self, launches: int, seed: int) -> Draws | None:
+    def of_length(self, launches: int) -> Draws | None:
         """Only those of so many launches; None where nobody knows how to draw them."""
-        if self.made_of is None:
+        if self.draws is None:
             return None
-        device, options = self.made_of
-        only = replace(options, min_launches=launches, max_launches=launches)
-        return Draws(device, only, seed)
+        options = replace(self.draws.options, min_launches=launches, max_launches=launches)
+        return replace(self.draws, options=options)

@@ -73,12 +73,12 @@ def sequences(
         >>> test_predictions_repeat()
     """
     options = _checked(options)
-    tables = SequenceTables.of(find_device(device), options)
-    rows = st.lists(
-        st.binary(min_size=tables.width, max_size=tables.width),
-        min_size=options.min_launches,
-        max_size=options.max_launches,
-    )
+    return sequences_of(SequenceTables.of(find_device(device), options), options)
+
+
+def sequences_of(tables: SequenceTables, options: SequenceOptions) -> st.SearchStrategy[Sequence]:
+    """The sequences that the tables mean."""
+    rows = _rows(tables.width, options)
     return _built(st.tuples(st.sampled_from(tables.launches.themes), rows), tables.build)
 
 
@@ -88,10 +88,11 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
     Launches are in one of four streams, in the legacy stream or in one of their own. They run for
     microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Some
     are programmatic, trigger, wait for memory, or name a completion event. Some are the nodes of a
-    graph, which may be launched twice. Two CUDA events are recorded and waited for in any of the
-    streams. A stream has one priority and one partition, those of its first launch, and is
-    non-blocking or not. The legacy stream has priority 0 and no partition. Programs shrink towards
-    few events, streams of their own and launches of one block of one warp for a microsecond.
+    graph, which may have copies and memsets, and may be launched twice. Two CUDA events are
+    recorded and waited for in any of the streams. A stream has one priority and one partition,
+    those of its first launch, and is non-blocking or not. The legacy stream has priority 0 and no
+    partition. Programs shrink towards few events, streams of their own and launches of one block
+    of one warp for a microsecond.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is
@@ -121,12 +122,7 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
         )
     options = _checked(options)
     tables = ProgramTables.of(spec, options)
-    rows = st.lists(
-        st.binary(min_size=tables.width, max_size=tables.width),
-        min_size=options.min_launches,
-        max_size=options.max_launches,
-    )
-    return _built(rows, tables.build)
+    return _built(_rows(tables.width, options), tables.build)
 
 
 def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
@@ -154,6 +150,11 @@ def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
     longest = max(len(sequence.launches) for sequence in whole)
     pairs = st.tuples(st.integers(1, longest), st.sampled_from(whole))
     return _built(pairs, lambda pair: prefix(pair[1], min(pair[0], len(pair[1].launches))))
+
+
+def _rows(width: int, options: SequenceOptions) -> st.SearchStrategy[list[bytes]]:
+    row = st.binary(min_size=width, max_size=width)
+    return st.lists(row, min_size=options.min_launches, max_size=options.max_launches)
 
 
 def _built(

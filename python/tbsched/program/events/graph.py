@@ -1,11 +1,11 @@
-"""CUDA graphs: launches that wait for each other, issued at once."""
+"""CUDA graphs: launches, copies and memsets that wait for each other, issued at once."""
 
 from __future__ import annotations
 
 import graphlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tbsched.errors import shown
 from tbsched.program.checks import flag, instance, integer, items, known_fields
@@ -16,7 +16,16 @@ from tbsched.program.events.launch import (
     launch_to_data,
 )
 from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_stream
+from tbsched.program.events.transfers import (
+    TRANSFERS,
+    Copy,
+    Memset,
+    transfer_from_data,
+    transfer_to_data,
+)
 from tbsched.views import Shown
+
+Node: TypeAlias = Launch | Copy | Memset
 
 # What a launch in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = (
@@ -26,21 +35,22 @@ _NOT_IN_A_NODE = (
 
 @dataclass(frozen=True, slots=True)
 class Graph(Shown):
-    """A CUDA graph: launches, and which of them wait for which.
+    """A CUDA graph: launches, copies and memsets, and which of them wait for which.
 
     Graphs are compared by value. To launch equal graphs is to launch one graph again.
 
     Args:
-        nodes: launches with durations and without streams, at least one.
+        nodes: launches with durations and without streams, at least one, and each :class:`Copy`
+            and :class:`Memset`.
         edges: pairs of numbers of nodes: the second node waits for the first.
 
     Attributes:
-        nodes: the launches, a tuple.
+        nodes: what was given, a tuple.
         edges: the pairs, a tuple of tuples.
 
     Raises:
-        TypeError, ValueError: a node that is no such launch; an edge to or from a node that is not
-            there, or that is given twice; edges in a circle.
+        TypeError, ValueError: a node that is none of these; no launch; an edge to or from a node
+            that is not there, or that is given twice; edges in a circle.
 
     Example:
         >>> kernel = tb.Launch(132, 256, 32, duration=1e-5)
@@ -49,17 +59,29 @@ class Graph(Shown):
         True
     """
 
-    nodes: tuple[Launch, ...]
+    nodes: tuple[Node, ...]
     edges: tuple[tuple[int, int], ...]
 
-    def __init__(self, nodes: Iterable[Launch], edges: Iterable[tuple[int, int]] = ()) -> None:
-        launches = tuple(items("Graph", "nodes", nodes))
-        object.__setattr__(self, "nodes", launches)
-        if not 1 <= len(launches) <= MAX_LAUNCHES:
-            raise ValueError(f"Graph.nodes: {len(launches)} nodes are outside 1..{MAX_LAUNCHES}")
-        for number, node in enumerate(launches):
+    def __init__(self, nodes: Iterable[Node], edges: Iterable[tuple[int, int]] = ()) -> None:
+        given = tuple(items("Graph", "nodes", nodes))
+        object.__setattr__(self, "nodes", given)
+        if not 1 <= len(given) <= MAX_LAUNCHES:
+            raise ValueError(f"Graph.nodes: {len(given)} nodes are outside 1..{MAX_LAUNCHES}")
+        for number, node in enumerate(given):
             _check_node(f"Graph.nodes[{number}]", node)
-        object.__setattr__(self, "edges", _checked_edges(edges, len(launches)))
+        if not self.launches:
+            raise ValueError("Graph.nodes: no Launch among them; at least one is needed")
+        object.__setattr__(self, "edges", _checked_edges(edges, len(given)))
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """The nodes that are launches, in order."""
+        return tuple(node for node in self.nodes if isinstance(node, Launch))
+
+    @property
+    def transfers(self) -> tuple[Copy | Memset, ...]:
+        """The nodes that are copies and memsets, in order."""
+        return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
     def launch(self, stream: Stream = 0, *, non_blocking: bool = False) -> GraphLaunch:
         """Launches the graph in a stream, an event for a :class:`Sequence`.
@@ -84,8 +106,10 @@ class Graph(Shown):
 
 
 def _check_node(where: str, node: object) -> None:
+    if isinstance(node, Copy | Memset):
+        return
     if not isinstance(node, Launch):
-        raise TypeError(f"{where}: a Launch is needed, got {shown(node)}")
+        raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
     if node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
     for name in _NOT_IN_A_NODE:
@@ -119,7 +143,8 @@ def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[
 class GraphLaunch:
     """``cudaGraphLaunch``: all nodes of a graph, issued at once; :meth:`Graph.launch` makes it.
 
-    Its nodes are launches of the sequence, numbered in the order of the graph's nodes.
+    Its launches are launches of the sequence, numbered in the order of the graph's nodes. A
+    :class:`Copy` or :class:`Memset` has no such number.
 
     Attributes:
         graph: the :class:`Graph`.
@@ -152,8 +177,8 @@ class GraphLaunch:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The nodes of the graph."""
-        return self.graph.nodes
+        """The nodes of the graph that are launches."""
+        return self.graph.launches
 
     def __repr__(self) -> str:
         non_blocking = ", non_blocking=True" if self.non_blocking else ""
@@ -162,7 +187,7 @@ class GraphLaunch:
 
 def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
     graph = launched.graph
-    data: dict[str, Any] = {"nodes": [{"launch": launch_to_data(node)} for node in graph.nodes]}
+    data: dict[str, Any] = {"nodes": [_node_to_data(node) for node in graph.nodes]}
     if graph.edges:
         data["edges"] = [[*edge] for edge in graph.edges]
     data["stream"] = launched.stream
@@ -182,7 +207,15 @@ def graph_from_data(where: str, given: object) -> GraphLaunch:
     return GraphLaunch(Graph(nodes, values.pop("edges", ())), **values)
 
 
-def _node_from_data(where: str, given: object) -> Launch:
+def _node_to_data(node: Node) -> dict[str, Any]:
+    if isinstance(node, Launch):
+        return {"launch": launch_to_data(node)}
+    return transfer_to_data(node)
+
+
+def _node_from_data(where: str, given: object) -> Node:
+    if isinstance(given, dict) and len(given) == 1 and not given.keys().isdisjoint(TRANSFERS):
+        return transfer_from_data(where, given)
     return launch_from_data(
         f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, assert_never
 
 from tbsched.program.events.kinds import KINDS
+from tbsched.program.events.transfers import transfer_key
 from tbsched.program.sequence import (
+    Copy,
     Event,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
@@ -31,20 +35,23 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     """What the host issued, in order."""
     names = (
         "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
-        *_AFTER_DURATION, "non_blocking", "graph", "after",
+        *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
     )  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in names}
     nodes = nodes_of(sequence)
-    launches = 0
+    launches, transfers = itertools.count(), itertools.count()
     for event in sequence:
         for row in _rows(event):
-            if event.launches:
-                row["launch"] = launches
-                if launches in nodes:
-                    row["graph"] = nodes[launches].graph
-                    row["after"] = ", ".join(map(str, nodes[launches].after))
-                launches += 1
-            row["event"] = _KEYS[type(event)]
+            row.setdefault("event", _KEYS[type(event)])
+            number = -1
+            if "blocks" in row:
+                row["launch"] = number = next(launches)
+            elif "bytes" in row:
+                row["transfer"] = next(transfers)
+                number = -2 - row["transfer"]
+            if number in nodes:
+                row["graph"] = nodes[number].graph
+                row["after"] = ", ".join(nodes[number].after)
             for name, column in found.items():
                 column.append(row.get(name))
     return dict(found)
@@ -55,13 +62,21 @@ def _rows(event: Event) -> list[dict[str, Any]]:
         case Launch() | GraphLaunch():
             stream = None if event.stream is None else str(event.stream)
             own = {"stream": stream, "non_blocking": event.non_blocking}
-            return [{**_launch_row(launch), **own} for launch in event.launches]
+            nodes = (event,) if isinstance(event, Launch) else event.graph.nodes
+            return [{**_node_row(node), **own} for node in nodes]
         case Release():
             return [{"launch": event.launch}]
         case RecordEvent() | WaitEvent():
             return [{"cuda_event": event.event, "stream": str(event.stream)}]
         case _:
             assert_never(event)
+
+
+def _node_row(node: Launch | Copy | Memset) -> dict[str, Any]:
+    if isinstance(node, Launch):
+        return _launch_row(node)
+    row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}
+    return row | ({"kind": node.kind} if isinstance(node, Copy) else {})
 
 
 def _launch_row(launch: Launch) -> dict[str, Any]:

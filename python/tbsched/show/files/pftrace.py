@@ -22,7 +22,7 @@ from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import lanes_of, streams_of
 from tbsched.show.layout.names import label
 from tbsched.show.text.traces import trace_head
-from tbsched.show.words import limiter_words
+from tbsched.show.words import limiter_words, transfer_name
 from tbsched.traces.trace import Trace
 
 _SEQUENCE = 1  # whose packets share names
@@ -30,7 +30,7 @@ _PID = 1  # of the GPU, which is shown as a process
 _MOST_STREAMS = 1000
 _MOST_WAITS = 64  # of one row at one time
 _NUMBERS = ("launch", "first_block", "last_block", "blocks", "behind_launch")
-_WORDS = ("kernel", "asks_for", "waited_for", "behind_kernel", "why")
+_WORDS = ("kernel", "asks_for", "waited_for", "behind_kernel", "behind_node", "why")
 _ARGUMENTS = {name: number for number, name in enumerate((*_NUMBERS, *_WORDS), 1)}
 
 _TOGETHER = (
@@ -70,6 +70,8 @@ class _Writer:
         self._names, self._words = _Strings(), _Strings()
         self._asks_for = self._words.numbers(map(words_of(trace.sequence), range(len(launches))))
         self._kernel = self._words.numbers(self._labels)
+        transfers = enumerate(trace.sequence.transfers)
+        self._transfer = self._words.numbers(transfer_name(*each) for each in transfers)
         self._tracks = 0
         self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
 
@@ -120,15 +122,21 @@ class _Writer:
         name = self._names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
         why = self._words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
         track = self._lanes(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
-        for known in (True, False):
-            rows = (waits.behind >= 0) == known
-            launch, behind = waits.launch[rows], waits.behind[rows]
-            others = {"behind_launch": behind, "behind_kernel": self._kernel[behind]}
+        for rows in (waits.behind >= 0, waits.behind == -1, waits.behind < -1):
+            launch = waits.launch[rows]
             self._slice(
                 waits.begin_ns[rows], waits.end_ns[rows], track[rows],
                 name=name[rows], why=why[rows], launch=launch, kernel=self._kernel[launch],
-                asks_for=self._asks_for[launch], **(others if known else {}),
+                asks_for=self._asks_for[launch], **self._behind(waits.behind[rows]),
             )  # fmt: skip
+
+    def _behind(self, behind: Int64Array) -> dict[str, Int64Array]:
+        """What was waited for: in all rows launches, or copies and memsets, or neither."""
+        if not len(behind) or behind[0] == -1:
+            return {}
+        if behind[0] >= 0:
+            return {"behind_launch": behind, "behind_kernel": self._kernel[behind]}
+        return {"behind_node": self._transfer[-2 - behind]}
 
     def _sms(self, group: int) -> None:
         """In rows by SM its blocks; the flow of a launch ends at its first block."""

@@ -55,7 +55,7 @@ class Waits(HoldsArrays):
 
     Attributes:
         launch: int64 (rows,).
-        behind: the launch that it waited for, int64 (rows,); -1: none alone.
+        behind: what it waited for, int64 (rows,), as in :attr:`tbsched.Trace.waits`.
         cause: a word of :attr:`tbsched.Placement.limiter`, str (rows,).
         begin_ns, end_ns: int64 (rows,).
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from tbsched.show.html.pages import card
-from tbsched.show.html.parts import keys_html, table_html
+from tbsched.show.html.parts import keys_html, more_of, table_html
 from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.colours import colours_of_names
 from tbsched.show.layout.names import cut
@@ -57,7 +57,7 @@ def _map(held: Residents) -> Markup:
         for launch, blocks in list(own.items())[:_LAUNCHES_SHOWN]:
             lines.append(f"{_name(held, launch)}: {counted(blocks, 'block')}")
         if len(own) > _LAUNCHES_SHOWN:
-            lines.append(f"and {len(own) - _LAUNCHES_SHOWN} launches more")
+            lines.append(more_of(len(own), _LAUNCHES_SHOWN, "launch", "launches"))
         lines += [f"{one.used[sm]:,} of {one.limit[sm]:,} {one.what}" for one in usage if own]
         lines.append(fullest(usage, sm) or "idle")
         fills = tuple(Fill(blocks / most, colours[launch]) for launch, blocks in own.items())

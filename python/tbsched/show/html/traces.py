@@ -30,7 +30,7 @@ from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import counted, limiter_words, seconds_words
+from tbsched.show.words import counted, limiter_words, seconds_words, transfer_name
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -203,8 +203,12 @@ def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
     (cause, behind), longest = shares_of(own)[0]
     total = waited_ns(own)
     launches = trace.sequence.launches
-    name = launches[behind].name if behind >= 0 else None
-    who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "") if behind >= 0 else ""
+    who = ""
+    if behind >= 0:
+        name = launches[behind].name
+        who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "")
+    elif behind < -1:
+        who = transfer_name(-2 - behind, trace.sequence.transfers[-2 - behind])
     return (
         str(launch), launches[launch].name or "", seconds_words(total / 1e9),
         f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
-from tbsched.program.sequence import GraphLaunch, Sequence
-from tbsched.show.words import launch_words
+from tbsched.program.sequence import Copy, GraphLaunch, Memset, Sequence
+from tbsched.show.words import launch_words, transfer_name
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A launch that is a node of a graph.
+    """A node of a graph.
 
     Attributes:
         graph: the launch of the graph, numbered among those of the sequence from 0 on.
-        after: the launches that it waits for by edges, as the sequence numbers them.
+        after: what it waits for by edges, as the sequence numbers it: ``3``, ``copy 0``.
     """
 
     graph: int
-    after: tuple[int, ...]
+    after: tuple[str, ...]
 
     @property
     def after_words(self) -> str:
-        """``, after 1, 2``; empty if it waits for no node."""
-        return f", after {', '.join(map(str, self.after))}" if self.after else ""
+        """``, after 1, copy 0``; empty if it waits for no node."""
+        return f", after {', '.join(self.after)}" if self.after else ""
 
 
 def nodes_of(sequence: Sequence) -> dict[int, Node]:
-    """The nodes of all graphs of a sequence, by the number of the launch."""
+    """The nodes of all graphs of a sequence, in order.
+
+    By the number of the launch; copy or memset k has the number -2 - k, as in ``trace.waits``.
+    """
     found: dict[int, Node] = {}
-    first, graphs = 0, 0
+    launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
-        if isinstance(event, GraphLaunch):
-            after: list[list[int]] = [[] for _ in event.launches]
-            for before, node in event.graph.edges:
-                after[node].append(first + before)
-            for number, numbers in enumerate(after):
-                found[first + number] = Node(graphs, tuple(sorted(numbers)))
-            graphs += 1
-        first += len(event.launches)
+        if not isinstance(event, GraphLaunch):
+            for _ in event.launches:
+                next(launches)
+            continue
+        nodes = event.graph.nodes
+        numbers = [
+            next(launches) if isinstance(node, Launch) else -2 - next(transfers) for node in nodes
+        ]
+        after: list[list[str]] = [[] for _ in nodes]
+        for before, node in sorted(event.graph.edges):
+            after[node].append(_name(numbers[before], nodes[before]))
+        graph = next(graphs)
+        for number, names in zip(numbers, after, strict=True):
+            found[number] = Node(graph, tuple(names))
     return found
+
+
+def _name(number: int, node: Launch | Copy | Memset) -> str:
+    return str(number) if isinstance(node, Launch) else transfer_name(-2 - number, node)
 
 
 def words_of(sequence: Sequence) -> Callable[[int], str]:

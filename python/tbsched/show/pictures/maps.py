@@ -246,5 +246,5 @@ def _waiting(trace: Trace, found: Standing) -> str:
         for launch, blocks in rows[:_WAITING_NAMED]
     ]
     if len(rows) > _WAITING_NAMED:
-        names.append(f"{len(rows) - _WAITING_NAMED} launches more")
+        names.append(f"{counted(len(rows) - _WAITING_NAMED, 'launch', 'launches')} more")
     return f"blocks of {', '.join(names)} wait" if names else ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.show.words import counted
 
 
 def counterexample_short(found: Counterexample) -> str:
     """Its name, and the least that is known of its sequence."""
     how = "shrunk" if found.shrunk else "not shrunk"
-    return f"{found.id}, {len(found.sequence)} events, {how}"
+    return f"{found.id}, {counted(len(found.sequence), 'event')}, {how}"
 
 
 def counterexample_text(found: Counterexample) -> str:
@@ -20,8 +21,9 @@ def counterexample_text(found: Counterexample) -> str:
 def report_short(report: Report) -> str:
     """How much was compared, and how much differed."""
     return (
-        f"{report.predictor}/{report.policy} by {report.level}, {report.examples:,} sequences, "
-        f"{report.disagreements:,} disagree, {len(report.counterexamples)} counterexamples"
+        f"{report.predictor}/{report.policy} by {report.level}, "
+        f"{counted(report.examples, 'sequence')}, {report.disagreements:,} disagree, "
+        f"{counted(len(report.counterexamples), 'counterexample')}"
     )
 
 
@@ -59,8 +61,8 @@ def report_lines(report: Report) -> list[str]:
             if report.level == "exact"
             else ""
         ),
-        f"  {report.disagreements:,} sequences disagree, "
-        f"{len(report.counterexamples)} distinct counterexamples"
+        f"  {counted(report.disagreements, 'sequence disagrees', 'sequences disagree')}, "
+        f"{counted(len(report.counterexamples), 'distinct counterexample')}"
         + (f" of {kinds} kinds" if kinds < len(report.counterexamples) else "")
         + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
     ]
@@ -77,12 +79,12 @@ def report_lines(report: Report) -> list[str]:
 
 def _coverage(coverage: Coverage) -> list[str]:
     lines = []
-    for words, counted in (
+    for words, launches in (
         ("launches with", coverage.ways),
         ("launches that did not fit, by what refused them", coverage.refused),
     ):
-        if counted:
-            named = ", ".join(f"{name} {times:,}" for name, times in counted.most_common())
+        if launches:
+            named = ", ".join(f"{name} {times:,}" for name, times in launches.most_common())
             lines.append(f"  {words}: {named}")
     for words, idle in (("would have shown", False), ("would not have shown", True)):
         names = [name for name, times in coverage.decided.items() if (times == 0) == idle]

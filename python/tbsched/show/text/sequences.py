@@ -10,6 +10,7 @@ from typing import assert_never
 from rich.table import Table
 
 from tbsched.program.events.graph import Graph
+from tbsched.program.events.transfers import transfer_key
 from tbsched.program.sequence import (
     GraphLaunch,
     Launch,
@@ -20,7 +21,7 @@ from tbsched.program.sequence import (
 )
 from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import counted, launch_words, size_of, stream_words
+from tbsched.show.words import counted, launch_words, size_of, stream_words, transfer_words
 
 ROWS_SHOWN = 50
 
@@ -61,7 +62,7 @@ def graph_text(graph: Graph) -> str:
 
 def nodes_as_rows(graph: Graph) -> list[Row]:
     """The nodes of a graph."""
-    return [row for row in rows_of(Sequence([graph.launch()])) if row.launch is not None]
+    return [*rows_of(Sequence([graph.launch()]))][1:]
 
 
 def _table_text(rows: list[Row]) -> str:
@@ -78,7 +79,8 @@ def rows_table(rows: list[Row]) -> Table:
 
 def rows_of(sequence: Sequence) -> Iterator[Row]:
     """What the host issued, in order; the nodes of a graph come after it."""
-    nodes, launches, graphs = nodes_of(sequence), itertools.count(), itertools.count()
+    nodes = nodes_of(sequence)
+    launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
         match event:
             case Launch():
@@ -89,10 +91,15 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                 where = stream_words(event.stream, event.non_blocking)
                 words = f"{size_of(event.launches)}, in {where}"
                 yield Row(("graph", str(next(graphs)), "", words))
-                for node in event.launches:
-                    number = next(launches)
-                    words = f"{launch_words(node)}{nodes[number].after_words}"
-                    yield Row(("node", str(number), node.name or "", words), number)
+                for node in event.graph.nodes:
+                    if isinstance(node, Launch):
+                        number = next(launches)
+                        words = f"{launch_words(node)}{nodes[number].after_words}"
+                        yield Row(("node", str(number), node.name or "", words), number)
+                    else:
+                        number = next(transfers)
+                        words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
+                        yield Row((transfer_key(node), str(number), "", words))
             case Release():
                 yield Row(("release", str(event.launch), "", ""))
             case RecordEvent():

@@ -10,7 +10,14 @@ from tbsched.program.events.launch import Launch
 from tbsched.show.layout.graphs import words_of
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import Waits
-from tbsched.show.words import launch_words, limiter_words, seconds_words, size_of, source_words
+from tbsched.show.words import (
+    counted,
+    launch_words,
+    limiter_words,
+    seconds_words,
+    size_of,
+    source_words,
+)
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -90,7 +97,7 @@ def _timed_text(trace: Trace) -> str:
     waits = None if trace.waits is None else Waits(trace)
     lines = [trace_head(trace), render(timed_table(trace, waits))]
     if len(trace) > len(shown):
-        lines.append(f"and {len(trace) - len(shown)} launches more")
+        lines.append(f"and {counted(len(trace) - len(shown), 'launch', 'launches')} more")
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]

@@ -1,0 +1,140 @@
+"""What chance decided in a recorded timed sequence, read from the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.arrays import Int64Array
+from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.events.launch import Launch
+from tbsched.program.sequence import Sequence, Stream
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
+
+# Blocks that a GPU places at once start within two ticks of its clock, each of 32 ns, one after the
+# other (H200, traces h200-timed/programs).
+_AT_ONCE_NS = 64
+# One in a hundred of 5,898 calls took more than this, and no root of 750 came later than so long
+# after the one before it (H200).
+_LONGEST_CALL_NS, _LONGEST_ROOT_NS = 32_000, 6_000
+
+
+def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
+    """Of each launch, how long its blocks ran and did not wait for memory.
+
+    Blocks of a recording run from when they were placed. Some make their first step 0.1 us later.
+    """
+    is_recorded = observation.issue_times is not None
+    left_ns: dict[Stream, int] = {}  # when all before in the stream had left
+    for launch, placement in zip(observation.sequence.launches, observation, strict=True):
+        if placement.start_ns is None or placement.end_ns is None:
+            raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
+        ran = placement.end_ns - placement.start_ns
+        if launch.programmatic and launch.memory_wait is not None and launch.stream in left_ns:
+            asked = round(launch.memory_wait * 1e9)
+            waited = np.maximum(left_ns[launch.stream] - placement.start_ns - asked, 0)
+            ran = np.where(ran < asked, ran, np.maximum(ran - waited, asked))
+        if launch.stream is not None:
+            left = int(placement.end_ns.max()) + spec.exit_latency_ns
+            left_ns[launch.stream] = max(left, left_ns.get(launch.stream, left))
+        yield ran + _late_ns(placement.start_ns) if is_recorded else ran
+
+
+def _late_ns(start_ns: Int64Array) -> Int64Array:
+    """How much later each block started than the first of those placed with it."""
+    order = np.argsort(start_ns, kind="stable")
+    sorted_ns = start_ns[order]
+    is_first = np.diff(sorted_ns, prepend=sorted_ns[0] - _AT_ONCE_NS - 1) > _AT_ONCE_NS
+    first_ns = sorted_ns[is_first][np.cumsum(is_first) - 1]
+    late = np.empty_like(start_ns)
+    late[order] = sorted_ns - first_ns
+    return late
+
+
+def until_first_end(observation: Trace) -> Trace:
+    """The launches that were placed before any block ended, as a held sequence."""
+    spans = [(p.start_ns, p.end_ns) for p in observation]
+    end = min(int(ends.min()) for _, ends in spans if ends is not None)
+    begins = _first_starts(observation)
+    launches, placements = [], []
+    for number in np.argsort(begins, kind="stable").tolist():
+        placement = observation[number]
+        if begins[number] >= end or placement.start_ns is None:
+            break
+        is_there = placement.start_ns < end
+        launches.append(_held(observation.sequence.launches[number]))
+        smid = np.where(is_there, placement.smid, -1).astype(np.int32)
+        placements.append(Placement(smid, smid))
+        if not is_there.all():
+            break
+    return Trace(Sequence(launches), observation.device, tuple(placements), check=False)
+
+
+def _held(launch: Launch) -> Launch:
+    return replace(
+        launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
+        memory_wait=None, completion_event=None,
+    )  # fmt: skip
+
+
+def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[float] | None:
+    """When the driver handed each launch on, in seconds: within its call or soon after.
+
+    The host notes when it makes a call. The driver hands the launch on some microseconds later, and
+    the roots of a graph one after the other. When it did so shows in the start of a launch that
+    waits for nothing, if that is no later than the host's next call.
+    """
+    if observation.issue_times is None:
+        return None
+    issued = np.array([round(time * 1e9) for time in observation.issue_times])
+    starts = _first_starts(observation)
+    calls = list(_calls(observation.sequence, spec))
+    waited = set()
+    if predicted.waits is not None:
+        began = _first_starts(predicted)[predicted.waits["launch"]]
+        waited = set(predicted.waits["launch"][predicted.waits["begin_ns"] < began].tolist())
+    handed_on = {
+        launch: int(starts[launch]) - latency_ns
+        for launches, latency_ns in calls
+        for launch in launches
+        if launch not in waited
+    }
+    if not handed_on:
+        return [*observation.issue_times]
+    # No launch is handed on before its call.
+    clock = min(time - issued[launch] for launch, time in handed_on.items())
+    found = issued.copy()
+    nexts = [int(issued[launches[0]]) for launches, _ in calls[1:]]
+    nexts.append(int(issued[-1]) + _LONGEST_CALL_NS + len(calls[-1][0]) * _LONGEST_ROOT_NS)
+    for (launches, _), following in zip(calls, nexts, strict=True):
+        latest = following
+        for launch in reversed(launches):
+            # One that starts later than that has waited for something.
+            if handed_on.get(launch, 2**62) - clock <= following:
+                latest = min(latest, handed_on[launch] - clock)
+                found[launch] = max(latest, issued[launch])
+    return [time / 1e9 for time in np.maximum.accumulate(found).tolist()]
+
+
+def _first_starts(trace: Trace) -> Int64Array:
+    return np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
+
+
+def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[tuple[list[int], int]]:
+    """Of each call, the launches that wait for no other launch of it, and its latency."""
+    first = 0
+    for event in sequence:
+        if isinstance(event, GraphLaunch):
+            after = {b for _, b in event.graph.edges}
+            nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
+            roots = [first + k for k, node in enumerate(nodes) if node not in after]
+            if roots:
+                yield roots, spec.graph_latency_ns
+            first += len(nodes)
+        elif isinstance(event, Launch):
+            yield [first], spec.launch_latency_ns
+            first += 1

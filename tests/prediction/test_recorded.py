@@ -1,0 +1,87 @@
+"""What `predict_as_recorded` reads from the recording of a timed sequence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tbsched as tb
+from tbsched.hardware.catalogue import device
+from tbsched.prediction.predict import predict_as_recorded
+
+H200 = device("h200")
+US = 1e-6
+# Two waves: whoever leaves first decides where blocks of the second go.
+WAVES = tb.Sequence(
+    [
+        tb.Launch(60, 1024, 64, stream=0, duration=1e-4),
+        tb.Launch(100, 1024, 64, stream=1, duration=tuple((100 + k) * US for k in range(100))),
+    ]
+)
+
+
+def recorded(sequence: tb.Sequence, calls: list[float], **given: object) -> tb.Trace:
+    """As if a GPU had run it, but the host notes other times of its calls."""
+    found = tb.predict(sequence, H200, **given)  # type: ignore[arg-type]
+    return replace(found, waits=None, extra={"issued_ns": [round(us * 1e3) for us in calls]})
+
+
+def starts(trace: tb.Trace) -> list[int]:
+    found = np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
+    return [int(start) for start in found - found.min()]
+
+
+@pytest.mark.parametrize("state", [tb.InitialState(3, 1), tb.InitialState(6, 2)], ids=str)
+def test_the_launches_before_the_first_end_show_the_latent_state(state: tb.InitialState) -> None:
+    observation = recorded(WAVES, [0, 0], initial_state=state)
+    found = predict_as_recorded(observation, H200)
+    for one, other in zip(found, observation, strict=True):
+        assert (one.smid == other.smid).all()
+    other_state = predict_as_recorded(observation, H200, initial_state=tb.InitialState())
+    assert (other_state[0].smid != observation[0].smid).any()
+
+
+def test_a_launch_is_handed_on_within_its_call() -> None:
+    program = tb.Sequence([tb.Launch(1, 32, 16, duration=1e-4) for _ in range(3)])
+    calls = [0.0, 10, 30]
+    observation = recorded(program, calls, issue_times=[4 * US, 25 * US, 30 * US])
+    assert starts(predict_as_recorded(observation, H200)) == starts(observation)
+    # One that starts later than the next call has waited for something else.
+    late = recorded(program, calls, issue_times=[0, 40 * US, 40 * US])
+    assert starts(predict_as_recorded(late, H200)) == [0, 10_000, 40_000 + H200.launch_switch_ns]
+
+
+def test_the_driver_issues_roots_when_the_recording_shows() -> None:
+    node = tb.Launch(1, 32, 16, duration=1e-4)
+    graph = tb.Graph([node] * 4, edges=[(0, 2)])
+    program = tb.Sequence([graph.launch()])
+    observation = recorded(program, [0] * 4, issue_times=[0, 5 * US, 5 * US, 7 * US])
+    assert starts(observation)[1::2] == [5_000, 7_000]
+    assert starts(predict_as_recorded(observation, H200)) == starts(observation)
+
+
+def test_blocks_run_from_when_they_were_placed() -> None:
+    program = tb.Sequence([tb.Launch(2, 32, 16, duration=1e-4)])
+    observation = recorded(program, [0])
+    start_ns, end_ns = observation[0].start_ns, observation[0].end_ns
+    assert start_ns is not None
+    assert end_ns is not None
+    for late_ns, runs_ns in ((64, 100_064), (65, 100_000)):
+        late = np.array([0, late_ns])
+        placement = replace(observation[0], start_ns=start_ns + late, end_ns=end_ns + late)
+        found = predict_as_recorded(replace(observation, placements=(placement,)), H200)
+        assert found[0].start_ns is not None
+        assert found[0].end_ns is not None
+        assert (found[0].end_ns - found[0].start_ns).tolist() == [100_000, runs_ns]
+
+
+def test_one_call_issues_all_nodes_of_a_graph() -> None:
+    node = tb.Launch(1, 32, 16, duration=1e-5)
+    launch = tb.Graph([node] * 2, edges=[(0, 1)]).launch()
+    program = tb.Sequence([launch, replace(node, stream=1)])
+    found = tb.predict(program, H200, launch_interval=1e-3)
+    (many,) = tb.predict_many([program], H200, launch_interval=1e-3, threads=1)
+    assert starts(found) == starts(many)
+    assert starts(found)[2] == 1_000_000 + H200.launch_latency_ns - H200.graph_latency_ns
