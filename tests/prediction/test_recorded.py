@@ -85,3 +85,8 @@ def test_one_call_issues_all_nodes_of_a_graph() -> None:
     (many,) = tb.predict_many([program], H200, launch_interval=1e-3, threads=1)
     assert starts(found) == starts(many)
     assert starts(found)[2] == 1_000_000 + H200.launch_latency_ns - H200.graph_latency_ns
+
+
+def test_a_recording_of_events_alone_is_predicted() -> None:
+    observation = recorded(tb.Sequence([tb.RecordEvent(0, stream=1)]), [])
+    assert predict_as_recorded(observation, H200).makespan == 0

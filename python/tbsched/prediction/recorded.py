@@ -57,8 +57,7 @@ def _late_ns(start_ns: Int64Array) -> Int64Array:
 
 def until_first_end(observation: Trace) -> Trace:
     """The launches that were placed before any block ended, as a held sequence."""
-    spans = [(p.start_ns, p.end_ns) for p in observation]
-    end = min(int(ends.min()) for _, ends in spans if ends is not None)
+    end = min([int(p.end_ns.min()) for p in observation if p.end_ns is not None], default=0)
     begins = _first_starts(observation)
     launches, placements = [], []
     for number in np.argsort(begins, kind="stable").tolist():
