@@ -108,7 +108,7 @@ class Streams {
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
     int64_t issued_ns = 0;        // by the driver, of a root after the call
-    int64_t seen_ns = 0;     // when the GPU sees that it need not wait any more
+    int64_t seen_ns = 0;          // when the GPU sees that it need not wait any more
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
     int64_t triggered_ns = -1;  // when programmatic launches know it
     int64_t over_ns = -1;       // it has left, and so has all before it in its stream
