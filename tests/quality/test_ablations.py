@@ -73,6 +73,7 @@ _ALREADY = "the device is so"
 _NO_PARTITIONS = "the device has no partitions"
 _TIMED = {
     "no-graph-branches": "only timed sequences show it",
+    "no-copy-engines": "only timed sequences show it",
     "all-queues-watched": "only timed sequences show it",
 }
 CANNOT_SHOW: dict[str, dict[str, str]] = {
