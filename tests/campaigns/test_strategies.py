@@ -316,6 +316,7 @@ WANTED: dict[str, Callable[[Event], bool]] = {
         )
         for kind in (Copy, Memset)
     },
+    "copy first": lambda e: isinstance(e, GraphLaunch) and isinstance(e.graph.nodes[0], Copy),
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
     "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,
     "roots": lambda e: isinstance(e, GraphLaunch) and len(e.launches) > 1 and not e.graph.edges,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cpp_library import built
+from tbsched.hardware.catalogue import device
 
 FOLDER = Path(__file__).parent / "misuse"
 NOT_HELD = "does not hold this footprint: that has left, or is another launch's"
@@ -87,8 +88,16 @@ def test_misuse_is_refused_in_words(said: dict[str, str], case: str) -> None:
 
 
 def test_every_case_of_the_program_is_looked_at(said: dict[str, str]) -> None:
-    assert set(said) == {*MESSAGES, "a refusal changes nothing"}
+    assert set(said) == {
+        *MESSAGES, "a refusal changes nothing", "makespan of a graph", "makespan of a copy",
+    }  # fmt: skip
 
 
 def test_refusal_changes_nothing(said: dict[str, str]) -> None:
     assert said["a refusal changes nothing"] == "1"
+
+
+def test_makespan_is_that_of_launches(said: dict[str, str]) -> None:
+    interval_ns = device("h200").node_interval_ns
+    assert int(said["makespan of a graph"]) == interval_ns + 1000
+    assert said["makespan of a copy"] == "0"

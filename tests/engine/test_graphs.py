@@ -142,3 +142,15 @@ def test_a_graph_waits_for_its_own_launch_before(stream: int) -> None:
     other = tb.predict(tb.Sequence([given.launch(), graph([50, 61], []).launch(stream=1)]), "h200")
     assert starts(found)[2] > ends(found)[1]
     assert starts(other)[2] < ends(other)[0]
+
+
+def test_a_graph_that_is_issued_when_its_launch_before_is_over_does_not_wait_for_that() -> None:
+    spec = replace(
+        H200, graph_latency_ns=0, completion_latency_ns=0, exit_latency_ns=0, event_latency_ns=100
+    )
+    given = graph([1], [])
+    found = tb.predict(
+        tb.Sequence([given.launch(0), given.launch(1)]), spec, issue_times=[0, 1 * US]
+    )
+    assert starts(found) == [0, 1000]
+    assert "Launch 1 did not wait" in found.explain(1)

@@ -15,6 +15,8 @@ from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import PROVENANCES
 from tbsched.hardware.spec import DeviceSpec
 
+HOPPER = {"h100", "h200"}
+
 # -- what is shipped ------------------------------------------------------------------------------
 
 
@@ -42,8 +44,8 @@ def test_every_shipped_value_has_a_provenance_and_a_source(name: str) -> None:
         assert origin.source.strip()
 
 
-@pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"h200"}))
-def test_only_the_h200_claims_measurements(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(SHIPPED) - HOPPER))
+def test_only_hopper_claims_measurements(name: str) -> None:
     assert not [
         path for path, origin in device(name).provenance.items() if origin.kind == "measured"
     ]
@@ -60,6 +62,7 @@ def test_every_ablation_of_every_shipped_device_loads(name: str, ablation: str) 
     ("name", "sms", "tpcs", "gpcs", "warps", "blocks"),
     [
         ("a100", 108, 54, 0, 64, 32),
+        ("h100", 132, 66, 8, 64, 32),
         ("h200", 132, 66, 8, 64, 32),
         ("pegasus", 44, 22, 0, 32, 16),
         ("rtx3090", 82, 41, 0, 48, 16),
@@ -74,8 +77,8 @@ def test_shipped_sizes(name: str, sms: int, tpcs: int, gpcs: int, warps: int, bl
     assert (spec.warps_per_sm, spec.blocks_per_sm) == (warps, blocks)
 
 
-@pytest.mark.parametrize("name", sorted(set(SHIPPED) - {"h200"}))
-def test_all_but_the_h200_prefer_even_sms_then_odd_ones(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(SHIPPED) - HOPPER))
+def test_all_but_hopper_prefer_even_sms_then_odd_ones(name: str) -> None:
     spec = device(name)
     assert spec.sm_preference == (*range(0, spec.sms, 2), *range(1, spec.sms, 2))
 
@@ -95,10 +98,10 @@ def test_shared_memory_unit_is_128_bytes_from_compute_capability_8_and_256_befor
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_only_the_h200_has_circular_shared_memory_and_asks_for_headroom(name: str) -> None:
+def test_only_hopper_has_circular_shared_memory_and_asks_for_headroom(name: str) -> None:
     mechanisms = device(name).mechanisms
-    assert (mechanisms.shared_memory == "circular") == (name == "h200")
-    assert mechanisms.configuration_headroom == (name == "h200")
+    assert (mechanisms.shared_memory == "circular") == (name in HOPPER)
+    assert mechanisms.configuration_headroom == (name in HOPPER)
 
 
 def test_tpc_of_no_gpc_is_a_singleton() -> None:
@@ -150,9 +153,9 @@ def test_ablation_of_an_ablation_is_refused() -> None:
 # -- names and paths ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["", "h100", "H200", "h200 ", "ablations", "no-warp-skip"])
+@pytest.mark.parametrize("name", ["", "h300", "H200", "h200 ", "ablations", "no-warp-skip"])
 def test_unknown_name_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(repr(name)) + r" is unknown.*a100, h200"):
+    with pytest.raises(ValueError, match=re.escape(repr(name)) + r" is unknown.*a100, h100, h200"):
         device(name)
 
 

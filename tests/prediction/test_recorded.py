@@ -85,3 +85,16 @@ def test_one_call_issues_all_nodes_of_a_graph() -> None:
     (many,) = tb.predict_many([program], H200, launch_interval=1e-3, threads=1)
     assert starts(found) == starts(many)
     assert starts(found)[2] == 1_000_000 + H200.launch_latency_ns - H200.graph_latency_ns
+
+
+def test_a_recording_of_events_alone_is_predicted() -> None:
+    observation = recorded(tb.Sequence([tb.RecordEvent(0, stream=1)]), [])
+    assert predict_as_recorded(observation, H200).makespan == 0
+
+
+def test_a_graph_that_begins_with_a_copy_is_a_call_too() -> None:
+    node = tb.Launch(1, 32, 16, duration=1e-4)
+    program = tb.Sequence([node, tb.Graph([tb.Memset(1), node], [(0, 1)]).launch(), node])
+    late = recorded(program, [0, 10, 30], issue_times=[20 * US, 20 * US, 30 * US])
+    first, _, last = starts(predict_as_recorded(late, H200))
+    assert last - first == 30_000

@@ -19,6 +19,9 @@ from tbsched.hardware.catalogue import ablations
 from tbsched.launcher.observe import Gpu
 from tbsched.traces.oracle import Oracle
 
+# Only timed sequences show them, and a default campaign draws none.
+TIMED = {"no-graph-branches", "no-copy-engines", "all-queues-watched"}
+
 
 def caught(oracle: Oracle, predictor: str, seconds: float, seed: int) -> dict[str, Any]:
     """One campaign, up to the first disagreement that shows twice."""
@@ -55,7 +58,7 @@ def main() -> int:
             oracle = opened.enter_context(Gpu(0))
         else:
             oracle = ModelGpu(arguments.oracle)
-        predictors = [f"{arguments.predictor}-{name}" for name in ablations()]
+        predictors = [f"{arguments.predictor}-{name}" for name in ablations() if name not in TIMED]
         for predictor in (*predictors, arguments.predictor):
             row = caught(oracle, predictor, arguments.seconds, arguments.seed)
             rows.append(row)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from quality.ablations import TIMED
 from tbsched.campaigns import fuzz
 from tbsched.hardware.catalogue import ablations
 
@@ -71,10 +72,7 @@ KNOWN = [
 _NO_CLUSTERS = "the device has no clusters"
 _ALREADY = "the device is so"
 _NO_PARTITIONS = "the device has no partitions"
-_TIMED = {
-    "no-graph-branches": "only timed sequences show it",
-    "all-queues-watched": "only timed sequences show it",
-}
+_TIMED = dict.fromkeys(TIMED, "only timed sequences show it")
 CANNOT_SHOW: dict[str, dict[str, str]] = {
     "rtx3090": {
         "contiguous-shared-memory": _ALREADY,

@@ -7,7 +7,8 @@ namespace tbsched {
 Snapshot snapshot_of(const BlockScheduler& scheduler, const int32_t launches,
                      std::vector<ResidentBlocks> blocks) {
   const GpuState& gpu = scheduler.gpu();
-  Snapshot found{.blocks = std::move(blocks)};
+  Snapshot found;
+  found.blocks = std::move(blocks);
   for (const auto& [launch, footprint] : found.blocks) {
     for (const auto& [begin, end] : gpu.shared_memory_of(footprint)) {
       found.pieces.push_back({launch, footprint.sm, begin, end});

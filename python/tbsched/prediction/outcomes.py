@@ -27,7 +27,7 @@ class Outcome:
     Attributes:
         trace: where the blocks are, in the likeliest of the races that came out like this.
         share: of the races that were played, how many came out like this; above 0, at most 1.
-        variants: how many of those differ in which SM is which.
+        variants: as how many outcomes those would count if every SM counted.
 
     Example:
         >>> (outcome,) = tb.outcomes(tb.Sequence([tb.Launch(132, 512, 32)]), "h200")
@@ -77,14 +77,14 @@ def outcomes(
 
     The blocks of a released launch leave one by one, in an order of chance. Blocks that wait go to
     the SMs that are free by then. That is a race, and where later launches find room depends on it.
-    This function plays the race many times, each time with another order of leaving, as the blocks
-    that :func:`tbsched.observe` runs leave an H200 or an H100. The orders are always the same ones,
-    so that the result is too.
+    This function plays the race many times. Each time it draws another order of leaving, as it was
+    seen on an H200 and an H100 that run the blocks of :func:`tbsched.observe`. It always draws the
+    same orders, so the result is always the same.
 
-    Which SM is free first is chance, so that a GPU often has a hundred outcomes in a hundred runs
-    if every SM counts. Therefore two outcomes are one here if they differ in nothing but which SM
-    is which. Use :func:`tbsched.predict_as_recorded` to see whether an observed one is possible SM
-    by SM.
+    Which SM is free first is chance. If every SM counted, a GPU could have almost a hundred
+    outcomes in a hundred runs. So two outcomes count as one here if they differ in nothing but
+    which SM is which. Use :func:`tbsched.predict_as_recorded` to see whether an observed one is
+    possible SM by SM.
 
     Args:
         seq: launches and releases.
@@ -92,12 +92,13 @@ def outcomes(
         races: how many are played, 1 to 2**20.
 
     Returns:
-        The outcomes that differ in which launches share an SM before the next event, with how many
-        blocks each, or on how many SMs: the likeliest first. There is one if nothing later depends
-        on a race. If many came in one race only, there are more than were found.
+        The outcomes, the likeliest first. Two of them differ in which launches share an SM before
+        the next event, in how many blocks each has there, or in how many such SMs there are. There
+        is only one if nothing later depends on a race. If many came out in a single race each,
+        there are more than were found.
 
     Raises:
-        TypeError, ValueError: as for :func:`tbsched.predict`; launches with durations.
+        TypeError, ValueError: as for :func:`tbsched.predict`; a launch has a duration.
 
     Example:
         >>> sequence = tb.Sequence([

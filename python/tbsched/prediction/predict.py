@@ -260,14 +260,15 @@ def predict_as_recorded(
 ) -> Trace:
     """Predicts a recorded sequence, and takes from the recording what chance decided.
 
-    Of a timed sequence that is when the driver handed launches on, how long blocks ran, and the
-    latent state, which the launches before the first end of a block show. On a GPU a block leaves
-    some 0.2 us later than asked (H200, traces h200-timed/programs). The block that leaves first
-    decides where the next one goes. What a block waited for memory (``Launch.memory_wait``) is
-    predicted, and does not count as how long it ran.
+    From a timed recording it takes three things. The first is how long each block ran: on a GPU a
+    block leaves some 0.2 us later than asked (H200, traces h200-timed/programs), and the block that
+    leaves first decides where the next one goes. The second is when the driver handed on launches
+    that waited for nothing. The third is the latent state: the launches before the first end of a
+    block show it. The last two need ``issue_times`` in the recording. How long a block waited for
+    memory (``Launch.memory_wait``) is predicted.
 
-    Of a held sequence it is where blocks went that found room while others left. Each goes where
-    the recording has it, if it could go there in any order of leaving. Everything else is
+    From a held recording it takes where blocks went that found room while others left. Each goes
+    where the recording has it, if it could go there in any order of leaving. Everything else is
     predicted. So the observation is one of the outcomes of the race if the two agree in blocks per
     SM.
 
@@ -275,15 +276,15 @@ def predict_as_recorded(
         observation: a trace, of a timed sequence with ``start_ns`` and ``end_ns``, of a held one
             with ``final_smid``.
         device, policy: as for :func:`tbsched.predict`.
-        initial_state: as for :func:`tbsched.predict`; None is, of a timed recording, the first that
-            explains it.
+        initial_state: as for :func:`tbsched.predict`. None: for a timed recording, the first state
+            that explains where its first blocks are.
 
     Returns:
         A trace of the observation's own sequence, for :func:`compare_times` or :func:`compare`.
 
     Raises:
-        TypeError, ValueError: as for :func:`tbsched.predict`; nobody recorded when blocks ran, or
-            where they were in the end.
+        TypeError, ValueError: as for :func:`tbsched.predict`; the trace does not say when blocks
+            ran, or where they were in the end.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])

@@ -57,8 +57,7 @@ def _late_ns(start_ns: Int64Array) -> Int64Array:
 
 def until_first_end(observation: Trace) -> Trace:
     """The launches that were placed before any block ended, as a held sequence."""
-    spans = [(p.start_ns, p.end_ns) for p in observation]
-    end = min(int(ends.min()) for _, ends in spans if ends is not None)
+    end = min([int(p.end_ns.min()) for p in observation if p.end_ns is not None], default=0)
     begins = _first_starts(observation)
     launches, placements = [], []
     for number in np.argsort(begins, kind="stable").tolist():
@@ -99,8 +98,8 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
         waited = set(predicted.waits["launch"][predicted.waits["begin_ns"] < began].tolist())
     handed_on = {
         launch: int(starts[launch]) - latency_ns
-        for launches, latency_ns in calls
-        for launch in launches
+        for _, roots, latency_ns in calls
+        for launch in roots
         if launch not in waited
     }
     if not handed_on:
@@ -108,11 +107,11 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
     # No launch is handed on before its call.
     clock = min(time - issued[launch] for launch, time in handed_on.items())
     found = issued.copy()
-    nexts = [int(issued[launches[0]]) for launches, _ in calls[1:]]
-    nexts.append(int(issued[-1]) + _LONGEST_CALL_NS + len(calls[-1][0]) * _LONGEST_ROOT_NS)
-    for (launches, _), following in zip(calls, nexts, strict=True):
+    nexts = [int(issued[first]) for first, _, _ in calls[1:]]
+    nexts.append(int(issued[-1]) + _LONGEST_CALL_NS + len(calls[-1][1]) * _LONGEST_ROOT_NS)
+    for (_, roots, _), following in zip(calls, nexts, strict=True):
         latest = following
-        for launch in reversed(launches):
+        for launch in reversed(roots):
             # One that starts later than that has waited for something.
             if handed_on.get(launch, 2**62) - clock <= following:
                 latest = min(latest, handed_on[launch] - clock)
@@ -124,17 +123,16 @@ def _first_starts(trace: Trace) -> Int64Array:
     return np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
 
 
-def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[tuple[list[int], int]]:
-    """Of each call, the launches that wait for no other launch of it, and its latency."""
+def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[tuple[int, list[int], int]]:
+    """Of each call, its first launch, those that wait for no other node of it, and its latency."""
     first = 0
     for event in sequence:
         if isinstance(event, GraphLaunch):
             after = {b for _, b in event.graph.edges}
             nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
             roots = [first + k for k, node in enumerate(nodes) if node not in after]
-            if roots:
-                yield roots, spec.graph_latency_ns
+            yield first, roots, spec.graph_latency_ns
             first += len(nodes)
         elif isinstance(event, Launch):
-            yield [first], spec.launch_latency_ns
+            yield first, [first], spec.launch_latency_ns
             first += 1

@@ -70,7 +70,7 @@ def test_launches_start_around_copies_as_recorded(name: str, traces: int) -> Non
         {"small_copy_bytes": 0},
         {"device_copy_bandwidth": 100_000},
         {"memset_bandwidth": 100_000},
-        {"mechanisms": replace(H200.mechanisms, copy_engines=False)},
+        {"mechanisms": device("h200-no-copy-engines").mechanisms},
     ],
     ids=lambda other: next(iter(other)),
 )

@@ -142,7 +142,8 @@ COSTS = {
     "clusters-in-gpcs": {"cl", "clusters"},
     "no-balanced-clusters": {"clusters"},
     "clusters-turn-alone": set(),  # blocks are numbered otherwise
-    "no-graph-branches": set(),  # timed sequences show it: test_recorded_graphs
+    "no-graph-branches": set(),  # timed sequences show it: test_recorded_graphs,
+    "no-copy-engines": set(),  # test_recorded_copies
     "all-queues-watched": set(),  # and test_recorded_times
 }
 

@@ -14,14 +14,12 @@ import pytest
 from conformance.recorded.recordings import Recording
 from helpers import ROOT
 from tbsched.comparison.times import TimeDiff, compare_times
-from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict_as_recorded
 from tbsched.traces.files import load_traces
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
 
 HOLDOUT = ROOT / "tests" / "traces" / "ways-holdout"
-H200 = device("h200")
 
 gpus = pytest.mark.parametrize("gpu", ["h100", "h200"])
 
@@ -39,7 +37,7 @@ def test_every_block_in_partitions_and_beside_them_is_where_the_gpu_put_it(gpu: 
     assert sum(launch.cluster > 1 for launch in launches) > 2_500
     assert len({launch.carveout for launch in launches}) > 5
     assert len({launch.priority for launch in launches}) == 6
-    assert Recording.of(traces).unexplained() == []
+    assert Recording.of(traces).unexplained(gpu) == []
 
 
 @gpus
@@ -47,7 +45,7 @@ def test_cooperative_launches_are_placed_as_predicted(gpu: str) -> None:
     traces = traces_of("cooperative", gpu)
     launches = [launch for trace in traces for launch in trace.sequence.launches]
     assert sum(launch.cooperative for launch in launches) > 200
-    assert Recording.of(traces).unexplained() == []
+    assert Recording.of(traces).unexplained(gpu) == []
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,10 @@ class Score:
     in_their_blocks: list[bool] = field(default_factory=list)
 
     @classmethod
-    def of(cls, runs: Iterator[tuple[Trace, Trace]]) -> Score:
+    def of(cls, runs: Iterator[tuple[Trace, Trace]], gpu: str) -> Score:
         score = cls()
         for first, again in runs:
-            predicted = predict_as_recorded(first, H200)
+            predicted = predict_as_recorded(first, gpu)
             score.model.append(compare_times(predicted, first))
             score.itself.append(compare_times(again, first))
             score.in_their_blocks.extend(
@@ -88,7 +86,7 @@ def starts(diffs: list[TimeDiff]) -> float:
 
 def score_of(name: str, gpu: str) -> Score:
     traces = iter(traces_of(name, gpu))
-    return Score.of(zip(traces, traces, strict=True))
+    return Score.of(zip(traces, traces, strict=True), gpu)
 
 
 # Least shares: of pairs; of launches with their blocks on each SM, where two runs of the GPU agree;

@@ -87,6 +87,17 @@ GraphLaunch graph_of(const tbsched::Node& node) {
   return {.graph = std::make_shared<tbsched::Graph>(tbsched::Graph{.nodes = {kTimed, node}})};
 }
 
+// Of a graph in which a copy waits for two launches, or is all there is. Python asks for that of
+// launches alone.
+int64_t makespan(const bool any_launch) {
+  const Copy copy{.bytes = 1 << 20, .kind = tbsched::CopyKind::d2h};
+  const tbsched::Graph joined{.nodes = {kTimed, kTimed, copy}, .edges = {{0, 2}, {1, 2}}};
+  const Sequence sequence{GraphLaunch{.graph = std::make_shared<const tbsched::Graph>(
+                                          any_launch ? joined : tbsched::Graph{.nodes = {copy}})}};
+  std::vector<int64_t> issue_ns(any_launch ? 2 : 0);
+  return tbsched::TimedEngine(model(), {}, std::move(issue_ns)).makespan(sequence, tbsched::kNever);
+}
+
 // The SMs of a launch that comes after others have left, whose blocks somebody lets go again or
 // not.
 std::vector<int32_t> sms_after(const bool misused) {
@@ -275,4 +286,6 @@ int main() {
     }
   }
   std::cout << "a refusal changes nothing -> " << (sms_after(true) == sms_after(false)) << '\n';
+  std::cout << "makespan of a graph -> " << makespan(true) << '\n';
+  std::cout << "makespan of a copy -> " << makespan(false) << '\n';
 }

@@ -49,12 +49,10 @@ def test_every_split_is_the_driver_s(board: str) -> None:
         for min_sms in range(row["min"][0], row["min"][1] + 1):
             if "error" in row:
                 with pytest.raises(ValueError, match="split_sms"):
-                    tb.split_sms("h200", min_sms, **FLAGS[row["flags"]])  # type: ignore[arg-type]
+                    tb.split_sms(board, min_sms, **FLAGS[row["flags"]])  # type: ignore[arg-type]
                 refused += 1
                 continue
-            groups, rest = tb.split_sms(
-                "h200", min_sms, groups=row["groups"], **FLAGS[row["flags"]]
-            )  # type: ignore[misc]
+            groups, rest = tb.split_sms(board, min_sms, groups=row["groups"], **FLAGS[row["flags"]])  # type: ignore[misc]
             assert [tpcs(group) for group in groups] == row["tpcs"], row
             assert tpcs(rest) == row["rest"], row
             splits += 1

@@ -2,9 +2,9 @@
 // those that it waits for.
 //
 // An example: nodes 0 and 1 wait for nothing, 2 waits for 0, and 3 for 1 and 2. The driver launches
-// 0 and 1. The GPU starts 2 by itself, 0.8 us after 0. But 3 joins two branches. So a relay, a
-// block that the user does not see, runs after 1 and after 2. The later one starts 3, 1.9 us after
-// its node.
+// 0 and 1. The GPU starts 2 by itself, 1 us after 0. But 3 joins two branches. So a relay, a block
+// that the user does not see, runs after 1 and after 2. The later one starts 3, 2.1 us after its
+// node.
 //
 // The rules:
 //   1. Every root, a node that waits for nothing, begins a branch. Another node belongs to the

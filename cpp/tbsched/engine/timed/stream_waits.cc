@@ -1,4 +1,6 @@
 // What launches have waited for: the part of Streams that only tells.
+#include <algorithm>
+
 #include "tbsched/engine/timed/streams.h"
 
 namespace tbsched {
@@ -45,12 +47,14 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   // graph.
   const Item& ordered = item.graph < 0 ? item : items_[item.graph];
   if (ordered.kind == Kind::graph_begin && ordered.record >= 0) {
-    until(known_ns_of(ordered.record, item.graph), Refusal::node, ordered.record);
+    // Issued later, it did not wait until that was known.
+    const int64_t known_ns = known_ns_of(ordered.record, item.graph);
+    until(std::min(known_ns, ordered.done_ns), Refusal::node, ordered.record);
   }
   if (ordered.legacy) {
     until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
   } else if (item.last_legacy >= 0) {
-    until(known_ns_of(item.last_legacy, index), Refusal::legacy_stream, item.last_legacy);
+    until(items_[item.last_legacy].done_ns, Refusal::legacy_stream, item.last_legacy);
   }
   if (item.seen_ns > from && !waits.empty() && waits.back().launch == launch) {
     waits.back().end_ns = from = item.seen_ns;

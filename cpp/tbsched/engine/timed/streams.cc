@@ -117,7 +117,7 @@ void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
-    item.delay_ns = issued_ns - now;
+    item.issued_ns = issued_ns;
     depend(root, begin);
     if (issued_ns == now) {
       enqueue_root(root);
@@ -394,7 +394,6 @@ void Streams::settle(const int64_t now) {
       case Change::reached:
         break;
       case Change::transferred:
-        items_[later.item].left = true;
         get_over(later.item, now);
         break;
     }

@@ -107,9 +107,8 @@ class Streams {
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
-    int64_t delay_ns = 0;         // until the driver issues it, after the call
-    int64_t issued_ns = 0;
-    int64_t seen_ns = 0;     // when the GPU sees that it need not wait any more
+    int64_t issued_ns = 0;        // by the driver, of a root after the call
+    int64_t seen_ns = 0;          // when the GPU sees that it need not wait any more
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
     int64_t triggered_ns = -1;  // when programmatic launches know it
     int64_t over_ns = -1;       // it has left, and so has all before it in its stream
@@ -210,7 +209,7 @@ class Streams {
   int64_t reaches_gpu_ns(const int32_t item) const {
     const Item& found = items_[item];
     const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
-    return found.issued_ns + found.delay_ns + latency_ns;
+    return found.issued_ns + latency_ns;
   }
   void settle(int64_t now);
   void get_triggered(int32_t item, int64_t now);

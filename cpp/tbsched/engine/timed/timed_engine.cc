@@ -72,7 +72,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   }
   std::vector<ResidentBlocks> blocks;
   const auto list = [&](const int32_t launch, const int32_t first_held) {
-    if (std::cmp_greater_equal(launch, shown_)) return;
+    if (is_relay(launch)) return;
     for (int32_t held = first_held; held >= 0; held = held_[held].next) {
       blocks.push_back({launch, held_[held].footprint});
     }
@@ -83,7 +83,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   for (const auto& [launch, waiting] : waiting_) {
     for (const Started& some : waiting) list(launch, some.first_held);
   }
-  return snapshot_of(scheduler_, static_cast<int32_t>(shown_), std::move(blocks));
+  return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
 // Goes on to the next instant, if there is one.
@@ -106,10 +106,9 @@ bool TimedEngine::step(const Sequence& sequence) {
 int64_t TimedEngine::least_makespan() const {
   if (first_start_ns_ == kNever) return 0;
   int64_t end = last_end_ns_;
-  for (size_t number = 0; number < launches_.size(); ++number) {
-    const auto launch = static_cast<int32_t>(number);
+  for (int32_t launch = 0; launch < shown_; ++launch) {
     if (scheduler_.placed_whole(launch)) continue;
-    end = std::max(end, now_ + duration_ns(launch, launches_[number].launch->blocks - 1));
+    end = std::max(end, now_ + duration_ns(launch, launches_[launch].launch->blocks - 1));
   }
   return end - first_start_ns_;
 }
@@ -143,8 +142,8 @@ void TimedEngine::add(const Sequence& sequence) {
 }
 
 void TimedEngine::add_relays() {
-  shown_ = launches_.size();
-  streams_.expect(static_cast<int32_t>(shown_));
+  shown_ = static_cast<int32_t>(launches_.size());
+  streams_.expect(shown_);
   for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
 }
 
@@ -153,10 +152,9 @@ void TimedEngine::remove_relays() {
   if (relayed_.empty()) return;
   timeline_.blocks.resize(launches_[shown_].first_row);
   timeline_.hardware_queue.resize(shown_);
-  std::erase_if(timeline_.waits,
-                [&](const Wait& wait) { return std::cmp_greater_equal(wait.launch, shown_); });
+  std::erase_if(timeline_.waits, [&](const Wait& wait) { return is_relay(wait.launch); });
   for (Wait& wait : timeline_.waits) {
-    if (std::cmp_greater_equal(wait.behind, shown_)) wait.behind = relayed_[wait.behind - shown_];
+    if (is_relay(wait.behind)) wait.behind = relayed_[wait.behind - shown_];
   }
 }
 
@@ -278,7 +276,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
   int64_t duration = duration_ns(launch, placed.first_block);
-  first_start_ns_ = std::min(first_start_ns_, now_);
+  if (!is_relay(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) {
@@ -332,7 +330,7 @@ void TimedEngine::go_on(const int32_t launch) {
 }
 
 void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
-  last_end_ns_ = std::max(last_end_ns_, end_ns);
+  if (!is_relay(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
   resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
 }
 

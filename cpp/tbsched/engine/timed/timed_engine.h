@@ -97,6 +97,7 @@ class TimedEngine : private Observer {
   int32_t add(const Node& node);
   void add_relays();
   void remove_relays();
+  bool is_relay(int32_t launch) const { return launch >= shown_; }
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant() const;
@@ -139,7 +140,7 @@ class TimedEngine : private Observer {
   Launch relay_;
   int32_t transfers_ = 0;
   std::vector<int32_t> relayed_;  // of each relay what it follows, as Wait::behind names it
-  size_t shown_ = 0;              // launches that are no relays
+  int32_t shown_ = 0;             // launches that are no relays
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches

@@ -21,6 +21,7 @@ from tbsched.campaigns.space.launch_tables import (
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
+from tbsched.program.events.graph import Node
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -68,8 +69,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     # So many launches from this one on are the nodes of a graph; 0: it is in a stream.
     "nodes": (*(0,) * 12, 1, 2, 3, 4, 5),
     "predecessors": (0, 0, 0, 0, *range(8)),  # bit k: the node k + 1 before it
-    # A copy or memset between a node and those that wait for it.
-    "transfer": (*(None,) * 6 * len(_TRANSFERS), *_TRANSFERS),
+    # A copy or memset between a launch and what it waits for, or what waits for it.
+    "transfer": (*(None,) * 2 * len(_TRANSFERS), *_TRANSFERS),
     "again": (*_NOT_AT_ALL, *_STREAMS, LEGACY_STREAM),  # the graph's second launch
 }
 
@@ -211,20 +212,26 @@ def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
 
 
 def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
-    nodes: list[Launch | Copy | Memset] = []
+    nodes: list[Node] = []
     edges: list[tuple[int, int]] = []
-    first_of: list[int] = []  # of each launch: the node that waits for others
-    last_of: list[int] = []  # and the one that others wait for
+    last_of: list[int] = []  # of each launch: the node that others wait for
     for number, (launch, run) in enumerate(zip(launches, runs, strict=True)):
-        first_of.append(len(nodes))
-        nodes.append(replace(launch, duration=run.duration_of(launch.blocks)))
-        if run.transfer is not None:
-            edges.append((len(nodes) - 1, len(nodes)))
-            nodes.append(run.transfer)
-        last_of.append(len(nodes) - 1)
+        first = len(nodes)
         edges += [
-            (last_of[number - 1 - bit], first_of[number])
+            (last_of[number - 1 - bit], first)
             for bit in range(number)
             if run.predecessors >> bit & 1
         ]
+        nodes += _with_transfer(replace(launch, duration=run.duration_of(launch.blocks)), run)
+        edges += itertools.pairwise(range(first, len(nodes)))
+        last_of.append(len(nodes) - 1)
     return Graph(nodes, edges)
+
+
+def _with_transfer(launch: Launch, run: _Run) -> list[Node]:
+    """A launch and its copy or memset, one after the other: what comes from the host is first."""
+    if run.transfer is None:
+        return [launch]
+    if isinstance(run.transfer, Copy) and run.transfer.kind == "h2d":
+        return [run.transfer, launch]
+    return [launch, run.transfer]

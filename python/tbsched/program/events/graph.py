@@ -40,8 +40,8 @@ class Graph(Shown):
     Graphs are compared by value. To launch equal graphs is to launch one graph again.
 
     Args:
-        nodes: launches with durations and without streams, at least one, and each :class:`Copy`
-            and :class:`Memset`.
+        nodes: launches, each :class:`Copy` and each :class:`Memset`. A launch has a duration and no
+            stream. At least one node is a launch.
         edges: pairs of numbers of nodes: the second node waits for the first.
 
     Attributes:

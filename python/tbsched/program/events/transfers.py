@@ -23,7 +23,7 @@ class Copy:
     Args:
         bytes: 1 to 2**30.
         kind: ``"h2d"`` from the host to the GPU, ``"d2h"`` back, ``"d2d"`` within the GPU's memory.
-        duration: seconds that it takes. None: as long as the device takes for so many bytes.
+        duration: seconds that it takes. None: its bytes and the device decide.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -59,7 +59,7 @@ class Memset:
 
     Args:
         bytes: 1 to 2**30.
-        duration: seconds that it takes. None: as long as the device takes for so many bytes.
+        duration: seconds that it takes. None: its bytes and the device decide.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
