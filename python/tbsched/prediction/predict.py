@@ -23,13 +23,7 @@ from tbsched.prediction.recorded import ran_ns, until_first_end
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import (
-    GraphLaunch,
-    Launch,
-    Sequence,
-    each_graph_alone,
-    with_launches,
-)
+from tbsched.program.sequence import Sequence, each_graph_alone, with_launches
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -380,14 +374,8 @@ class Run:
                 raise ValueError(f"issue_times: {shown(issue_times)} needs launches with durations")
             return []
         if issue_times is None:
-            counts = [
-                len(event.launches) if isinstance(event, GraphLaunch) else 1
-                for event in seq
-                if isinstance(event, Launch | GraphLaunch)
-            ]
-            return [
-                call * self.interval_ns for call, count in enumerate(counts) for _ in range(count)
-            ]
+            calls = (event.launches for event in seq if event.launches)
+            return [number * self.interval_ns for number, made in enumerate(calls) for _ in made]
         if self._interval:
             raise ValueError("issue_times: they are instead of launch_interval, which is given too")
         try:
