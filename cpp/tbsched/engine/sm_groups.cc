@@ -30,8 +30,8 @@ int32_t SmGroups::add(const Partition* const partition, const bool uses_singleto
     const bool is_inside = partition == nullptr || std::ranges::binary_search(partition->sms, sm);
     if (is_inside && (uses_singletons || topology.gpc_of_sm[sm] >= 0)) sms.add(sm);
   }
-  groups_.push_back(std::make_unique<const SmGroup>(
-      SmGroup{.sms = sms, .is_partition = partition != nullptr}));
+  groups_.push_back(
+      std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = partition != nullptr}));
   return static_cast<int32_t>(groups_.size()) - 1;
 }
 
