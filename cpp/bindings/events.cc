@@ -87,6 +87,7 @@ struct Shared {
 Launch launch_of(py::handle launch, Shared& shared);
 GraphLaunch graph_launch_of(py::handle launched, Shared& shared);
 Release release_of(py::handle release);
+Synchronize synchronize_of(py::handle awaited);
 template <typename Mark>
 Mark mark_of(py::handle mark);
 
@@ -108,6 +109,8 @@ constexpr std::array kKinds = {
          [](const py::handle event, Shared& shared) -> Event {
            return graph_launch_of(event, shared);
          }},
+    Kind{"Synchronize",
+         [](const py::handle event, Shared&) -> Event { return synchronize_of(event); }},
 };
 static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event has a row");
 
@@ -132,6 +135,8 @@ struct Python {
   Attribute trigger{"trigger"};
   Attribute memory_wait{"memory_wait"};
   Attribute completion_event{"completion_event"};
+  Attribute first_use{"first_use"};
+  Attribute host{"host"};
   Attribute sms{"sms"};
   Attribute split{"split"};
   Attribute group{"group"};
@@ -241,6 +246,8 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   found.trigger_ns = maybe_nanoseconds(known.trigger.of(launch));
   found.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
   found.completion_event = known.completion_event.maybe_of(launch);
+  found.first_use = known.first_use.flag_of(launch);
+  found.host = known.host.number_of(launch);
   return found;
 }
 
@@ -281,7 +288,8 @@ GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
   const auto convert = [&](const py::handle graph) { return graph_of(graph, shared); };
   return {.graph = shared.graphs.of(known.graph.of(launched), convert),
           .stream = named_stream_of(launched),
-          .non_blocking = known.non_blocking.flag_of(launched)};
+          .non_blocking = known.non_blocking.flag_of(launched),
+          .host = known.host.number_of(launched)};
 }
 
 Release release_of(const py::handle release) {
@@ -290,7 +298,17 @@ Release release_of(const py::handle release) {
 
 template <typename Mark>
 Mark mark_of(const py::handle mark) {
-  return {.event = python().event.number_of(mark), .stream = named_stream_of(mark)};
+  const Python& known = python();
+  return {.event = known.event.number_of(mark),
+          .stream = named_stream_of(mark),
+          .host = known.host.number_of(mark)};
+}
+
+Synchronize synchronize_of(const py::handle awaited) {
+  const Python& known = python();
+  return {.stream = stream_of(awaited),
+          .event = known.event.maybe_of(awaited),
+          .host = known.host.number_of(awaited)};
 }
 
 // Which of kKinds; an object of a class derived from it is one, too.

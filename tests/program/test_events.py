@@ -16,13 +16,21 @@ from tbsched.program.sequence import (
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
     with_launches,
 )
 
 NODE = Launch(4, 64, 32, duration=1e-3)
 GRAPH = Graph([NODE, NODE, NODE], edges=[(0, 2), (1, 2)])
-ONE_OF_EACH = (NODE, Release(3), RecordEvent(1, 2), WaitEvent(1, 0), GRAPH.launch(3))
+ONE_OF_EACH = (
+    NODE,
+    Release(3),
+    RecordEvent(1, 2),
+    WaitEvent(1, 0),
+    GRAPH.launch(3),
+    Synchronize(2),
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +58,9 @@ def test_launches_of_an_event_are_the_launch_itself_or_nodes_or_none(event: Even
 
 def test_unknown_event_is_refused_with_those_there_are() -> None:
     unknown: Any = Fence()
-    with pytest.raises(TypeError, match="RecordEvent, WaitEvent or GraphLaunch is needed, got"):
+    with pytest.raises(TypeError, match="WaitEvent, GraphLaunch or Synchronize is needed, got"):
         Sequence([unknown])
-    with pytest.raises(ValueError, match=r'here: .* or \{"graph": …\} is needed'):
+    with pytest.raises(ValueError, match=r'here: .* or \{"synchronize": …\} is needed'):
         event_from_data("here", {"fence": 1})
 
 

@@ -100,9 +100,11 @@ struct Driver {
                                                                "cuStreamCreateWithPriority"};
   Entry<decltype(&::cuStreamDestroy)> stream_destroy{library, "cuStreamDestroy_v2"};
   Entry<decltype(&::cuStreamQuery)> stream_query{library, "cuStreamQuery"};
+  Entry<decltype(&::cuStreamSynchronize)> stream_synchronize{library, "cuStreamSynchronize"};
   Entry<decltype(&::cuStreamWaitEvent)> stream_wait_event{library, "cuStreamWaitEvent"};
   Entry<decltype(&::cuEventCreate)> event_create{library, "cuEventCreate"};
   Entry<decltype(&::cuEventRecord)> event_record{library, "cuEventRecord"};
+  Entry<decltype(&::cuEventSynchronize)> event_synchronize{library, "cuEventSynchronize"};
   Entry<decltype(&::cuEventDestroy)> event_destroy{library, "cuEventDestroy_v2"};
   Entry<decltype(&::cuMemAlloc)> memory_alloc{library, "cuMemAlloc_v2"};
   Entry<decltype(&::cuMemFree)> memory_free{library, "cuMemFree_v2"};

@@ -107,6 +107,12 @@ class SequenceCheck {
   explicit SequenceCheck(const Context& context) : context_(context) {}
 
   void operator()(const Launch& launch) {
+    if (launch.first_use) {
+      throw std::invalid_argument(
+          "launch " + std::to_string(launches_) +
+          ": Launch.first_use: True, but the kernels that stand for a program's are loaded before "
+          "it runs; it can only be predicted");
+    }
     check(launch);
     if (launch.stream) {
       check_stream(launch);
@@ -128,6 +134,9 @@ class SequenceCheck {
   void operator()(const GraphLaunch& launched) {
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     other_streams_.insert(launched.stream);
+  }
+  void operator()(const Synchronize& awaited) {
+    if (awaited.stream) other_streams_.insert(*awaited.stream);
   }
 
   void check_totals(const bool timed) {

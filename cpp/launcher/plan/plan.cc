@@ -74,6 +74,7 @@ class TimedStreams {
                      [](const Release&) {},
                      [](const RecordEvent&) {},
                      [](const WaitEvent&) {},
+                     [](const Synchronize&) {},
                      [&](const GraphLaunch& launched) {
                        kinds_[launched.stream].non_blocking = launched.non_blocking;
                      },
@@ -92,6 +93,12 @@ class TimedStreams {
   template <typename Mark>
   PlannedMark mark(const Mark& mark) {
     return {.event = event(mark.event), .stream = numbered(mark.stream)};
+  }
+
+  PlannedMark mark(const Synchronize& awaited) {
+    return {.event = awaited.event ? event(*awaited.event) : nullptr,
+            .stream = awaited.stream ? numbered(*awaited.stream) : nullptr,
+            .is_of_stream = awaited.stream.has_value()};
   }
 
   CUevent event(const int32_t number) {
@@ -207,6 +214,7 @@ class Planner {
   void operator()(const Release& release) { choice_.release(static_cast<size_t>(release.launch)); }
   void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
   void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
+  void operator()(const Synchronize& awaited) { plan_.marks.push_back(timed_.mark(awaited)); }
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(
@@ -271,6 +279,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
   Plan plan{.timed = is_timed(sequence)};
   Planner planner(sequence, context, supplies, interrupted, plan);
   for (const Event& event : sequence) std::visit(planner, event);
+  plan.calls.resize(sequence.size());
   return plan;
 }
 

@@ -33,10 +33,17 @@ struct PlannedLaunch {
   std::chrono::steady_clock::time_point issued;  // the launch call
 };
 
-// An event that is recorded or waited for.
+// An event that is recorded or waited for, or what the host waits for: an event, a stream, or all.
 struct PlannedMark {
   CUevent event = nullptr;
   CUstream stream = nullptr;
+  bool is_of_stream = true;
+};
+
+// When a worker called, and when the call had returned.
+struct PlannedCall {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
 };
 
 struct Plan {
@@ -48,6 +55,7 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
+  std::vector<PlannedCall> calls;  // of each event
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;

@@ -33,6 +33,7 @@ struct Evidence {
 
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
+  std::vector<int64_t> gap_ns;  // as Observation has them
   std::string doubt;  // empty: none
   // The longest time for which a block was off its SM: another process had the GPU.
   std::chrono::nanoseconds still{};

@@ -54,6 +54,13 @@ inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
+inline constexpr Range launch_call_ns{0, 1000000000};
+inline constexpr Range event_call_ns{0, 1000000000};
+inline constexpr Range synchronize_ns{0, 1000000000};
+inline constexpr Range first_use_ns{0, 1000000000};
+inline constexpr Range load_ns{0, 1000000000};
+inline constexpr Range local_memory_growth_ns{0, 1000000000};
+inline constexpr Range local_memory_growth_per_byte_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
 
@@ -212,6 +219,21 @@ struct DeviceSpec {
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
+  // how long a launch call takes that waits for nothing
+  int64_t launch_call_ns = 0;
+  // how long a call takes that records an event or makes a stream wait for one
+  int64_t event_call_ns = 0;
+  // on top of completion_latency_ns, until a call returns that waits for work, and how long it
+  // takes where there is none
+  int64_t synchronize_ns = 0;
+  // how much longer the launch call takes that uses a kernel first
+  int64_t first_use_ns = 0;
+  // on top of completion_latency_ns, until a kernel is loaded at its first use
+  int64_t load_ns = 0;
+  // how long the launch call takes, once the GPU is idle, that sets up more local memory
+  int64_t local_memory_growth_ns = 0;
+  // on top of that, for each byte of local memory of a thread
+  int64_t local_memory_growth_per_byte_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
 };
@@ -287,6 +309,13 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
+  visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
+  visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
+  visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);
+  visit(Field{.section = "scheduler", .name = "first_use_ns", .range = ranges::first_use_ns, .required = false}, spec.first_use_ns);
+  visit(Field{.section = "scheduler", .name = "load_ns", .range = ranges::load_ns, .required = false}, spec.load_ns);
+  visit(Field{.section = "scheduler", .name = "local_memory_growth_ns", .range = ranges::local_memory_growth_ns, .required = false}, spec.local_memory_growth_ns);
+  visit(Field{.section = "scheduler", .name = "local_memory_growth_per_byte_ns", .range = ranges::local_memory_growth_per_byte_ns, .required = false}, spec.local_memory_growth_per_byte_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }
 

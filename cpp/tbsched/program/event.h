@@ -50,6 +50,8 @@ struct Launch {
   std::optional<int64_t> memory_wait_ns = {};
   // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
+  bool first_use = false;  // of its kernel, under lazy loading: the call waits for an idle GPU
+  int32_t host = 0;        // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
 };
@@ -62,12 +64,14 @@ struct Release {
 struct RecordEvent {
   int32_t event = 0;
   int32_t stream = 0;
+  int32_t host = 0;
 };
 
 // Later work of the stream waits for the most recent record of the event that comes before.
 struct WaitEvent {
   int32_t event = 0;
   int32_t stream = 0;
+  int32_t host = 0;
 };
 
 // The most bytes of a copy or memset.
@@ -100,9 +104,18 @@ struct GraphLaunch {
   std::shared_ptr<const Graph> graph;
   int32_t stream = 0;
   bool non_blocking = false;
+  int32_t host = 0;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch>;
+// The host thread waits for all work of a stream, for the most recent record of an event or, where
+// it names neither, for all work that has been issued.
+struct Synchronize {
+  std::optional<int32_t> stream = {};
+  std::optional<int32_t> event = {};
+  int32_t host = 0;
+};
+
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Synchronize>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
@@ -137,6 +150,7 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [&](const GraphLaunch& launched) {
                    if (launched.graph) for_each_launch(*launched.graph, visit);
                  },
+                 [](const Synchronize&) {},
              },
              event);
 }
@@ -157,8 +171,27 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const RecordEvent&) { return true; },
                           [](const WaitEvent&) { return true; },
                           [](const GraphLaunch&) { return true; },
+                          [](const Synchronize&) { return true; },
                       },
                       event);
+  });
+}
+
+// The host thread that makes the call.
+inline int32_t host_of(const Event& event) {
+  return std::visit(Overloaded{
+                        [](const Release&) { return 0; },
+                        [](const auto& call) { return call.host; },
+                    },
+                    event);
+}
+
+// Whether it matters to the host when its calls return: one may wait, or threads call at once.
+inline bool is_hosted(const Sequence& sequence) {
+  return std::ranges::any_of(sequence, [](const Event& event) {
+    const auto* const launch = std::get_if<Launch>(&event);
+    return host_of(event) != 0 || std::holds_alternative<Synchronize>(event) ||
+           (launch != nullptr && launch->first_use);
   });
 }
 

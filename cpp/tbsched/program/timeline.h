@@ -43,6 +43,8 @@ struct Timeline {
   std::vector<BlockTime> blocks;        // by launch and block
   std::vector<Wait> waits;              // by launch and time
   std::vector<int32_t> hardware_queue;  // of each launch
+  // Of each launch, when the host called; empty where that was given.
+  std::vector<int64_t> issued_ns;
 };
 
 }  // namespace tbsched

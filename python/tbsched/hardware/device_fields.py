@@ -131,6 +131,15 @@ class DeviceFields:
             unknown.
         memset_latency_ns: how long a memset takes on top of its bytes.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
+        launch_call_ns: how long a launch call takes that waits for nothing.
+        event_call_ns: how long a call takes that records an event or makes a stream wait for one.
+        synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
+            and how long it takes where there is none.
+        first_use_ns: how much longer the launch call takes that uses a kernel first.
+        load_ns: on top of completion_latency_ns, until a kernel is loaded at its first use.
+        local_memory_growth_ns: how long the launch call takes, once the GPU is idle, that sets up
+            more local memory.
+        local_memory_growth_per_byte_ns: on top of that, for each byte of local memory of a thread.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         mechanisms: which mechanisms act.
     """
@@ -186,6 +195,13 @@ class DeviceFields:
     device_copy_bandwidth: int = 0
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
+    launch_call_ns: int = 0
+    event_call_ns: int = 0
+    synchronize_ns: int = 0
+    first_use_ns: int = 0
+    load_ns: int = 0
+    local_memory_growth_ns: int = 0
+    local_memory_growth_per_byte_ns: int = 0
     launch_switch_ns: int = 0
 
 
@@ -259,5 +275,12 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "device_copy_bandwidth", "int", "not measured"),
     Field("scheduler", "memset_latency_ns", "ns", "not measured"),
     Field("scheduler", "memset_bandwidth", "int", "not measured"),
+    Field("scheduler", "launch_call_ns", "ns", "not measured"),
+    Field("scheduler", "event_call_ns", "ns", "not measured"),
+    Field("scheduler", "synchronize_ns", "ns", "not measured"),
+    Field("scheduler", "first_use_ns", "ns", "not measured"),
+    Field("scheduler", "load_ns", "ns", "not measured"),
+    Field("scheduler", "local_memory_growth_ns", "ns", "not measured"),
+    Field("scheduler", "local_memory_growth_per_byte_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )

@@ -14,6 +14,7 @@ from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.program.events.synchronize import Synchronize
 from tbsched.program.events.transfers import Copy, Memset
 from tbsched.program.partition import Partition
 from tbsched.views import Shown
@@ -34,6 +35,7 @@ __all__ = [
     "Release",
     "Sequence",
     "Stream",
+    "Synchronize",
     "WaitEvent",
     "each_graph_alone",
     "events_from_data",
@@ -53,8 +55,9 @@ class Sequence(Shown):
     :meth:`tbsched.DeviceSpec.check`.
 
     Args:
-        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent` and
-            :class:`GraphLaunch` objects. A launch can be released once, after it was launched.
+        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent`,
+            :class:`GraphLaunch` and :class:`Synchronize` objects. A launch can be released once,
+            after it was launched.
 
     Raises:
         TypeError: something else is among the events.
@@ -191,7 +194,7 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
                 timed |= event.duration is not None
             case Release():
                 pass
-            case RecordEvent() | WaitEvent() | GraphLaunch():
+            case RecordEvent() | WaitEvent() | GraphLaunch() | Synchronize():
                 timed = True
             case _:
                 raise _not_an_event(position, event)
@@ -227,7 +230,7 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
             case Release():
                 wrong = _wrong_release(event.launch, timed, len(launches), released)
                 released.add(event.launch)
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | Synchronize():
                 wrong = None
             case _:
                 assert_never(event)
@@ -301,7 +304,7 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
                 graph = event.graph
                 nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
                 return replace(event, graph=Graph(nodes, graph.edges))
-            case Release() | RecordEvent() | WaitEvent():
+            case Release() | RecordEvent() | WaitEvent() | Synchronize():
                 return event
             case _:
                 assert_never(event)
@@ -327,8 +330,8 @@ def each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
             events.append(event)
             continue
         if own.graph in launched:
-            events.append(WaitEvent(number[own.graph], own.stream))
-        events += [event, RecordEvent(number[own.graph], own.stream)]
+            events.append(WaitEvent(number[own.graph], own.stream, own.host))
+        events += [event, RecordEvent(number[own.graph], own.stream, own.host)]
         launched.add(own.graph)
     return Sequence(events)
 

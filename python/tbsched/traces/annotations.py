@@ -14,6 +14,7 @@ Extra: TypeAlias = Mapping[str, Any]
 MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, too
 _UNSTABLE = "unstable"
 _ISSUED_NS = "issued_ns"
+_GAP_NS = "gap_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +92,23 @@ def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
     return {**extra, _UNSTABLE: reason}
 
 
-def check_known(extra: Extra, launches: int) -> None:
+def check_known(extra: Extra, launches: int, events: int) -> None:
     """Refuses keys that are known here and do not hold what they should.
 
     Raises:
         ValueError: naming the key.
     """
-    times = extra.get(_ISSUED_NS)
-    if times is not None and not (
-        isinstance(times, list)
-        and len(times) == launches
-        and all(type(time) is int and 0 <= time <= MAX_NS for time in times)
-    ):
-        raise ValueError(
-            f"{_ISSUED_NS}: nanoseconds per launch are needed, integers of 0 to {MAX_NS}, "
-            f"{launches} in all"
-        )
+    for key, each, count in ((_ISSUED_NS, "launch", launches), (_GAP_NS, "event", events)):
+        times = extra.get(key)
+        if times is not None and not (
+            isinstance(times, list)
+            and len(times) == count
+            and all(type(time) is int and 0 <= time <= MAX_NS for time in times)
+        ):
+            raise ValueError(
+                f"{key}: nanoseconds per {each} are needed, integers of 0 to {MAX_NS}, "
+                f"{count} in all"
+            )
 
 
 def issued(times_ns: list[int]) -> dict[str, Any]:
@@ -117,3 +119,13 @@ def issued(times_ns: list[int]) -> dict[str, Any]:
 def issued_ns(extra: Extra) -> list[int] | None:
     """When the host made each launch call, nanoseconds from the first; None: nobody says."""
     return extra.get(_ISSUED_NS)
+
+
+def called(gaps_ns: list[int]) -> dict[str, Any]:
+    """Of each event how long after the last call of its host thread, in nanoseconds."""
+    return {_GAP_NS: gaps_ns}
+
+
+def gaps_ns(extra: Extra) -> list[int] | None:
+    """Of each event how long after the last call of its host thread; None: nobody says."""
+    return extra.get(_GAP_NS)

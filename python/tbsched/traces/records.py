@@ -16,8 +16,9 @@ from tbsched.errors import shown
 from tbsched.program.checks import integer
 from tbsched.program.sequence import (
     GraphLaunch,
-    Launch,
+    Release,
     Sequence,
+    Synchronize,
     events_from_data,
     events_to_data,
 )
@@ -30,7 +31,7 @@ TRACE_VERSION = 2
 # Fields of launches that version 1 does not know.
 _OF_VERSION_2 = {
     "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
-    "completion_event",
+    "completion_event", "first_use", "host",
 }  # fmt: skip
 
 
@@ -78,9 +79,9 @@ class Header:
 
 def _version(sequence: Sequence) -> int:
     for event in sequence:
-        if isinstance(event, GraphLaunch):
+        if isinstance(event, GraphLaunch | Synchronize):
             return 2
-        if isinstance(event, Launch) and not _OF_VERSION_2.isdisjoint(told(event)):
+        if not isinstance(event, Release) and not _OF_VERSION_2.isdisjoint(told(event)):
             return 2
     return 1
 
@@ -156,7 +157,7 @@ def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = Tru
     limiter = _limiters(record.pop("limiter", None), launches)
     others = [_column(key, record.pop(key, None), launches, flags) for key in _OTHERS]
     placements = tuple(map(Placement, smid, final_smid, limiter, *others))
-    check_known(record, launches)
+    check_known(record, launches, len(sequence))
     return Trace(sequence, device, placements, id=str(record.pop("id", "")), extra=record)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
-from tbsched.traces.annotations import issued_ns
+from tbsched.traces.annotations import gaps_ns, issued_ns
 from tbsched.traces.placement import (
     Capacity,
     DeviceInfo,
@@ -125,10 +125,10 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
-        """When the host made each launch call, in seconds from the first; ascending.
+        """When the host made each launch call, in seconds from the first.
 
-        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them: predictions
-        have none.
+        They ascend in each host thread, and ``predict(..., issue_times=...)`` takes them. A
+        recording has them, and so has ``predict(..., host=...)``. None: nobody says.
 
         Example:
             >>> recorded = tb.observe(program)  # doctest: +SKIP
@@ -136,6 +136,21 @@ class Trace(Shown, HoldsArrays):
         """
         times_ns = issued_ns(self.extra)
         return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
+
+    @property
+    def host_gaps(self) -> tuple[float, ...] | None:
+        """For each event the seconds since the last call of its host thread returned.
+
+        Of a thread's first call it is the time since the first call of all. A recording has them,
+        and ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
+        issue it. None: nobody says.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
+        """
+        found = gaps_ns(self.extra)
+        return None if found is None else tuple(time / 1e9 for time in found)
 
     @property
     def makespan(self) -> float:

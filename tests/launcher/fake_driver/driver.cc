@@ -162,6 +162,16 @@ CUresult cuStreamQuery(CUstream stream) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   return FakeGpu::get().busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
+CUresult cuStreamSynchronize(CUstream stream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().synchronize(stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent event) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().synchronize(*reinterpret_cast<const FakeEvent*>(event));
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().wait(stream, *reinterpret_cast<const FakeEvent*>(event));

@@ -37,6 +37,7 @@ void HeldEngine::step(const Event& event) {
                  [&](const RecordEvent&) { refuse(); },
                  [&](const WaitEvent&) { refuse(); },
                  [&](const GraphLaunch&) { refuse(); },
+                 [&](const Synchronize&) { refuse(); },
              },
              event);
 }

@@ -21,31 +21,41 @@ void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
 }
 
-void Streams::issue(const Event& event, const std::span<const int64_t> issue_ns,
-                    const int64_t now) {
-  settle(now);
-  std::visit(Overloaded{
-                 [&](const Launch& launch) { issue(launch, now); },
-                 [](const Release&) {},  // of held launches, which are not issued here
-                 [&](const RecordEvent& record) { issue(record, now); },
-                 [&](const WaitEvent& wait) { issue(wait, now); },
-                 [&](const GraphLaunch& launched) { issue(launched, issue_ns, now); },
-             },
-             event);
-  settle(now);
+void Streams::expect(const int32_t launches, const int32_t relays) {
+  launches_ = launches;
+  item_of_launch_.resize(launches);
+  item_of_relay_.resize(relays);
 }
 
-void Streams::issue(const Launch& launch, const int64_t now) {
+int64_t Streams::issue(const Event& event, const EventNumbers& numbers,
+                       const std::span<const int64_t> issue_ns, const int64_t now) {
+  settle(now);
+  int64_t ends_ns = now;
+  std::visit(
+      Overloaded{
+          [&](const Launch& launch) { issue(launch, numbers.launch, now); },
+          [](const Release&) {},  // of held launches, which are not issued here
+          [&](const RecordEvent& record) { issue(record, now); },
+          [&](const WaitEvent& wait) { issue(wait, now); },
+          [&](const GraphLaunch& launched) { ends_ns = issue(launched, numbers, issue_ns, now); },
+          [](const Synchronize&) {},
+      },
+      event);
+  settle(now);
+  return ends_ns;
+}
+
+void Streams::issue(const Launch& launch, const int32_t launch_number, const int64_t now) {
   const int32_t number = stream_named(launch.stream);
   StreamState& stream = streams_[number];
   if (!launch.stream) stream.non_blocking = launch.non_blocking;
   const bool programmatic = is_programmatic(launch, stream);
   const int32_t index = add({.kind = Kind::launch,
                              .programmatic = programmatic,
-                             .launch = next_launch(),
+                             .launch = launch_number,
                              .priority = launch.priority},
                             number, now);
-  item_of_launch_.push_back(index);
+  item_of_launch_[launch_number] = index;
   enqueue(index, stream, number);
   stream.go_on_from(index);
   if (!launch.completion_event) return;
@@ -80,20 +90,21 @@ const GraphOrder& Streams::order_of(const Graph& graph) {
   return known->second.order;
 }
 
-void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> issue_ns,
-                    const int64_t now) {
+int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
+                       const std::span<const int64_t> issue_ns, const int64_t now) {
   const Graph& graph = *launched.graph;
   const GraphOrder& order = order_of(graph);
   int32_t& last_end = graphs_.at(&graph).last_end;
   const int32_t number = stream_named(launched.stream);
   const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
-  for (const Node& node : graph.nodes) add_node(node, begin);
+  const int32_t first_launch = numbers.launch;
+  for (const Node& node : graph.nodes) add_node(node, begin, numbers);
   for (size_t k = 0; k < order.relays.size(); ++k) {
-    item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
-    add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
+    item_of_relay_[numbers.relay] = static_cast<int32_t>(items_.size());
+    add_node(launches_ + numbers.relay++, kRelayPriority, begin);
   }
-  issue_roots(order, begin, issue_ns, now);
+  const int64_t ends_ns = issue_roots(order, begin, first_launch, issue_ns, now);
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
@@ -103,17 +114,19 @@ void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> 
     depend(last_end, first + static_cast<int32_t>(node));
   }
   streams_[number].go_on_from(last_end);
+  return ends_ns;
 }
 
 // The driver launches them one after the other, within the host's call.
-void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
-                          const std::span<const int64_t> issue_ns, const int64_t now) {
-  const auto first_launch = next_launch() - static_cast<int32_t>(issue_ns.size());
+int64_t Streams::issue_roots(const GraphOrder& order, const int32_t begin,
+                             const int32_t first_launch, const std::span<const int64_t> issue_ns,
+                             const int64_t now) {
   int64_t issued_ns = now - spec_.node_interval_ns;
   for (const int32_t node : order.roots) {
     const int32_t root = begin + 1 + node;
     Item& item = items_[root];
-    const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
+    const bool is_asked = item.transfer == nullptr && !issue_ns.empty();
+    const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
@@ -124,8 +137,8 @@ void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
     } else {
       later_.push({issued_ns, root, Change::issued});
     }
-    call_ends_ns_ = issued_ns;
   }
+  return std::max(issued_ns, now);
 }
 
 // A launch without a name has a stream of its own.
@@ -146,6 +159,7 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
   item.last_launch = stream.last_launch;
   item.last_wait = stream.last_wait;
   item.last_legacy = stream.non_blocking ? -1 : last_legacy_;
+  item.last_load = last_load_;
   item.issued_ns = now;
   item.at_head_ns = now;
   const int32_t index = push(item);
@@ -157,6 +171,7 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     depend(index, stream.last);
   }
   depend(index, item.record);
+  depend(index, last_load_);
   if (item.legacy) {
     last_legacy_ = index;
   } else {
@@ -164,21 +179,24 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     if (!item.non_blocking) last_other_ = index;
   }
   stream.last = index;
+  if (!stream.open) open_.push_back(number);
+  stream.open = true;
   if (item.is_event() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
     finished_.push_back(index);
   }
   return index;
 }
 
-void Streams::add_node(const Node& node, const int32_t begin) {
+void Streams::add_node(const Node& node, const int32_t begin, EventNumbers& numbers) {
   const auto add_transfer = [&] {
-    add_node(transfer_number(transfers_issued_++), 0, begin);
+    any_transfers_ = true;
+    add_node(transfer_number(numbers.transfer++), 0, begin);
     items_.back().transfer = &node;
   };
   std::visit(Overloaded{
                  [&](const Launch& launch) {
-                   item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
-                   add_node(next_launch() - 1, launch.priority, begin);
+                   item_of_launch_[numbers.launch] = static_cast<int32_t>(items_.size());
+                   add_node(numbers.launch++, launch.priority, begin);
                  },
                  [&](const Copy&) { add_transfer(); },
                  [&](const Memset&) { add_transfer(); },
@@ -258,7 +276,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
-  if (transfers_issued_ > 0) begin_transfers(now);
+  if (any_transfers_) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -416,6 +434,7 @@ void Streams::get_triggered(const int32_t index, const int64_t now) {
 void Streams::finish(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   item.done_ns = now;
+  if (item.kind == Kind::host) over_.push_back(index);
   const bool triggers = !item.has_been(Until::triggered);
   if (triggers) item.triggered_ns = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
@@ -459,7 +478,9 @@ int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const 
 void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
-  if (item.is_event()) {
+  if (item.kind == Kind::load) {
+    later_.push({now + spec_.load_ns, index, Change::done});
+  } else if (item.is_event()) {
     if (!item.legacy || first_undone_ == index) finished_.push_back(index);
   } else if (item.follows_nodes && item.transfer != nullptr) {
     begin_transfer(index, now);

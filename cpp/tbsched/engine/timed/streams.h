@@ -41,6 +41,13 @@
 
 namespace tbsched {
 
+// The numbers of what an event issues first, each among all of a sequence.
+struct EventNumbers {
+  int32_t launch = 0;
+  int32_t transfer = 0;
+  int32_t relay = 0;
+};
+
 class Streams {
  public:
   explicit Streams(const DeviceSpec& spec);
@@ -49,14 +56,22 @@ class Streams {
   void make_non_blocking(int32_t stream);
   // Before a graph is issued.
   const GraphOrder& order_of(const Graph& graph);
-  // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
-  // them, as they come.
-  void expect(int32_t launches) { launches_ = launches; }
-  // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
-  // each; of a graph, a root whose time is not later follows the root before it.
-  void issue(const Event& event, std::span<const int64_t> issue_ns, int64_t now);
-  // Until when the host's last call takes: the driver launches the roots of a graph within it.
-  int64_t call_ends_ns() const { return call_ends_ns_; }
+  // Before anything is issued: how many launches there are, and relays of graphs, which are numbered
+  // behind them.
+  void expect(int32_t launches, int32_t relays);
+  // The host issues it. `numbers`: of its first launch, copy or memset, and relay; further ones
+  // follow. `issue_ns`: when the driver issues each launch; of a graph, a root whose time is not
+  // later, or not given, follows the root before it. Returns when the call ends: the driver
+  // launches the roots of a graph within it.
+  int64_t issue(const Event& event, const EventNumbers& numbers, std::span<const int64_t> issue_ns,
+                int64_t now);
+  // The kernel of a launch is loaded, which waits for all work issued so far. All later work waits
+  // for that, whatever its stream.
+  void load(int32_t launch, int64_t now);
+  // What the host waits for where it synchronizes, or before it launches; none: nothing.
+  std::optional<int32_t> wait_for(const Event& event, int64_t now);
+  // Of those, which are over now and were not when this was last asked; valid until the next call.
+  std::span<const int32_t> over(int64_t now);
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
@@ -79,7 +94,8 @@ class Streams {
   // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
-  enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
+  // In no stream: host, what a host thread waits for, and load, a kernel that is loaded.
+  enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end, host, load };
   // What of an item another one waits for.
   enum class Until : uint8_t { triggered, over, done };
   // Everything that the host issues, in order. Indices are into items_, -1 for none.
@@ -104,6 +120,7 @@ class Streams {
     int32_t last_launch = -1;     // the last launch, or end of a graph, before it in its stream
     int32_t last_wait = -1;       // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;     // the last item of the legacy stream before it
+    int32_t last_load = -1;       // the last kernel that was loaded before it
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
@@ -133,6 +150,7 @@ class Streams {
   struct StreamState {
     bool legacy = false;
     bool non_blocking = false;
+    bool open = false;  // it is among open_
     // Since the last launch a wait was issued for an event that had not happened.
     bool waits_for_event = false;
     int32_t queue = -1;
@@ -177,19 +195,20 @@ class Streams {
     auto operator<=>(const ReadyNode&) const = default;
   };
 
-  void issue(const Launch& launch, int64_t now);
+  void issue(const Launch& launch, int32_t number, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
-  void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
-  void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
-                   int64_t now);
+  int64_t issue(const GraphLaunch& launched, EventNumbers numbers,
+                std::span<const int64_t> issue_ns, int64_t now);
+  int64_t issue_roots(const GraphOrder& order, int32_t begin, int32_t first_launch,
+                      std::span<const int64_t> issue_ns, int64_t now);
+  void depend_on_streams(int32_t item, bool blocking_alone);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
-  void add_node(const Node& node, int32_t begin);
+  void add_node(const Node& node, int32_t begin, EventNumbers& numbers);
   void add_node(int32_t launch, int32_t priority, int32_t begin);
-  int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
   int32_t item_of(const int32_t launch) const {
     return launch < launches_ ? item_of_launch_[launch] : item_of_relay_[launch - launches_];
   }
@@ -224,7 +243,7 @@ class Streams {
   const DeviceSpec& spec_;
   LaunchOrder order_;
   Transfers transfers_;
-  int32_t transfers_issued_ = 0;
+  bool any_transfers_ = false;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;
@@ -236,7 +255,6 @@ class Streams {
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
-  int64_t call_ends_ns_ = 0;
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {
@@ -247,7 +265,11 @@ class Streams {
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
+  std::vector<int32_t> open_;             // streams that may have work that is not done
+  std::vector<int32_t> over_;             // what the host waited for, and was not told of
+  std::vector<int32_t> told_over_;
   int32_t last_legacy_ = -1;
+  int32_t last_load_ = -1;
   int32_t last_other_ = -1;  // the last item outside the legacy stream, of a stream that blocks
   int32_t first_undone_ = 0;
 };

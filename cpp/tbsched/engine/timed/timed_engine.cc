@@ -34,15 +34,15 @@ bool triggers_first(const Launch& launch) {
 
 }  // namespace
 
-TimedEngine::TimedEngine(const Model& model, const InitialState state,
-                         std::vector<int64_t> issue_ns, const size_t most_waits)
+TimedEngine::TimedEngine(const Model& model, const InitialState state, HostCalls calls,
+                         const size_t most_waits)
     : scheduler_(model, state),
       streams_(model.device().spec),
       grids_left_(model.device().spec.resident_grids),
       exit_latency_ns_(model.device().spec.exit_latency_ns),
       launch_switch_ns_(model.device().spec.launch_switch_ns),
       most_waits_(most_waits),
-      issue_ns_(std::move(issue_ns)),
+      hosts_(model.device().spec, std::move(calls)),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
       relay_{.priority = kRelayPriority,
              .duration_ns = {model.device().spec.relay_ns},
@@ -94,8 +94,10 @@ bool TimedEngine::step(const Sequence& sequence) {
     return false;
   }
   leave();
+  go_on_hosts(sequence);
   issue(sequence);
   admit();
+  go_on_hosts(sequence);
   place();
   check_waits();
   return true;
@@ -114,7 +116,11 @@ int64_t TimedEngine::least_makespan() const {
 }
 
 void TimedEngine::add(const Sequence& sequence) {
+  std::vector<int32_t> first_launch;
   for (const Event& event : sequence) {
+    first_launch.push_back(static_cast<int32_t>(launches_.size()));
+    numbers_.push_back(
+        {first_launch.back(), transfers_, static_cast<int32_t>(relayed_.size())});
     std::visit(
         Overloaded{
             [&](const Launch& launch) { add(launch); },
@@ -122,28 +128,27 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
             [&](const GraphLaunch& launched) { add(launched); },
+            [](const Synchronize& awaited) {
+              check_stream("synchronize", awaited.stream.value_or(0));
+            },
         },
         event);
   }
-  const bool in_range =
-      issue_ns_.empty() || (issue_ns_.front() >= 0 && issue_ns_.back() <= kLatestNs);
-  if (issue_ns_.size() != launches_.size() || !in_range || !std::ranges::is_sorted(issue_ns_)) {
-    refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
-           std::to_string(kLatestNs) + " ns");
-  }
+  first_launch.push_back(static_cast<int32_t>(launches_.size()));
+  hosts_.start(sequence, std::move(first_launch));
   if (rows_ > kMostTimedBlocks) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
-  if (!sequence.empty()) due_ns_ = issue_ns_.empty() ? 0 : issue_ns_.front();
   add_relays();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
+  if (hosts_.after_gaps()) timeline_.issued_ns.resize(shown_);
 }
 
 void TimedEngine::add_relays() {
   shown_ = static_cast<int32_t>(launches_.size());
-  streams_.expect(shown_);
+  streams_.expect(shown_, static_cast<int32_t>(relayed_.size()));
   for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
 }
 
@@ -211,15 +216,7 @@ int32_t TimedEngine::add(const Node& node) {
 int64_t TimedEngine::next_instant() const {
   const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
   const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
-  return std::min({leaving, due_ns_, switching, streams_.next_change(now_)});
-}
-
-// The next launch may be due later, but what comes before it is due with the launch before. The
-// host makes one call at a time.
-int64_t TimedEngine::next_due_ns(const Sequence& sequence) const {
-  if (next_event_ == sequence.size()) return kNever;
-  const bool launches = count_launches(sequence[next_event_]) > 0;
-  return std::max(launches ? issue_ns_[launches_issued_] : now_, streams_.call_ends_ns());
+  return std::min({leaving, hosts_.next_due_ns(), switching, streams_.next_change(now_)});
 }
 
 void TimedEngine::leave() {
@@ -240,14 +237,34 @@ void TimedEngine::leave() {
   }
 }
 
+void TimedEngine::go_on_hosts(const Sequence& sequence) {
+  if (!hosts_.any_waits()) return;
+  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, now_);
+}
+
 void TimedEngine::issue(const Sequence& sequence) {
-  while (due_ns_ <= now_) {
-    const Event& event = sequence[next_event_++];
-    const size_t launches = count_launches(event);
-    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
-    launches_issued_ += launches;
-    due_ns_ = next_due_ns(sequence);
+  while (hosts_.next_due_ns() <= now_) {
+    const Hosts::Call call = hosts_.take();
+    const Event& event = sequence[call.event];
+    if (hosts_.is_locked_out(call, event)) {
+      hosts_.lock_out(call);
+    } else if (hosts_.loads(call, event)) {
+      streams_.load(numbers_[call.event].launch, now_);
+      hosts_.load(call);
+    } else if (hosts_.waits(call, event)) {
+      hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
+    } else {
+      make(call, event);
+    }
   }
+}
+
+void TimedEngine::make(const Hosts::Call& call, const Event& event) {
+  const EventNumbers& numbers = numbers_[call.event];
+  const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
+  hosts_.made(call, event, ends_ns);
+  if (!hosts_.after_gaps()) return;
+  std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), now_);
 }
 
 void TimedEngine::admit() {
@@ -360,7 +377,7 @@ void TimedEngine::check_time(const int32_t launch, const int64_t duration_ns) co
 
 void TimedEngine::check_waits() const {
   if (timeline_.waits.size() <= most_waits_) return;
-  refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
+  refuse("waits: " + std::to_string(launches_admitted_) + " of " + std::to_string(launches_.size()) +
          " launches have more than " + std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
 }

@@ -3,7 +3,7 @@
 //
 // At each instant, in this order:
 //   1. Blocks that end then leave, in the order in which they were placed. Blocks that wait for
-//      them, in a launch later in the stream, go on.
+//      them, in a launch later in the stream, go on. So do host threads that wait for what is over.
 //   2. The host issues what is due.
 //   3. Hardware queues pass launches on while there is room for another grid.
 //   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
@@ -19,6 +19,7 @@
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/snapshot.h"
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/engine/timed/streams.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
@@ -28,9 +29,8 @@ namespace tbsched {
 
 class TimedEngine : private Observer {
  public:
-  // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
-  // is between two launches is issued together with the first.
-  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns,
+  // The model outlives it.
+  TimedEngine(const Model& model, InitialState state, HostCalls calls,
               size_t most_waits = kMostWaits);
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
@@ -101,9 +101,10 @@ class TimedEngine : private Observer {
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant() const;
-  int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
+  void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
+  void make(const Hosts::Call& call, const Event& event);
   void admit();
   void place();
   bool may_turn();
@@ -124,12 +125,10 @@ class TimedEngine : private Observer {
   int64_t exit_latency_ns_;
   int64_t launch_switch_ns_;
   size_t most_waits_;
-  std::vector<int64_t> issue_ns_;
+  Hosts hosts_;
+  std::vector<EventNumbers> numbers_;  // by event
   PlaceOptions options_;
   int64_t now_ = 0;
-  size_t next_event_ = 0;
-  int64_t due_ns_ = kNever;  // when the host issues it
-  size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;

@@ -27,6 +27,7 @@ from tbsched.program.sequence import (
     Release,
     Sequence,
     Stream,
+    Synchronize,
     WaitEvent,
     with_launches,
 )
@@ -41,6 +42,7 @@ _WAYS: dict[str, bool | None] = {
     "memory_wait": None,
     "completion_event": None,
     "non_blocking": False,
+    "first_use": False,
 }
 
 
@@ -81,6 +83,7 @@ def size(sequence: Sequence) -> tuple[int, ...]:
         len(launches),
         len(sequence) + sum(len(graph.nodes) + len(graph.edges) for graph in graphs),
         sum(getattr(launch, name) != usual for launch in launches for name, usual in _WAYS.items()),
+        sum(event.host != 0 for event in sequence if not isinstance(event, Release)),
         sum(len(launch.partition) for launch in launches if launch.partition is not None),
         sum(launch.blocks for launch in launches),
         sum(launch.threads for launch in launches),
@@ -135,10 +138,12 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
                 for instead in _less_than(event):
                     with contextlib.suppress(ValueError):  # others in the stream have a partition
                         yield Sequence([*before, *instead, *after])
-            case Release() | RecordEvent() | WaitEvent():
+            case Release() | RecordEvent() | WaitEvent() | Synchronize():
                 yield Sequence(before + after)
             case _:
                 assert_never(event)
+        if not isinstance(event, Release) and event.host:
+            yield Sequence([*before, replace(event, host=0), *after])
     # What fills the GPU before the launch that shows the difference can often be one launch.
     for number, launch in enumerate(sequence.launches):
         fewer = without_launch(sequence, number)
@@ -151,7 +156,10 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
     """What is less than a graph: its nodes as launches, or a copy, bytes or an edge less."""
     graph, stream = event.graph, event.stream
-    yield [replace(node, stream=stream, non_blocking=event.non_blocking) for node in event.launches]
+    yield [
+        replace(node, stream=stream, non_blocking=event.non_blocking, host=event.host)
+        for node in event.launches
+    ]
     yield [*event.launches]
     for position, node in enumerate(graph.nodes):
         if not isinstance(node, Launch):
@@ -205,7 +213,7 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
             case Release(released):
                 if released != launch:
                     events.append(Release(released - (released > launch)))
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | Synchronize():
                 events.append(event)
             case _:
                 assert_never(event)

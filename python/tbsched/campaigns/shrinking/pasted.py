@@ -22,6 +22,7 @@ from tbsched.program.sequence import (
     Launch,
     RecordEvent,
     Release,
+    Synchronize,
     WaitEvent,
 )
 
@@ -135,7 +136,7 @@ def _names_in(event: Event) -> tuple[str, ...]:
         case GraphLaunch():
             launches = (name for node in event.launches for name in _names_in_launch(node))
             return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
-        case Release() | RecordEvent() | WaitEvent():
+        case Release() | RecordEvent() | WaitEvent() | Synchronize():
             return (type(event).__name__,)
         case _:
             assert_never(event)

@@ -27,7 +27,7 @@ TABLES_AT_FIRST, LATER_EVERY = 64, 4
 # The fields that make a launch more than blocks on a GPU, of which few launches have one.
 _WAYS = (
     "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",
-    "memory_wait", "completion_event",
+    "memory_wait", "completion_event", "first_use", "host",
 )  # fmt: skip
 _USUAL_CELLS = {"partition": -1, "cooperative": 0, "cluster": 1, "priority": 0}
 

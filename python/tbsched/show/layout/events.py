@@ -13,6 +13,7 @@ from tbsched.program.sequence import (
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 
@@ -33,7 +34,7 @@ def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
                 launches += 1
             case Release():
                 released[event.launch] = number
-            case RecordEvent() | WaitEvent() | GraphLaunch():
+            case RecordEvent() | WaitEvent() | GraphLaunch() | Synchronize():
                 raise AssertionError("only timed sequences have them")
             case _:
                 assert_never(event)
