@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,6 +83,13 @@ class Known {
 struct Shared {
   Known<Partition> partitions;
   Known<Graph> graphs;
+  std::map<std::string, int32_t> kernels;  // by name
+
+  std::optional<int32_t> kernel(const py::handle name) {
+    if (name.is_none()) return std::nullopt;
+    const auto next = static_cast<int32_t>(kernels.size());
+    return kernels.try_emplace(name.cast<std::string>(), next).first->second;
+  }
 };
 
 Launch launch_of(py::handle launch, Shared& shared);
@@ -137,6 +145,7 @@ struct Python {
   Attribute completion_event{"completion_event"};
   Attribute first_use{"first_use"};
   Attribute host{"host"};
+  Attribute name{"name"};
   Attribute sms{"sms"};
   Attribute split{"split"};
   Attribute group{"group"};
@@ -247,6 +256,7 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   found.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
   found.completion_event = known.completion_event.maybe_of(launch);
   found.first_use = known.first_use.flag_of(launch);
+  if (found.first_use) found.kernel = shared.kernel(known.name.of(launch));
   found.host = known.host.number_of(launch);
   return found;
 }

@@ -226,7 +226,8 @@ struct DeviceSpec {
   // on top of completion_latency_ns, until a call returns that waits for work, and how long it
   // takes where there is none
   int64_t synchronize_ns = 0;
-  // how much longer the launch call takes that uses a kernel first
+  // how much longer the launch call takes that uses a kernel first: other launch calls wait
+  // meanwhile
   int64_t first_use_ns = 0;
   // on top of completion_latency_ns, until a kernel is loaded at its first use
   int64_t load_ns = 0;

@@ -50,8 +50,10 @@ struct Launch {
   std::optional<int64_t> memory_wait_ns = {};
   // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
-  bool first_use = false;  // of its kernel, under lazy loading: the call waits for an idle GPU
-  int32_t host = 0;        // the host thread that calls
+  // Under lazy loading: the kernel is loaded, unless an earlier call of the same kernel has done so.
+  bool first_use = false;
+  std::optional<int32_t> kernel = {};  // for first_use; none: one of its own
+  int32_t host = 0;                    // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
 };

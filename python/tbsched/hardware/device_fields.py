@@ -135,7 +135,8 @@ class DeviceFields:
         event_call_ns: how long a call takes that records an event or makes a stream wait for one.
         synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
             and how long it takes where there is none.
-        first_use_ns: how much longer the launch call takes that uses a kernel first.
+        first_use_ns: how much longer the launch call takes that uses a kernel first: other launch
+            calls wait meanwhile.
         load_ns: on top of completion_latency_ns, until a kernel is loaded at its first use.
         local_memory_growth_ns: how long the launch call takes, once the GPU is idle, that sets up
             more local memory.

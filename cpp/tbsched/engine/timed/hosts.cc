@@ -105,7 +105,8 @@ std::span<const int64_t> Hosts::issue_ns(const size_t event) const {
 
 bool Hosts::loads(const Call& call, const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
-  return launch != nullptr && launch->first_use && !call.has_loaded;
+  return launch != nullptr && launch->first_use && call.load != Load::loaded &&
+         !(launch->kernel && loaded_.contains(*launch->kernel));
 }
 
 bool Hosts::waits(const Call& call, const Event& event) const {
@@ -120,17 +121,24 @@ bool Hosts::grows(const Event& event) const {
 }
 
 bool Hosts::is_locked_out(const Call& call, const Event& event) const {
-  return is_growing_ && !call.has_waited && std::holds_alternative<Launch>(event);
+  return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
 }
 
-void Hosts::load(Call call) {
-  call.has_loaded = true;
+void Hosts::load(Call call, const Event& event) {
+  if (call.load == Load::none) {
+    call.load = Load::asked;
+    push_again(call, call.due_ns + spec_.launch_call_ns);
+    return;
+  }
+  call.load = Load::loaded;
+  locked_by_ = call.event;
+  if (const auto kernel = std::get<Launch>(event).kernel) loaded_.insert(*kernel);
   push_again(call, call.due_ns + spec_.first_use_ns);
 }
 
 void Hosts::wait(const Call& call, const Event& event, const std::optional<int32_t> item,
                  const int64_t now) {
-  is_growing_ |= grows(event);
+  if (grows(event)) locked_by_ = call.event;
   if (item) {
     waiting_.emplace(*item, call);
   } else {
@@ -167,10 +175,11 @@ void Hosts::push_again(Call call, const int64_t due_ns) {
 }
 
 void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
-  const auto* const launch = std::get_if<Launch>(&event);
-  if (launch != nullptr && grows(event)) {
-    local_memory_ = round_up(launch->local_memory, spec_.local_memory_unit);
-    is_growing_ = false;
+  if (grows(event)) {
+    local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
+  }
+  if (locked_by_ == call.event) {
+    locked_by_.reset();
     for (const Call& other : std::exchange(locked_out_, {})) push_again(other, end_ns);
   }
   const size_t next = next_of(call.event);

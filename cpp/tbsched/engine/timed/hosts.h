@@ -8,9 +8,11 @@
 //      returned. Threads do not wait for each other.
 //   2. A call that synchronizes returns when the work that it names is over. Work that is issued
 //      later does not count.
-//   3. A launch call that uses a kernel first takes longer, since it loads the kernel.
+//   3. A launch call that uses a kernel first loads the kernel, then launches it. Until the kernel
+//      is loaded, launch calls of other threads wait. Streams::load says what loading does on the
+//      GPU.
 //   4. A launch call that needs more local memory than any before waits until all work is over,
-//      and sets the memory up. Launch calls of other threads wait with it.
+//      and sets the memory up. Until then, launch calls of other threads wait.
 // Where the times of calls are given, whoever gave them has waited already: rules 2 and 4 do not
 // count.
 //
@@ -24,6 +26,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -52,17 +55,19 @@ using HostCalls = std::variant<CallTimes, CallGaps, CallIntervals>;
 
 class Hosts {
  public:
+  // What a call has done to load its kernel.
+  enum class Load : uint8_t { none, asked, loaded };
   struct Call {
     int64_t due_ns;
     size_t event;
     // When the thread's last launch call was due, this one included; -1: there was none.
     int64_t launched_ns;
-    bool has_loaded = false;  // the kernel
+    Load load = Load::none;
     bool has_waited = false;
 
-    // The next one is at the top of a heap.
+    // The next one is at the top of a heap. A call that loads a kernel lets others go first.
     bool operator<(const Call& other) const {
-      return std::tie(due_ns, event) > std::tie(other.due_ns, other.event);
+      return std::tie(due_ns, load, event) > std::tie(other.due_ns, other.load, other.event);
     }
   };
 
@@ -85,14 +90,14 @@ class Hosts {
   bool waits(const Call& call, const Event& event) const;
   bool is_locked_out(const Call& call, const Event& event) const;
 
-  // The kernel of the call is being loaded.
-  void load(Call call);
+  // The call loads its kernel, and is due again when it goes on with that, or is done.
+  void load(Call call, const Event& event);
   // The call waits for this item of Streams; none: nothing is left to wait for.
   void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
   bool any_waits() const { return !waiting_.empty(); }
   // The item is over.
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
-  // The call waits until another thread has set up local memory.
+  // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
@@ -121,7 +126,8 @@ class Hosts {
   std::vector<size_t> next_;  // of each event the next one of its thread; empty: there is one
   std::priority_queue<Call> calls_;
   std::unordered_map<int32_t, Call> waiting_;  // by what they wait for
-  bool is_growing_ = false;                    // a call sets up local memory
+  std::unordered_set<int32_t> loaded_;         // kernels
+  std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
   std::vector<Call> locked_out_;
 };
 

@@ -249,8 +249,7 @@ void TimedEngine::issue(const Sequence& sequence) {
     if (hosts_.is_locked_out(call, event)) {
       hosts_.lock_out(call);
     } else if (hosts_.loads(call, event)) {
-      streams_.load(numbers_[call.event].launch, now_);
-      hosts_.load(call);
+      hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
       hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
     } else {
@@ -261,6 +260,7 @@ void TimedEngine::issue(const Sequence& sequence) {
 
 void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const EventNumbers& numbers = numbers_[call.event];
+  if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
   hosts_.made(call, event, ends_ns);
   if (!hosts_.after_gaps()) return;

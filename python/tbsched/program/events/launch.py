@@ -86,7 +86,9 @@ class Launch:
             The event happens when the launch has reached the thread block scheduler. CUDA's
             documentation says that all blocks have started by then. On Hopper that is not so.
         first_use: the first use of a kernel under lazy loading (``CUDA_MODULE_LOADING=LAZY``, the
-            default of CUDA). The call loads the kernel, and waits for an idle GPU.
+            default of CUDA). The call loads the kernel: the GPU does so when all earlier work has
+            ended, and all later work waits for it. Launches with the same ``name`` use the same
+            kernel, and only the first of them loads it.
         host: the host thread that calls, 0 to 1023.
 
     Only launches with durations can be ``non_blocking``, ``programmatic`` or a ``first_use``, or
