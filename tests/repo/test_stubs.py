@@ -41,8 +41,8 @@ RETURNS = {
     "snapshot_after": _SNAPSHOT,
     "snapshot_at": _SNAPSHOT,
     "predict_timeline": (
-        "tuple[\n    tuple[_Ints, _Longs, _Longs],\n    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n"
-        "    _Ints,\n    _Longs | None,\n]"
+        "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
+        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n    _Ints,\n    _Longs | None,\n]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}
