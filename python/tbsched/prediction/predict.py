@@ -121,9 +121,10 @@ def predict(
         TypeError, ValueError: a sequence that cannot run on the device; clusters under a policy
             that places none; an unknown device, policy or state; launch_interval, issue_times or
             host for a held sequence, or two of them at once; issue_times that are not one per
-            launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or for a device without ``strict_round_robin``; more
-            than 2**28 blocks, or in a timed sequence 2**26 blocks or 2**24 waits. The message names
-            the field, the value and the limit.
+            launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or
+            for a device without ``strict_round_robin``; more than 2**28 blocks, or in a timed
+            sequence 2**26 blocks or 2**24 waits. The message names the field, the value and the
+            limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
