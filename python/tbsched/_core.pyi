@@ -68,7 +68,12 @@ def predict_many(
 ) -> list[Any]: ...
 def predict_timeline(
     model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
-) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
+) -> tuple[
+    tuple[_Ints, _Longs, _Longs],
+    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
+    _Ints,
+    tuple[_Longs, _Longs],
+]: ...
 def predict_until_refused(
     model: Model,
     cells: npt.NDArray[np.int32],

@@ -39,7 +39,8 @@ RETURNS = {
         "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n    _Ints,\n]"
     ),
     "predict_timeline": (
-        "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
+        "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
+        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n    _Ints,\n    tuple[_Longs, _Longs],\n]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}

@@ -67,9 +67,11 @@ bool comes_true(const std::chrono::nanoseconds patience, const std::function<boo
 }
 
 bool all_done(const Driver& driver, const LaunchWorker& worker, const Plan& plan) {
-  return !worker.busy() && std::ranges::all_of(plan.launches, [&](const PlannedLaunch& planned) {
-    return driver.stream_query.code(planned.stream) == CUDA_SUCCESS;
+  bool done = !worker.busy();
+  for_each_stream(plan, [&](const CUstream stream) {
+    done = done && driver.stream_query.code(stream) == CUDA_SUCCESS;
   });
+  return done;
 }
 
 Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
@@ -81,6 +83,7 @@ Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOpti
       launches_(plan.launches),
       marks_(plan.marks),
       graphs_(plan.graphs),
+      transfers_(plan.transfers),
       options_(options),
       idle_(idle),
       spent_(spent),
@@ -100,10 +103,10 @@ void Run::perform(const Sequence& sequence) {
     abandon();
     // A fault on the device looks like blocks that never start; the driver's word is better.
     const auto& query = context_.driver().stream_query;
-    for (const PlannedLaunch& planned : launches_) {
-      const CUresult result = worker_.busy() ? CUDA_SUCCESS : query.code(planned.stream);
+    for_each_stream(plan_, [&](const CUstream stream) {
+      const CUresult result = worker_.busy() ? CUDA_SUCCESS : query.code(stream);
       if (result != CUDA_ERROR_NOT_READY) query.check(result);
-    }
+    });
     throw DeadlineExceeded(exceeded.what() +
                            std::string(idle_ ? "; every block has been told to leave, and has left"
                                              : "; every block has been told to leave, but some "
@@ -115,6 +118,7 @@ void Run::play(const Sequence& sequence) {
   size_t number = 0;
   size_t mark = 0;
   size_t graph = 0;
+  size_t transfer = 0;
   const auto start = [&](const size_t launch_number) {
     if (!timed_) return launch(launch_number);
     progress_[launch_number].released = true;
@@ -131,6 +135,8 @@ void Run::play(const Sequence& sequence) {
                      number += count_launches(*launched.graph);
                      launch(graphs_[graph++]);
                    },
+                   [&](const Copy&) { issue(transfers_[transfer++]); },
+                   [&](const Memset&) { issue(transfers_[transfer++]); },
                },
                event);
   }
@@ -169,6 +175,10 @@ void Run::wait_for(const PlannedMark& mark) {
   by_worker([mark](const Driver& driver) {
     driver.stream_wait_event(mark.stream, mark.event, CU_EVENT_WAIT_DEFAULT);
   });
+}
+
+void Run::issue(const PlannedTransfer& planned) {
+  by_worker([&planned](const Driver& driver) { planned.issue(driver); });
 }
 
 template <typename Call>
@@ -294,14 +304,14 @@ void Run::synchronise() {
   wait_while([this] { return worker_.busy(); });
   worker_.rethrow();
   const Driver& driver = context_.driver();
-  for (const PlannedLaunch& planned : launches_) {
+  for_each_stream(plan_, [&](const CUstream stream) {
     CUresult result = CUDA_SUCCESS;
     wait_while([&] {
-      result = driver.stream_query.code(planned.stream);
+      result = driver.stream_query.code(stream);
       return result == CUDA_ERROR_NOT_READY;
     });
     driver.stream_query.check(result);
-  }
+  });
   idle_ = true;
 }
 

@@ -89,6 +89,7 @@ class Run {
   void submit(size_t number);
   void record(const PlannedMark& mark);
   void wait_for(const PlannedMark& mark);
+  void issue(const PlannedTransfer& planned);
   template <typename Call>
   void by_worker(const Call& call);
   void launch(size_t number);
@@ -113,6 +114,7 @@ class Run {
   const std::span<PlannedLaunch> launches_;
   const std::span<const PlannedMark> marks_;
   const std::span<const PlannedGraph> graphs_;
+  const std::span<const PlannedTransfer> transfers_;
   const RunOptions& options_;
   bool& idle_;
   TimeSpent& spent_;

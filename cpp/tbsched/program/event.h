@@ -73,18 +73,26 @@ struct WaitEvent {
 // The most bytes of a copy or memset.
 inline constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// h2d: from pinned memory of the host to the GPU's; d2d: within that.
+// h2d: from memory of the host to the GPU's; d2d: within that.
 enum class CopyKind : uint8_t { h2d, d2h, d2d };
 
+// In a stream, or a node of a graph, which has none, is pinned and does not block.
 struct Copy {
   int64_t bytes = 1;
   CopyKind kind = CopyKind::d2d;
   std::optional<int64_t> duration_ns = {};  // none: as long as the device takes for so many bytes
+  std::optional<int32_t> stream = {};       // none: a stream of its own
+  bool pinned = true;                       // the memory of the host
+  bool blocking = false;                    // the call returns when the copy is over
+  bool non_blocking = false;                // the stream, as of a launch
 };
 
+// In a stream, or a node of a graph, which has none.
 struct Memset {
   int64_t bytes = 1;
   std::optional<int64_t> duration_ns = {};  // as of a copy
+  std::optional<int32_t> stream = {};
+  bool non_blocking = false;
 };
 
 using Node = std::variant<Launch, Copy, Memset>;
@@ -102,7 +110,8 @@ struct GraphLaunch {
   bool non_blocking = false;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch>;
+using Event =
+    std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
@@ -137,6 +146,8 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [&](const GraphLaunch& launched) {
                    if (launched.graph) for_each_launch(*launched.graph, visit);
                  },
+                 [](const Copy&) {},
+                 [](const Memset&) {},
              },
              event);
 }
@@ -157,6 +168,8 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const RecordEvent&) { return true; },
                           [](const WaitEvent&) { return true; },
                           [](const GraphLaunch&) { return true; },
+                          [](const Copy&) { return true; },
+                          [](const Memset&) { return true; },
                       },
                       event);
   });

@@ -441,6 +441,7 @@ def _timed_trace(
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
+    transfer_times: tuple[Int64Array, Int64Array],
 ) -> Trace:
     sm, start_ns, end_ns = blocks
     waits = _wait_rows(*wait_columns)
@@ -460,7 +461,10 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    return Trace(seq, info, tuple(placements), waits=waits, replay=replay, check=False)
+    return Trace(
+        seq, info, tuple(placements), waits=waits, replay=replay,
+        transfer_ns=np.stack(transfer_times, axis=1), check=False,
+    )  # fmt: skip
 
 
 def _wait_rows(

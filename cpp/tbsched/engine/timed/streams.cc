@@ -30,6 +30,8 @@ void Streams::issue(const Event& event, const std::span<const int64_t> issue_ns,
                  [&](const RecordEvent& record) { issue(record, now); },
                  [&](const WaitEvent& wait) { issue(wait, now); },
                  [&](const GraphLaunch& launched) { issue(launched, issue_ns, now); },
+                 [&](const Copy& copy) { issue(copy, now); },
+                 [&](const Memset& memset) { issue(memset, now); },
              },
              event);
   settle(now);
@@ -113,7 +115,7 @@ void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
   for (const int32_t node : order.roots) {
     const int32_t root = begin + 1 + node;
     Item& item = items_[root];
-    const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
+    const int64_t asked_ns = item.transfer < 0 ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
@@ -164,24 +166,25 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     if (!item.non_blocking) last_other_ = index;
   }
   stream.last = index;
-  if (item.is_event() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
-    finished_.push_back(index);
+  if (!item.is_launch() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
+    go_on(index, now);
   }
   return index;
 }
 
 void Streams::add_node(const Node& node, const int32_t begin) {
-  const auto add_transfer = [&] {
-    add_node(transfer_number(transfers_issued_++), 0, begin);
-    items_.back().transfer = &node;
+  const auto add_transfer = [&](const auto& transfer) {
+    const int32_t number = transfers_.add(transfer);
+    add_node(transfer_number(number), 0, begin);
+    items_.back().transfer = number;
   };
   std::visit(Overloaded{
                  [&](const Launch& launch) {
                    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
                    add_node(next_launch() - 1, launch.priority, begin);
                  },
-                 [&](const Copy&) { add_transfer(); },
-                 [&](const Memset&) { add_transfer(); },
+                 [&](const Copy& copy) { add_transfer(copy); },
+                 [&](const Memset& memset) { add_transfer(memset); },
              },
              node);
 }
@@ -258,7 +261,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
-  if (transfers_issued_ > 0) begin_transfers(now);
+  if (!transfers_.empty()) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -284,29 +287,6 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
 
 void Streams::pass_head(Queue& queue, const int64_t now) {
   if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
-}
-
-// Those at the head of a queue. They need no room for a grid.
-void Streams::begin_transfers(const int64_t now) {
-  for (Queue& queue : queues_) {
-    while (!queue.empty() && items_[queue.items[queue.head]].transfer != nullptr &&
-           ready(queue.items[queue.head], now)) {
-      begin_transfer(queue.items[queue.head], now);
-      pass_head(queue, now);
-    }
-  }
-}
-
-void Streams::begin_transfer(const int32_t index, const int64_t now) {
-  const Item& item = items_[index];
-  const Node* const after =
-      item.follows_nodes && item.ahead >= 0 ? items_[item.ahead].transfer : nullptr;
-  const int64_t end_ns = transfers_.begin(*item.transfer, after, now);
-  if (now > kLatestNs || end_ns > 2 * kLatestNs) {
-    refuse("graph: duration: a copy or memset from " + std::to_string(now) + " to " +
-           std::to_string(end_ns) + " ns is beyond the range of time");
-  }
-  later_.push({end_ns, index, Change::transferred});
 }
 
 int32_t Streams::rank(const int32_t index) const {
@@ -443,10 +423,10 @@ void Streams::turn_to_next_undone(const int64_t now) {
   legacy.legacy_until_ns = now;
   legacy.legacy_behind = finished;
   if (legacy.unmet > 0) return;
-  if (legacy.is_event()) {
-    finished_.push_back(first_undone_);
-  } else {
+  if (legacy.is_launch()) {
     be_seen(first_undone_, now);
+  } else {
+    go_on(first_undone_, now);
   }
 }
 
@@ -459,9 +439,9 @@ int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const 
 void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
-  if (item.is_event()) {
-    if (!item.legacy || first_undone_ == index) finished_.push_back(index);
-  } else if (item.follows_nodes && item.transfer != nullptr) {
+  if (!item.is_launch()) {
+    if (!item.legacy || first_undone_ == index) go_on(index, now);
+  } else if (item.follows_nodes && item.transfer >= 0) {
     begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});

@@ -55,7 +55,8 @@ class Streams {
   // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
   // each; of a graph, a root whose time is not later follows the root before it.
   void issue(const Event& event, std::span<const int64_t> issue_ns, int64_t now);
-  // Until when the host's last call takes: the driver launches the roots of a graph within it.
+  // Until when the host's last call takes: the driver launches the roots of a graph within it, and
+  // a copy may block. kNever: that is not known yet.
   int64_t call_ends_ns() const { return call_ends_ns_; }
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
@@ -70,6 +71,8 @@ class Streams {
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
+  // When each copy and memset that was issued moved its bytes.
+  const std::vector<TransferTime>& transfer_times() const { return transfers_.times(); }
   // -1: a node of a graph that took none.
   int32_t hardware_queue(int32_t launch) const { return items_[item_of(launch)].queue; }
   // What a launch that is taken now has waited for since it reached the GPU.
@@ -79,7 +82,8 @@ class Streams {
   // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
-  enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
+  // A copy or memset of a stream is a transfer; one of a graph is, as all nodes are, a launch.
+  enum class Kind : uint8_t { launch, transfer, record, wait, graph_begin, graph_end };
   // What of an item another one waits for.
   enum class Until : uint8_t { triggered, over, done };
   // Everything that the host issues, in order. Indices are into items_, -1 for none.
@@ -93,7 +97,7 @@ class Streams {
     int32_t stream = -1;         // into streams_
     // Itself, as Wait::behind names it; of the end of a graph: what was done last.
     int32_t launch = -1;
-    const Node* transfer = nullptr;  // a copy or memset
+    int32_t transfer = -1;  // the number of a copy or memset
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -101,7 +105,8 @@ class Streams {
     int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
     // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
     int32_t record = -1;
-    int32_t last_launch = -1;     // the last launch, or end of a graph, before it in its stream
+    // The last launch, copy, memset or end of a graph before it in its stream.
+    int32_t last_launch = -1;
     int32_t last_wait = -1;       // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;     // the last item of the legacy stream before it
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
@@ -120,7 +125,7 @@ class Streams {
               : until == Until::over    ? over_ns
                                         : done_ns) >= 0;
     }
-    bool is_event() const { return kind != Kind::launch; }
+    bool is_launch() const { return kind == Kind::launch; }
     // Whether it has to wait until nothing before it is left in any stream that blocks.
     bool waits_for_all() const { return legacy && !programmatic; }
   };
@@ -140,7 +145,7 @@ class Streams {
     int32_t last_launch = -1;
     int32_t last_wait = -1;
 
-    // From a launch or the end of a graph.
+    // From a launch, copy, memset or the end of a graph.
     void go_on_from(const int32_t item) {
       last_launch = item;
       last_wait = -1;
@@ -180,6 +185,10 @@ class Streams {
   void issue(const Launch& launch, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
+  void issue(const Copy& copy, int64_t now);
+  void issue(const Memset& memset, int64_t now);
+  void issue_transfer(int32_t transfer, std::optional<int32_t> stream, bool non_blocking,
+                      int64_t now);
   void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
   void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
                    int64_t now);
@@ -200,6 +209,7 @@ class Streams {
   void enqueue_root(int32_t item);
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
+  void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
@@ -224,7 +234,6 @@ class Streams {
   const DeviceSpec& spec_;
   LaunchOrder order_;
   Transfers transfers_;
-  int32_t transfers_issued_ = 0;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;
@@ -237,6 +246,7 @@ class Streams {
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
   int64_t call_ends_ns_ = 0;
+  int32_t awaited_ = -1;  // the item for which the call waits
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {

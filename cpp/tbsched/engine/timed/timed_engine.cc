@@ -18,12 +18,13 @@ void check_stream(const std::string& who, const int32_t stream) {
 
 void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
   if (bytes < 1 || bytes > kMostBytes) {
-    refuse("graph: bytes: " + std::to_string(bytes) + " are outside 1.." +
+    refuse("copy or memset: bytes: " + std::to_string(bytes) + " are outside 1.." +
            std::to_string(kMostBytes));
   }
   const int64_t duration = duration_ns.value_or(0);
   if (duration < 0 || duration > kLatestNs) {
-    refuse("graph: duration: " + std::to_string(duration) + " ns is beyond the range of time");
+    refuse("copy or memset: duration: " + std::to_string(duration) +
+           " ns is beyond the range of time");
   }
 }
 
@@ -53,6 +54,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
   while (step(sequence)) {
   }
   remove_relays();
+  timeline_.transfers = streams_.transfer_times();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
 }
@@ -97,6 +99,7 @@ bool TimedEngine::step(const Sequence& sequence) {
   issue(sequence);
   admit();
   place();
+  if (due_ns_ == kNever) due_ns_ = next_due_ns(sequence);  // a call that blocked may return
   check_waits();
   return true;
 }
@@ -122,6 +125,8 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
             [&](const GraphLaunch& launched) { add(launched); },
+            [&](const Copy& copy) { add_transfer(copy); },
+            [&](const Memset& memset) { add_transfer(memset); },
         },
         event);
   }
@@ -192,18 +197,24 @@ void TimedEngine::add(const GraphLaunch& launched) {
 }
 
 // Returns its number, as Wait::behind has it.
+template <typename Transfer>
+int32_t TimedEngine::add_transfer(const Transfer& transfer) {
+  check_transfer(transfer.bytes, transfer.duration_ns);
+  if (transfer.stream) {
+    check_stream("copy or memset", *transfer.stream);
+    if (transfer.non_blocking) streams_.make_non_blocking(*transfer.stream);
+  }
+  return transfer_number(transfers_++);
+}
+
 int32_t TimedEngine::add(const Node& node) {
-  const auto number = [&](const auto& transfer) {
-    check_transfer(transfer.bytes, transfer.duration_ns);
-    return transfer_number(transfers_++);
-  };
   return std::visit(Overloaded{
                         [&](const Launch& launch) {
                           add(launch);
                           return static_cast<int32_t>(launches_.size()) - 1;
                         },
-                        [&](const Copy& copy) { return number(copy); },
-                        [&](const Memset& memset) { return number(memset); },
+                        [&](const Copy& copy) { return add_transfer(copy); },
+                        [&](const Memset& memset) { return add_transfer(memset); },
                     },
                     node);
 }

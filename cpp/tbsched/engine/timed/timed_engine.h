@@ -95,6 +95,8 @@ class TimedEngine : private Observer {
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
   int32_t add(const Node& node);
+  template <typename Transfer>
+  int32_t add_transfer(const Transfer& transfer);
   void add_relays();
   void remove_relays();
   bool is_relay(int32_t launch) const { return launch >= shown_; }
