@@ -45,9 +45,9 @@ __all__ = [
 class Sequence(Shown):
     """What the host issues, in order: an immutable list of events that is compared by value.
 
-    A sequence is *timed* if its launches have durations. It may then record CUDA events and wait
-    for them, and copy memory. A sequence without durations is *held*: the blocks of a launch stay on their SMs until
-    a :class:`Release` of the launch.
+    A sequence is *timed* if its launches have durations. It may then record CUDA events, wait for
+    them, and copy memory. A sequence without durations is *held*: the blocks of a launch stay on
+    their SMs until a :class:`Release` of the launch.
 
     Limits that depend on a device are checked where the device is known:
     :meth:`tbsched.DeviceSpec.check`.

@@ -41,8 +41,8 @@ class Trace(Shown, HoldsArrays):
             where that is no single launch: room on the SMs, a place among the resident grids, or an
             event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy or
             memset.
-        transfer_ns: when each of ``sequence.transfers`` moved its bytes, int64 (transfers, 2): start
-            and end. None where nobody recorded it, as of an observation.
+        transfer_ns: when each of ``sequence.transfers`` moved its bytes: start and end, int64
+            (transfers, 2). None where nobody recorded it, as of an observation.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
@@ -85,11 +85,11 @@ class Trace(Shown, HoldsArrays):
             )
         if not check:
             return
-        needed = (len(self.sequence.transfers), 2)
-        if self.transfer_ns is not None and self.transfer_ns.shape != needed:
+        times = (len(self.sequence.transfers), 2)
+        if self.transfer_ns is not None and self.transfer_ns.shape != times:
             raise ValueError(
                 f"trace {self.id!r}: transfer_ns has shape {self.transfer_ns.shape}, the sequence "
-                f"needs {needed}"
+                f"needs {times}"
             )
         for number, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
             wrong = wrong_shape(launch, placement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -40,7 +40,11 @@ _NOT_IN_A_NODE: dict[str, bool | None] = {
     "pinned": True,
     "blocking": False,
 }
-_NODES = {"launch": launch_from_data, "copy": copy_from_data, "memset": memset_from_data}
+_NODES: dict[str, Callable[[str, Any], Node]] = {
+    "launch": launch_from_data,
+    "copy": copy_from_data,
+    "memset": memset_from_data,
+}
 
 
 @dataclass(frozen=True, slots=True)
