@@ -16,13 +16,14 @@ void PlannedTransfer::issue(const Driver& driver) const {
     }
     if (asked.blocking) driver.stream_synchronize(stream);
   };
-  std::visit(Overloaded{
-                 copy,
-                 [&](const Memset& asked) {
-                   driver.memset_async(destination, 0, static_cast<size_t>(asked.bytes), stream);
-                 },
-             },
-             transfer);
+  std::visit(
+      Overloaded{
+          copy,
+          [&](const Memset& asked) {
+            driver.memset_async(destination, 0, static_cast<size_t>(asked.bytes), stream);
+          },
+      },
+      transfer);
 }
 
 void TransferMemory::reserve(const Copy& copy) {

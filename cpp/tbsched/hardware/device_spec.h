@@ -55,10 +55,10 @@ inline constexpr Range copy_wake_ns{0, 1000000000};
 inline constexpr Range host_return_ns{0, 1000000000};
 inline constexpr Range pageable_bandwidth{0, 1000000000};
 inline constexpr Range pageable_small_bytes{0, 1048576};
-inline constexpr Range pageable_latency_ns{0, 1000000000};
 inline constexpr Range host_copy_bandwidth{0, 1000000000};
 inline constexpr Range small_copy_bytes{0, 1048576};
 inline constexpr Range small_copy_latency_ns{0, 1000000000};
+inline constexpr Range inline_copy_ns{0, 1000000000};
 inline constexpr Range small_memset_bytes{0, 1048576};
 inline constexpr Range copy_block_bytes{1, 1073741824};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
@@ -229,15 +229,15 @@ struct DeviceSpec {
   int32_t pageable_bandwidth = 0;
   // copies from pageable memory of the host of at most so many bytes are small
   int32_t pageable_small_bytes = 0;
-  // from the end of the call until a copy from pageable memory is over
-  int64_t pageable_latency_ns = 0;
   // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
   // copy takes its latency
   int32_t host_copy_bandwidth = 0;
   // copies from pinned memory of the host of at most so many bytes are small
   int32_t small_copy_bytes = 0;
-  // how long a small copy from the host, or a small memset, takes
+  // how long a small copy from the host takes in a graph
   int64_t small_copy_latency_ns = 0;
+  // how long a small copy takes in a stream, and a small memset
+  int64_t inline_copy_ns = 0;
   // memsets of at most so many bytes are small
   int32_t small_memset_bytes = 0;
   // so many bytes a block of a driver's kernel copies or sets
@@ -327,10 +327,10 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "host_return_ns", .range = ranges::host_return_ns, .required = false}, spec.host_return_ns);
   visit(Field{.section = "scheduler", .name = "pageable_bandwidth", .range = ranges::pageable_bandwidth, .required = false}, spec.pageable_bandwidth);
   visit(Field{.section = "scheduler", .name = "pageable_small_bytes", .range = ranges::pageable_small_bytes, .required = false}, spec.pageable_small_bytes);
-  visit(Field{.section = "scheduler", .name = "pageable_latency_ns", .range = ranges::pageable_latency_ns, .required = false}, spec.pageable_latency_ns);
   visit(Field{.section = "scheduler", .name = "host_copy_bandwidth", .range = ranges::host_copy_bandwidth, .required = false}, spec.host_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
   visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "inline_copy_ns", .range = ranges::inline_copy_ns, .required = false}, spec.inline_copy_ns);
   visit(Field{.section = "scheduler", .name = "small_memset_bytes", .range = ranges::small_memset_bytes, .required = false}, spec.small_memset_bytes);
   visit(Field{.section = "scheduler", .name = "copy_block_bytes", .range = ranges::copy_block_bytes, .required = false}, spec.copy_block_bytes);
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);

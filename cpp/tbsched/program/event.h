@@ -110,8 +110,7 @@ struct GraphLaunch {
   bool non_blocking = false;
 };
 
-using Event =
-    std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset>;
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).

@@ -139,11 +139,11 @@ class DeviceFields:
             of the host, within the call; 0 if unknown.
         pageable_small_bytes: copies from pageable memory of the host of at most so many bytes are
             small.
-        pageable_latency_ns: from the end of the call until a copy from pageable memory is over.
         host_copy_bandwidth: bytes per microsecond of a copy to or from pinned memory of the host; 0
             if unknown, and such a copy takes its latency.
         small_copy_bytes: copies from pinned memory of the host of at most so many bytes are small.
-        small_copy_latency_ns: how long a small copy from the host, or a small memset, takes.
+        small_copy_latency_ns: how long a small copy from the host takes in a graph.
+        inline_copy_ns: how long a small copy takes in a stream, and a small memset.
         small_memset_bytes: memsets of at most so many bytes are small.
         copy_block_bytes: so many bytes a block of a driver's kernel copies or sets.
         device_copy_latency_ns: how long a block of a copy within the GPU's memory takes at least.
@@ -207,10 +207,10 @@ class DeviceFields:
     host_return_ns: int = 0
     pageable_bandwidth: int = 0
     pageable_small_bytes: int = 0
-    pageable_latency_ns: int = 0
     host_copy_bandwidth: int = 0
     small_copy_bytes: int = 0
     small_copy_latency_ns: int = 0
+    inline_copy_ns: int = 0
     small_memset_bytes: int = 0
     copy_block_bytes: int = 8192
     device_copy_latency_ns: int = 0
@@ -292,10 +292,10 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "host_return_ns", "ns", "not measured"),
     Field("scheduler", "pageable_bandwidth", "int", "not measured"),
     Field("scheduler", "pageable_small_bytes", "int", "not measured"),
-    Field("scheduler", "pageable_latency_ns", "ns", "not measured"),
     Field("scheduler", "host_copy_bandwidth", "int", "not measured"),
     Field("scheduler", "small_copy_bytes", "int", "not measured"),
     Field("scheduler", "small_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "inline_copy_ns", "ns", "not measured"),
     Field("scheduler", "small_memset_bytes", "int", "not measured"),
     Field("scheduler", "copy_block_bytes", "int", "as on the H200"),
     Field("scheduler", "device_copy_latency_ns", "ns", "not measured"),

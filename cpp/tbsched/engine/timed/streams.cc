@@ -115,7 +115,8 @@ void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
   for (const int32_t node : order.roots) {
     const int32_t root = begin + 1 + node;
     Item& item = items_[root];
-    const int64_t asked_ns = item.transfer < 0 ? issue_ns[item.launch - first_launch] : now;
+    const bool is_shown = item.launch >= 0 && item.launch < launches_;
+    const int64_t asked_ns = is_shown ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
@@ -156,7 +157,10 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     depend(index, item.last_launch, Until::over);
     depend(index, launch_before(index, kMostInFlight));
   } else {
-    depend(index, stream.last);
+    // Two copies by one engine follow each other at once.
+    const bool goes_on = stream.last >= 0 && item.kind == Kind::transfer &&
+                         transfers_.share_engine(items_[stream.last].transfer, item.transfer);
+    depend(index, stream.last, goes_on ? Until::over : Until::done);
   }
   depend(index, item.record);
   if (item.legacy) {
@@ -173,18 +177,13 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
 }
 
 void Streams::add_node(const Node& node, const int32_t begin) {
-  const auto add_transfer = [&](const auto& transfer) {
-    const int32_t number = transfers_.add(transfer);
-    add_node(transfer_number(number), 0, begin);
-    items_.back().transfer = number;
-  };
   std::visit(Overloaded{
                  [&](const Launch& launch) {
                    item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
                    add_node(next_launch() - 1, launch.priority, begin);
                  },
-                 [&](const Copy& copy) { add_transfer(copy); },
-                 [&](const Memset& memset) { add_transfer(memset); },
+                 [&](const Copy& copy) { add_transfer_node(copy, begin); },
+                 [&](const Memset& memset) { add_transfer_node(memset, begin); },
              },
              node);
 }
@@ -332,6 +331,7 @@ bool Streams::first_in_stream(const int32_t launch) const {
 void Streams::get_over(int32_t index, const int64_t now) {
   while (index >= 0) {
     items_[index].over_ns = now;
+    if (index == awaited_) call_ends_ns_ = now + spec_.host_return_ns;
     later_.push({now + spec_.completion_latency_ns, index, Change::done});
     int32_t next = -1;
     for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
@@ -374,7 +374,7 @@ void Streams::settle(const int64_t now) {
       case Change::reached:
         break;
       case Change::transferred:
-        get_over(later.item, now);
+        end_transfer(later.item, now);
         break;
     }
   }
@@ -383,6 +383,7 @@ void Streams::settle(const int64_t now) {
     finished_.pop_back();
     finish(item, now);
   }
+  if (!transfers_.empty() && begin_engines(now)) settle(now);
 }
 
 void Streams::get_triggered(const int32_t index, const int64_t now) {
@@ -403,6 +404,8 @@ void Streams::finish(const int32_t index, const int64_t now) {
     if (until == Until::triggered && triggers) met(dependent, now);
     if (until != Until::done) continue;
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
+    items_[dependent].after_copy =
+        item.kind == Kind::transfer || (!item.is_launch() && item.after_copy);
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
       later_.push({known_ns, dependent, Change::one_met});
@@ -446,6 +449,7 @@ void Streams::met(const int32_t index, const int64_t now) {
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
+    if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }
 }

@@ -49,8 +49,8 @@ class Streams {
   void make_non_blocking(int32_t stream);
   // Before a graph is issued.
   const GraphOrder& order_of(const Graph& graph);
-  // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
-  // them, as they come.
+  // Before anything is issued: how many launches there are. Relays of graphs and driver's kernels
+  // are numbered behind them, as they come.
   void expect(int32_t launches) { launches_ = launches; }
   // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
   // each; of a graph, a root whose time is not later follows the root before it.
@@ -82,7 +82,8 @@ class Streams {
   // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
-  // A copy or memset of a stream is a transfer; one of a graph is, as all nodes are, a launch.
+  // A copy by an engine is a transfer, if it is in a stream. All other copies and memsets, and all
+  // nodes of graphs, are launches.
   enum class Kind : uint8_t { launch, transfer, record, wait, graph_begin, graph_end };
   // What of an item another one waits for.
   enum class Until : uint8_t { triggered, over, done };
@@ -94,10 +95,11 @@ class Streams {
     bool programmatic = false;   // and nothing keeps it from being so
     bool follows_nodes = false;  // of its graph, and so takes no queue
     bool left = false;           // all of its blocks have
+    bool after_copy = false;     // what it waited for last is a copy of an engine
     int32_t stream = -1;         // into streams_
     // Itself, as Wait::behind names it; of the end of a graph: what was done last.
     int32_t launch = -1;
-    int32_t transfer = -1;  // the number of a copy or memset
+    int32_t transfer = -1;  // the number of a copy or memset that is no kernel
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -187,8 +189,8 @@ class Streams {
   void issue(const WaitEvent& wait, int64_t now);
   void issue(const Copy& copy, int64_t now);
   void issue(const Memset& memset, int64_t now);
-  void issue_transfer(int32_t transfer, std::optional<int32_t> stream, bool non_blocking,
-                      int64_t now);
+  template <typename Transfer>
+  void issue_transfer(const Transfer& asked, int32_t transfer, int64_t now);
   void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
   void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
                    int64_t now);
@@ -197,6 +199,8 @@ class Streams {
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
   void add_node(const Node& node, int32_t begin);
+  template <typename Transfer>
+  void add_transfer_node(const Transfer& asked, int32_t begin);
   void add_node(int32_t launch, int32_t priority, int32_t begin);
   int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
   int32_t item_of(const int32_t launch) const {
@@ -209,6 +213,10 @@ class Streams {
   void enqueue_root(int32_t item);
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
+  void end_transfer_at(int32_t item, int64_t now, int64_t end_ns);
+  bool begin_engines(int64_t now);
+  void end_transfer(int32_t item, int64_t now);
+  void wake(int32_t item, int64_t now);
   void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
@@ -238,7 +246,8 @@ class Streams {
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;
   std::vector<int32_t> item_of_launch_;
-  std::vector<int32_t> item_of_relay_;
+  std::vector<int32_t> item_of_relay_;  // of relays of graphs, and of driver's kernels
+  std::vector<int32_t> item_of_transfer_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
   std::vector<StreamState> streams_;
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
