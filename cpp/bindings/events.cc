@@ -94,6 +94,8 @@ struct Shared {
 
 Launch launch_of(py::handle launch, Shared& shared);
 GraphLaunch graph_launch_of(py::handle launched, Shared& shared);
+Copy copy_of(py::handle copy);
+Memset memset_of(py::handle memset);
 Release release_of(py::handle release);
 Synchronize synchronize_of(py::handle awaited);
 template <typename Mark>
@@ -117,6 +119,8 @@ constexpr std::array kKinds = {
          [](const py::handle event, Shared& shared) -> Event {
            return graph_launch_of(event, shared);
          }},
+    Kind{"Copy", [](const py::handle event, Shared&) -> Event { return copy_of(event); }},
+    Kind{"Memset", [](const py::handle event, Shared&) -> Event { return memset_of(event); }},
     Kind{"Synchronize",
          [](const py::handle event, Shared&) -> Event { return synchronize_of(event); }},
 };
@@ -157,6 +161,8 @@ struct Python {
   Attribute nodes{"nodes"};
   Attribute bytes{"bytes"};
   Attribute kind{"kind"};
+  Attribute pinned{"pinned"};
+  Attribute blocking{"blocking"};
   Attribute edges{"edges"};
   Attribute launch{"launch"};
   Attribute event{"event"};
@@ -268,13 +274,21 @@ Copy copy_of(const py::handle copy) {
           .kind = kind == "h2d"   ? CopyKind::h2d
                   : kind == "d2h" ? CopyKind::d2h
                                   : CopyKind::d2d,
-          .duration_ns = maybe_nanoseconds(known.duration.of(copy))};
+          .duration_ns = maybe_nanoseconds(known.duration.of(copy)),
+          .stream = stream_of(copy),
+          .pinned = known.pinned.flag_of(copy),
+          .blocking = known.blocking.flag_of(copy),
+          .non_blocking = known.non_blocking.flag_of(copy),
+          .host = known.host.number_of(copy)};
 }
 
 Memset memset_of(const py::handle memset) {
   const Python& known = python();
   return {.bytes = known.bytes.of(memset).cast<int64_t>(),
-          .duration_ns = maybe_nanoseconds(known.duration.of(memset))};
+          .duration_ns = maybe_nanoseconds(known.duration.of(memset)),
+          .stream = stream_of(memset),
+          .non_blocking = known.non_blocking.flag_of(memset),
+          .host = known.host.number_of(memset)};
 }
 
 Node node_of(const py::handle node, Shared& shared) {

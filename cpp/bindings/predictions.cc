@@ -57,7 +57,9 @@ py::tuple in_python(Timeline&& timeline) {
                      column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
                      to_array(std::move(causes))),
       to_array(std::move(timeline.hardware_queue)),
-      timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)));
+      timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)),
+      py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
+                     column(timeline.transfers, &TransferTime::end_ns)));
 }
 
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -312,9 +314,9 @@ void bind_predictions(py::module_& module) {
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-      "Four things: of each block its SM, start and end; of each wait its launch, whom it is "
-      "behind, begin, end and cause; the hardware queue of each launch; and when the host called "
-      "for it, or None.");
+      "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
+      "it, or None; and of each copy and memset its start and end.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -78,6 +78,7 @@ def predict_timeline(
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
     _Ints,
     _Longs | None,
+    tuple[_Longs, _Longs],
 ]: ...
 def predict_until_refused(
     model: Model,

@@ -78,6 +78,8 @@ class TimedStreams {
                      [&](const GraphLaunch& launched) {
                        kinds_[launched.stream].non_blocking = launched.non_blocking;
                      },
+                     [&](const Copy& copy) { note_transfer(copy); },
+                     [&](const Memset& memset) { note_transfer(memset); },
                  },
                  event);
     }
@@ -88,6 +90,11 @@ class TimedStreams {
                          : make({supplies_.lane(launch), launch.non_blocking});
   }
   CUstream of(const GraphLaunch& launched) { return numbered(launched.stream); }
+  template <typename Transfer>
+  CUstream of_transfer(const Transfer& transfer) {
+    return transfer.stream ? numbered(*transfer.stream)
+                           : make({.lane = {}, .non_blocking = transfer.non_blocking});
+  }
 
   // Of RecordEvent and WaitEvent.
   template <typename Mark>
@@ -108,7 +115,7 @@ class TimedStreams {
   }
 
  private:
-  // All launches of a stream agree about it. A graph says nothing of the lane.
+  // All work of a stream agrees about it. Only launches say something of the lane.
   struct Kind {
     Lane lane;
     bool non_blocking = false;
@@ -123,6 +130,11 @@ class TimedStreams {
 
   void note(const Launch& launch) {
     if (launch.stream) kinds_[*launch.stream] = {supplies_.lane(launch), launch.non_blocking};
+  }
+
+  template <typename Transfer>
+  void note_transfer(const Transfer& transfer) {
+    if (transfer.stream) kinds_[*transfer.stream].non_blocking = transfer.non_blocking;
   }
 
   CUstream make(const Kind& kind) {
@@ -229,6 +241,13 @@ class Planner {
     });
   }
 
+  void operator()(const Copy& copy) {
+    plan_.transfers.push_back({.transfer = copy, .stream = timed_.of_transfer(copy)});
+  }
+  void operator()(const Memset& memset) {
+    plan_.transfers.push_back({.transfer = memset, .stream = timed_.of_transfer(memset)});
+  }
+
  private:
   CUstream held(const Launch& launch, const Lane& lane, const size_t number) {
     return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
@@ -309,6 +328,10 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
+  for (const PlannedTransfer& planned : plan.transfers) {
+    std::visit([&](const auto& transfer) { transfers_.reserve(transfer); }, planned.transfer);
+  }
+  for (PlannedTransfer& planned : plan.transfers) transfers_.lay_out(planned);
 }
 
 void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {

@@ -68,9 +68,11 @@ bool comes_true(const std::chrono::nanoseconds patience, const std::function<boo
 }
 
 bool all_done(const Driver& driver, const Workers& workers, const Plan& plan) {
-  return !workers.busy() && std::ranges::all_of(plan.launches, [&](const PlannedLaunch& planned) {
-    return driver.stream_query.code(planned.stream) == CUDA_SUCCESS;
+  bool done = !workers.busy();
+  for_each_stream(plan, [&](const CUstream stream) {
+    done = done && driver.stream_query.code(stream) == CUDA_SUCCESS;
   });
+  return done;
 }
 
 Run::Run(const Context& context, Workers& workers, Plan& plan, const RunOptions& options,
@@ -82,6 +84,7 @@ Run::Run(const Context& context, Workers& workers, Plan& plan, const RunOptions&
       launches_(plan.launches),
       marks_(plan.marks),
       graphs_(plan.graphs),
+      transfers_(plan.transfers),
       calls_(plan.calls),
       options_(options),
       idle_(idle),
@@ -102,10 +105,10 @@ void Run::perform(const Sequence& sequence) {
     abandon();
     // A fault on the device looks like blocks that never start; the driver's word is better.
     const auto& query = context_.driver().stream_query;
-    for (const PlannedLaunch& planned : launches_) {
-      const CUresult result = workers_.busy() ? CUDA_SUCCESS : query.code(planned.stream);
+    for_each_stream(plan_, [&](const CUstream stream) {
+      const CUresult result = workers_.busy() ? CUDA_SUCCESS : query.code(stream);
       if (result != CUDA_ERROR_NOT_READY) query.check(result);
-    }
+    });
     throw DeadlineExceeded(exceeded.what() +
                            std::string(idle_ ? "; every block has been told to leave, and has left"
                                              : "; every block has been told to leave, but some "
@@ -117,6 +120,7 @@ void Run::play(const Sequence& sequence) {
   size_t number = 0;
   size_t mark = 0;
   size_t graph = 0;
+  size_t transfer = 0;
   const auto start = [&](const size_t launch_number) {
     if (!timed_) return launch(launch_number);
     progress_[launch_number].released = true;
@@ -137,6 +141,8 @@ void Run::play(const Sequence& sequence) {
                      number += count_launches(*launched.graph);
                      launch(graphs_[graph++]);
                    },
+                   [&](const Copy&) { issue(transfers_[transfer++]); },
+                   [&](const Memset&) { issue(transfers_[transfer++]); },
                },
                event);
   }
@@ -188,6 +194,10 @@ void Run::synchronize(const PlannedMark& mark) {
       driver.context_synchronize();
     }
   });
+}
+
+void Run::issue(const PlannedTransfer& planned) {
+  by_worker([&planned](const Driver& driver) { planned.issue(driver); });
 }
 
 template <typename Call>
@@ -327,14 +337,14 @@ void Run::synchronise() {
   wait_while([this] { return workers_.busy(); });
   workers_.rethrow();
   const Driver& driver = context_.driver();
-  for (const PlannedLaunch& planned : launches_) {
+  for_each_stream(plan_, [&](const CUstream stream) {
     CUresult result = CUDA_SUCCESS;
     wait_while([&] {
-      result = driver.stream_query.code(planned.stream);
+      result = driver.stream_query.code(stream);
       return result == CUDA_ERROR_NOT_READY;
     });
     driver.stream_query.check(result);
-  }
+  });
   idle_ = true;
 }
 

@@ -91,6 +91,7 @@ class Run {
   void record(const PlannedMark& mark);
   void wait_for(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
+  void issue(const PlannedTransfer& planned);
   template <typename Call>
   void by_worker(const Call& call);
   void hold_workers(const Sequence& sequence);
@@ -116,6 +117,7 @@ class Run {
   const std::span<PlannedLaunch> launches_;
   const std::span<const PlannedMark> marks_;
   const std::span<const PlannedGraph> graphs_;
+  const std::span<const PlannedTransfer> transfers_;
   const std::span<PlannedCall> calls_;
   const RunOptions& options_;
   bool& idle_;

@@ -46,10 +46,21 @@ inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
+inline constexpr Range copy_channels{1, 1024};
 inline constexpr Range host_copy_latency_ns{0, 1000000000};
+inline constexpr Range host_copy_issue_ns{0, 1000000000};
+inline constexpr Range host_copy_gap_ns{0, 1000000000};
+inline constexpr Range copy_watch_ns{0, 1000000000};
+inline constexpr Range copy_wake_ns{0, 1000000000};
+inline constexpr Range host_return_ns{0, 1000000000};
+inline constexpr Range pageable_bandwidth{0, 1000000000};
+inline constexpr Range pageable_small_bytes{0, 1048576};
 inline constexpr Range host_copy_bandwidth{0, 1000000000};
 inline constexpr Range small_copy_bytes{0, 1048576};
 inline constexpr Range small_copy_latency_ns{0, 1000000000};
+inline constexpr Range inline_copy_ns{0, 1000000000};
+inline constexpr Range small_memset_bytes{0, 1048576};
+inline constexpr Range copy_block_bytes{1, 1073741824};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
@@ -100,8 +111,11 @@ struct Mechanisms {
   // a relay starts those nodes of a graph that wait for several branches
   bool graph_branches = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
-  // one latency if they follow each other in a graph
+  // one latency if they follow each other
   bool copy_engines = true;
+  // copies within the GPU's memory and memsets are kernels of the driver: they take a hardware
+  // queue and room on the SMs
+  bool copy_kernels = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
   // a cluster that fits a TPC of no GPC may go there
@@ -202,20 +216,44 @@ struct DeviceSpec {
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
   int64_t node_interval_ns = 0;
-  // how long a copy to or from the host takes on top of its bytes
+  // channels of each copy engine: a copy that waits holds up what is behind it in its channel
+  int32_t copy_channels = 4;
+  // from when a copy to or from the host need not wait any more until it moves bytes
   int64_t host_copy_latency_ns = 0;
+  // from the call until a copy to or from the host moves bytes, if it waits for nothing
+  int64_t host_copy_issue_ns = 0;
+  // between two copies of one copy engine
+  int64_t host_copy_gap_ns = 0;
+  // so long the GPU watches whether a copy is over for which a launch waits
+  int64_t copy_watch_ns = 0;
+  // on top of completion_latency_ns, for a launch that has waited longer than copy_watch_ns for a
+  // copy to or from the host
+  int64_t copy_wake_ns = 0;
+  // from the end of a copy until the call that waits for it returns
+  int64_t host_return_ns = 0;
+  // bytes per microsecond that the driver copies to or from pageable memory of the host, within the
+  // call; 0 if unknown
+  int32_t pageable_bandwidth = 0;
+  // copies from pageable memory of the host of at most so many bytes are small
+  int32_t pageable_small_bytes = 0;
   // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
   // copy takes its latency
   int32_t host_copy_bandwidth = 0;
-  // copies from the host of at most so many bytes are small
+  // copies from pinned memory of the host of at most so many bytes are small
   int32_t small_copy_bytes = 0;
-  // how long a small copy from the host takes
+  // how long a small copy from the host takes in a graph
   int64_t small_copy_latency_ns = 0;
-  // how long a copy within the GPU's memory takes on top of its bytes
+  // how long a small copy takes in a stream, and a small memset
+  int64_t inline_copy_ns = 0;
+  // memsets of at most so many bytes are small
+  int32_t small_memset_bytes = 0;
+  // so many bytes a block of a driver's kernel copies or sets
+  int32_t copy_block_bytes = 8192;
+  // how long a block of a copy within the GPU's memory takes at least
   int64_t device_copy_latency_ns = 0;
   // bytes per microsecond of a copy within the GPU's memory; 0 if unknown
   int32_t device_copy_bandwidth = 0;
-  // how long a memset takes on top of its bytes
+  // how long a block of a memset takes at least
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
@@ -279,6 +317,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
+  visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
   visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
@@ -302,10 +341,21 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
+  visit(Field{.section = "scheduler", .name = "copy_channels", .range = ranges::copy_channels, .required = false}, spec.copy_channels);
   visit(Field{.section = "scheduler", .name = "host_copy_latency_ns", .range = ranges::host_copy_latency_ns, .required = false}, spec.host_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_issue_ns", .range = ranges::host_copy_issue_ns, .required = false}, spec.host_copy_issue_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_gap_ns", .range = ranges::host_copy_gap_ns, .required = false}, spec.host_copy_gap_ns);
+  visit(Field{.section = "scheduler", .name = "copy_watch_ns", .range = ranges::copy_watch_ns, .required = false}, spec.copy_watch_ns);
+  visit(Field{.section = "scheduler", .name = "copy_wake_ns", .range = ranges::copy_wake_ns, .required = false}, spec.copy_wake_ns);
+  visit(Field{.section = "scheduler", .name = "host_return_ns", .range = ranges::host_return_ns, .required = false}, spec.host_return_ns);
+  visit(Field{.section = "scheduler", .name = "pageable_bandwidth", .range = ranges::pageable_bandwidth, .required = false}, spec.pageable_bandwidth);
+  visit(Field{.section = "scheduler", .name = "pageable_small_bytes", .range = ranges::pageable_small_bytes, .required = false}, spec.pageable_small_bytes);
   visit(Field{.section = "scheduler", .name = "host_copy_bandwidth", .range = ranges::host_copy_bandwidth, .required = false}, spec.host_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
   visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "inline_copy_ns", .range = ranges::inline_copy_ns, .required = false}, spec.inline_copy_ns);
+  visit(Field{.section = "scheduler", .name = "small_memset_bytes", .range = ranges::small_memset_bytes, .required = false}, spec.small_memset_bytes);
+  visit(Field{.section = "scheduler", .name = "copy_block_bytes", .range = ranges::copy_block_bytes, .required = false}, spec.copy_block_bytes);
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);

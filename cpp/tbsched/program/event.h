@@ -79,18 +79,28 @@ struct WaitEvent {
 // The most bytes of a copy or memset.
 inline constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// h2d: from pinned memory of the host to the GPU's; d2d: within that.
+// h2d: from memory of the host to the GPU's; d2d: within that.
 enum class CopyKind : uint8_t { h2d, d2h, d2d };
 
+// In a stream, or a node of a graph, which has none, is pinned and does not block.
 struct Copy {
   int64_t bytes = 1;
   CopyKind kind = CopyKind::d2d;
   std::optional<int64_t> duration_ns = {};  // none: as long as the device takes for so many bytes
+  std::optional<int32_t> stream = {};       // none: a stream of its own
+  bool pinned = true;                       // the memory of the host
+  bool blocking = false;                    // the call returns when the copy is over
+  bool non_blocking = false;                // the stream, as of a launch
+  int32_t host = 0;
 };
 
+// In a stream, or a node of a graph, which has none.
 struct Memset {
   int64_t bytes = 1;
   std::optional<int64_t> duration_ns = {};  // as of a copy
+  std::optional<int32_t> stream = {};
+  bool non_blocking = false;
+  int32_t host = 0;
 };
 
 using Node = std::variant<Launch, Copy, Memset>;
@@ -117,7 +127,8 @@ struct Synchronize {
   int32_t host = 0;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Synchronize>;
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset,
+                           Synchronize>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
@@ -152,6 +163,8 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [&](const GraphLaunch& launched) {
                    if (launched.graph) for_each_launch(*launched.graph, visit);
                  },
+                 [](const Copy&) {},
+                 [](const Memset&) {},
                  [](const Synchronize&) {},
              },
              event);
@@ -173,6 +186,8 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const RecordEvent&) { return true; },
                           [](const WaitEvent&) { return true; },
                           [](const GraphLaunch&) { return true; },
+                          [](const Copy&) { return true; },
+                          [](const Memset&) { return true; },
                           [](const Synchronize&) { return true; },
                       },
                       event);
@@ -186,15 +201,6 @@ inline int32_t host_of(const Event& event) {
                         [](const auto& call) { return call.host; },
                     },
                     event);
-}
-
-// Whether it matters to the host when its calls return: one may wait, or threads call at once.
-inline bool is_hosted(const Sequence& sequence) {
-  return std::ranges::any_of(sequence, [](const Event& event) {
-    const auto* const launch = std::get_if<Launch>(&event);
-    return host_of(event) != 0 || std::holds_alternative<Synchronize>(event) ||
-           (launch != nullptr && launch->first_use);
-  });
 }
 
 }  // namespace tbsched

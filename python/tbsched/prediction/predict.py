@@ -435,6 +435,7 @@ def _timed_trace(
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
     issued_ns: Int64Array | None,
+    transfer_times: tuple[Int64Array, Int64Array],
 ) -> Trace:
     sm, start_ns, end_ns = blocks
     waits = _wait_rows(*wait_columns)
@@ -455,7 +456,10 @@ def _timed_trace(
             )
         )
     extra = {} if issued_ns is None else issued(issued_ns.tolist())
-    return Trace(seq, info, tuple(placements), extra=extra, waits=waits, replay=replay, check=False)
+    return Trace(
+        seq, info, tuple(placements), extra=extra, waits=waits, replay=replay,
+        transfer_ns=np.stack(transfer_times, axis=1), check=False,
+    )  # fmt: skip
 
 
 def _wait_rows(

@@ -130,10 +130,18 @@ def transfer_name(number: int, transfer: Copy | Memset) -> str:
 
 
 def transfer_words(transfer: Copy | Memset) -> str:
-    """A copy or memset in a few words: its bytes, its direction and how long it takes."""
+    """A copy or memset in a few words: its bytes, its direction, its stream and its duration."""
     words = size_words(transfer.bytes)
     if isinstance(transfer, Copy):
         words += f", {transfer.kind}"
+        if not transfer.pinned:
+            words += ", pageable"
+        if transfer.blocking:
+            words += ", blocking"
+    if transfer.stream is not None:
+        words += f", {stream_words(transfer.stream, transfer.non_blocking)}"
+    elif transfer.non_blocking:
+        words += ", non-blocking stream"
     if transfer.duration is not None:
         words += f", {seconds_words(transfer.duration)}"
     return words

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import gaps_ns, issued_ns
@@ -41,6 +41,8 @@ class Trace(Shown, HoldsArrays):
             where that is no single launch: room on the SMs, a place among the resident grids, or an
             event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy or
             memset.
+        transfer_ns: when each of ``sequence.transfers`` moved its bytes: start and end, int64
+            (transfers, 2). None where nobody recorded it, as of an observation.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
@@ -66,6 +68,7 @@ class Trace(Shown, HoldsArrays):
     capacities: Callable[[], tuple[Capacity, ...]] | None = None
     waits: StructuredArray | None = None
     replay: Callable[[int], Residents] | None = None
+    transfer_ns: Int64Array | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
@@ -82,6 +85,12 @@ class Trace(Shown, HoldsArrays):
             )
         if not check:
             return
+        times = (len(self.sequence.transfers), 2)
+        if self.transfer_ns is not None and self.transfer_ns.shape != times:
+            raise ValueError(
+                f"trace {self.id!r}: transfer_ns has shape {self.transfer_ns.shape}, the sequence "
+                f"needs {times}"
+            )
         for number, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
             wrong = wrong_shape(launch, placement)
             if wrong is not None:

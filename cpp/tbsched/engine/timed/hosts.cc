@@ -124,6 +124,12 @@ bool Hosts::is_locked_out(const Call& call, const Event& event) const {
   return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
 }
 
+bool Hosts::waits_for_end(const Event& event) const {
+  const auto* const copy = std::get_if<Copy>(&event);
+  return copy != nullptr && times() == nullptr &&
+         (copy->blocking || (copy->kind == CopyKind::d2h && !copy->pinned));
+}
+
 void Hosts::load(Call call, const Event& event) {
   if (call.load == Load::none) {
     call.load = Load::asked;
@@ -138,7 +144,8 @@ void Hosts::load(Call call, const Event& event) {
 
 void Hosts::wait(const Call& call, const Event& event, const std::optional<int32_t> item,
                  const int64_t now) {
-  if (grows(event)) locked_by_ = call.event;
+  const auto* const copy = std::get_if<Copy>(&event);
+  if (grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) locked_by_ = call.event;
   if (item) {
     waiting_.emplace(*item, call);
   } else {
@@ -152,6 +159,7 @@ void Hosts::go_on(const int32_t item, const Sequence& sequence, const int64_t no
 }
 
 void Hosts::go_on(Call call, const Event& event, const int64_t now) {
+  if (std::holds_alternative<Copy>(event)) return made(call, event, now);
   const auto* const launch = std::get_if<Launch>(&event);
   call.has_waited = true;
   push_again(call, now + (launch == nullptr ? spec_.synchronize_ns : growth_ns(*launch)));
@@ -195,6 +203,8 @@ int64_t Hosts::call_ns(const Event& event) const {
                         [&](const RecordEvent&) { return spec_.event_call_ns; },
                         [&](const WaitEvent&) { return spec_.event_call_ns; },
                         [&](const GraphLaunch&) { return spec_.launch_call_ns; },
+                        [&](const Copy&) { return spec_.launch_call_ns; },
+                        [&](const Memset&) { return spec_.launch_call_ns; },
                         [](const Synchronize&) { return int64_t{0}; },
                     },
                     event);

@@ -11,9 +11,11 @@
 //   3. A launch call that uses a kernel first loads the kernel, then launches it. Until the kernel
 //      is loaded, launch calls of other threads wait. Streams::load says what loading does on the
 //      GPU.
-//   4. A launch call that needs more local memory than any before waits until all work is over,
+//   4. A copy that blocks returns when it is over. In the legacy stream, launch calls of other
+//      threads wait until then.
+//   5. A launch call that needs more local memory than any before waits until all work is over,
 //      and sets the memory up. Until then, launch calls of other threads wait.
-// Where the times of calls are given, whoever gave them has waited already: rules 2 and 4 do not
+// Where the times of calls are given, whoever gave them has waited already: rules 2, 4 and 5 do not
 // count.
 //
 // Source: traces hosts.
@@ -89,6 +91,9 @@ class Hosts {
   bool loads(const Call& call, const Event& event) const;
   bool waits(const Call& call, const Event& event) const;
   bool is_locked_out(const Call& call, const Event& event) const;
+
+  // Whether the call returns when its work is over.
+  bool waits_for_end(const Event& event) const;
 
   // The call loads its kernel, and is due again when it goes on with that, or is done.
   void load(Call call, const Event& event);

@@ -34,6 +34,13 @@ std::optional<int32_t> Streams::wait_for(const Event& event, const int64_t now) 
   return items_[wait].unmet == 0 ? std::nullopt : std::optional(wait);
 }
 
+std::optional<int32_t> Streams::wait_for_transfer(const int32_t transfer, const int64_t now) {
+  settle(now);
+  const int32_t wait = push({.kind = Kind::host, .non_blocking = true, .issued_ns = now});
+  depend(wait, item_of_transfer_[transfer], Until::over, static_cast<int32_t>(spec_.host_return_ns));
+  return items_[wait].unmet == 0 ? std::nullopt : std::optional(wait);
+}
+
 // The last work of a stream is behind all other of it.
 void Streams::depend_on_streams(const int32_t item, const bool blocking_alone) {
   std::erase_if(open_, [&](const int32_t number) {

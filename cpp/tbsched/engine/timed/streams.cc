@@ -21,10 +21,12 @@ void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
 }
 
-void Streams::expect(const int32_t launches, const int32_t relays) {
+void Streams::expect(const int32_t launches, const int32_t hidden, const int32_t transfers) {
   launches_ = launches;
   item_of_launch_.resize(launches);
-  item_of_relay_.resize(relays);
+  item_of_relay_.resize(hidden);
+  item_of_transfer_.resize(transfers);
+  transfers_.expect(transfers);
 }
 
 int64_t Streams::issue(const Event& event, const EventNumbers& numbers,
@@ -38,6 +40,11 @@ int64_t Streams::issue(const Event& event, const EventNumbers& numbers,
           [&](const RecordEvent& record) { issue(record, now); },
           [&](const WaitEvent& wait) { issue(wait, now); },
           [&](const GraphLaunch& launched) { ends_ns = issue(launched, numbers, issue_ns, now); },
+          [&](const Copy& copy) {
+            issue(copy, numbers, now);
+            ends_ns = now + transfers_.call_ns(numbers.transfer);
+          },
+          [&](const Memset& memset) { issue(memset, numbers, now); },
           [](const Synchronize&) {},
       },
       event);
@@ -101,8 +108,8 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
   const int32_t first_launch = numbers.launch;
   for (const Node& node : graph.nodes) add_node(node, begin, numbers);
   for (size_t k = 0; k < order.relays.size(); ++k) {
-    item_of_relay_[numbers.relay] = static_cast<int32_t>(items_.size());
-    add_node(launches_ + numbers.relay++, kRelayPriority, begin);
+    item_of_relay_[numbers.hidden] = static_cast<int32_t>(items_.size());
+    add_node(launches_ + numbers.hidden++, kRelayPriority, begin);
   }
   const int64_t ends_ns = issue_roots(order, begin, first_launch, issue_ns, now);
   // Dependents of an item are told in the reverse order of these calls.
@@ -125,7 +132,7 @@ int64_t Streams::issue_roots(const GraphOrder& order, const int32_t begin,
   for (const int32_t node : order.roots) {
     const int32_t root = begin + 1 + node;
     Item& item = items_[root];
-    const bool is_asked = item.transfer == nullptr && !issue_ns.empty();
+    const bool is_asked = item.launch >= 0 && item.launch < launches_ && !issue_ns.empty();
     const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
@@ -168,7 +175,10 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     depend(index, item.last_launch, Until::over);
     depend(index, launch_before(index, kMostInFlight));
   } else {
-    depend(index, stream.last);
+    // Two copies by one engine follow each other at once.
+    const bool goes_on = stream.last >= 0 && item.kind == Kind::transfer &&
+                         transfers_.share_engine(items_[stream.last].transfer, item.transfer);
+    depend(index, stream.last, goes_on ? Until::over : Until::done);
   }
   depend(index, item.record);
   depend(index, last_load_);
@@ -181,25 +191,20 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
   stream.last = index;
   if (!stream.open) open_.push_back(number);
   stream.open = true;
-  if (item.is_event() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
-    finished_.push_back(index);
+  if (!item.is_launch() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
+    go_on(index, now);
   }
   return index;
 }
 
 void Streams::add_node(const Node& node, const int32_t begin, EventNumbers& numbers) {
-  const auto add_transfer = [&] {
-    any_transfers_ = true;
-    add_node(transfer_number(numbers.transfer++), 0, begin);
-    items_.back().transfer = &node;
-  };
   std::visit(Overloaded{
                  [&](const Launch& launch) {
                    item_of_launch_[numbers.launch] = static_cast<int32_t>(items_.size());
                    add_node(numbers.launch++, launch.priority, begin);
                  },
-                 [&](const Copy&) { add_transfer(); },
-                 [&](const Memset&) { add_transfer(); },
+                 [&](const Copy& copy) { add_transfer_node(copy, begin, numbers); },
+                 [&](const Memset& memset) { add_transfer_node(memset, begin, numbers); },
              },
              node);
 }
@@ -276,7 +281,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
-  if (any_transfers_) begin_transfers(now);
+  if (!transfers_.empty()) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -302,29 +307,6 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
 
 void Streams::pass_head(Queue& queue, const int64_t now) {
   if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
-}
-
-// Those at the head of a queue. They need no room for a grid.
-void Streams::begin_transfers(const int64_t now) {
-  for (Queue& queue : queues_) {
-    while (!queue.empty() && items_[queue.items[queue.head]].transfer != nullptr &&
-           ready(queue.items[queue.head], now)) {
-      begin_transfer(queue.items[queue.head], now);
-      pass_head(queue, now);
-    }
-  }
-}
-
-void Streams::begin_transfer(const int32_t index, const int64_t now) {
-  const Item& item = items_[index];
-  const Node* const after =
-      item.follows_nodes && item.ahead >= 0 ? items_[item.ahead].transfer : nullptr;
-  const int64_t end_ns = transfers_.begin(*item.transfer, after, now);
-  if (now > kLatestNs || end_ns > 2 * kLatestNs) {
-    refuse("graph: duration: a copy or memset from " + std::to_string(now) + " to " +
-           std::to_string(end_ns) + " ns is beyond the range of time");
-  }
-  later_.push({end_ns, index, Change::transferred});
 }
 
 int32_t Streams::rank(const int32_t index) const {
@@ -412,7 +394,7 @@ void Streams::settle(const int64_t now) {
       case Change::reached:
         break;
       case Change::transferred:
-        get_over(later.item, now);
+        end_transfer(later.item, now);
         break;
     }
   }
@@ -421,6 +403,7 @@ void Streams::settle(const int64_t now) {
     finished_.pop_back();
     finish(item, now);
   }
+  if (!transfers_.empty() && begin_engines(now)) settle(now);
 }
 
 void Streams::get_triggered(const int32_t index, const int64_t now) {
@@ -442,6 +425,8 @@ void Streams::finish(const int32_t index, const int64_t now) {
     if (until == Until::triggered && triggers) met(dependent, now);
     if (until != Until::done) continue;
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
+    items_[dependent].after_copy =
+        item.kind == Kind::transfer || (!item.is_launch() && item.after_copy);
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
       later_.push({known_ns, dependent, Change::one_met});
@@ -462,10 +447,10 @@ void Streams::turn_to_next_undone(const int64_t now) {
   legacy.legacy_until_ns = now;
   legacy.legacy_behind = finished;
   if (legacy.unmet > 0) return;
-  if (legacy.is_event()) {
-    finished_.push_back(first_undone_);
-  } else {
+  if (legacy.is_launch()) {
     be_seen(first_undone_, now);
+  } else {
+    go_on(first_undone_, now);
   }
 }
 
@@ -480,13 +465,14 @@ void Streams::met(const int32_t index, const int64_t now) {
   if (--item.unmet > 0) return;
   if (item.kind == Kind::load) {
     later_.push({now + spec_.load_ns, index, Change::done});
-  } else if (item.is_event()) {
-    if (!item.legacy || first_undone_ == index) finished_.push_back(index);
-  } else if (item.follows_nodes && item.transfer != nullptr) {
+  } else if (!item.is_launch()) {
+    if (!item.legacy || first_undone_ == index) go_on(index, now);
+  } else if (item.follows_nodes && item.transfer >= 0) {
     begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
+    if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "tbsched/engine/timed/driver_kernels.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -18,12 +19,13 @@ void check_stream(const std::string& who, const int32_t stream) {
 
 void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
   if (bytes < 1 || bytes > kMostBytes) {
-    refuse("graph: bytes: " + std::to_string(bytes) + " are outside 1.." +
+    refuse("copy or memset: bytes: " + std::to_string(bytes) + " are outside 1.." +
            std::to_string(kMostBytes));
   }
   const int64_t duration = duration_ns.value_or(0);
   if (duration < 0 || duration > kLatestNs) {
-    refuse("graph: duration: " + std::to_string(duration) + " ns is beyond the range of time");
+    refuse("copy or memset: duration: " + std::to_string(duration) +
+           " ns is beyond the range of time");
   }
 }
 
@@ -43,6 +45,7 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state, HostCalls
       launch_switch_ns_(model.device().spec.launch_switch_ns),
       most_waits_(most_waits),
       hosts_(model.device().spec, std::move(calls)),
+      spec_(model.device().spec),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
       relay_{.priority = kRelayPriority,
              .duration_ns = {model.device().spec.relay_ns},
@@ -52,7 +55,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
   while (step(sequence)) {
   }
-  remove_relays();
+  remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
 }
@@ -72,7 +75,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   }
   std::vector<ResidentBlocks> blocks;
   const auto list = [&](const int32_t launch, const int32_t first_held) {
-    if (is_relay(launch)) return;
+    if (is_hidden(launch)) return;
     for (int32_t held = first_held; held >= 0; held = held_[held].next) {
       blocks.push_back({launch, held_[held].footprint});
     }
@@ -120,7 +123,7 @@ void TimedEngine::add(const Sequence& sequence) {
   for (const Event& event : sequence) {
     first_launch.push_back(static_cast<int32_t>(launches_.size()));
     numbers_.push_back(
-        {first_launch.back(), transfers_, static_cast<int32_t>(relayed_.size())});
+        {first_launch.back(), transfers_, static_cast<int32_t>(hidden_.size())});
     std::visit(
         Overloaded{
             [&](const Launch& launch) { add(launch); },
@@ -128,6 +131,8 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
             [&](const GraphLaunch& launched) { add(launched); },
+            [&](const Copy& copy) { add_transfer(copy); },
+            [&](const Memset& memset) { add_transfer(memset); },
             [](const Synchronize& awaited) {
               check_stream("synchronize", awaited.stream.value_or(0));
             },
@@ -140,26 +145,35 @@ void TimedEngine::add(const Sequence& sequence) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
-  add_relays();
+  add_hidden();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
   if (hosts_.after_gaps()) timeline_.issued_ns.resize(shown_);
 }
 
-void TimedEngine::add_relays() {
+void TimedEngine::add_hidden() {
   shown_ = static_cast<int32_t>(launches_.size());
-  streams_.expect(shown_, static_cast<int32_t>(relayed_.size()));
-  for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
+  streams_.expect(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
+  for (const Hidden& hidden : hidden_) add(*hidden.launch);
 }
 
 // Nobody asked for them, and on a GPU nobody sees them.
-void TimedEngine::remove_relays() {
-  if (relayed_.empty()) return;
+void TimedEngine::remove_hidden() {
+  timeline_.transfers = streams_.transfer_times();
+  if (hidden_.empty()) return;
+  for (size_t k = 0; k < hidden_.size(); ++k) {
+    if (hidden_[k].launch == &relay_) continue;
+    const auto blocks = std::span(timeline_.blocks)
+                            .subspan(launches_[shown_ + k].first_row, hidden_[k].launch->blocks);
+    timeline_.transfers[transfer_number(hidden_[k].of)] = {
+        std::ranges::min_element(blocks, {}, &BlockTime::start_ns)->start_ns,
+        std::ranges::max_element(blocks, {}, &BlockTime::end_ns)->end_ns};
+  }
   timeline_.blocks.resize(launches_[shown_].first_row);
   timeline_.hardware_queue.resize(shown_);
-  std::erase_if(timeline_.waits, [&](const Wait& wait) { return is_relay(wait.launch); });
+  std::erase_if(timeline_.waits, [&](const Wait& wait) { return is_hidden(wait.launch); });
   for (Wait& wait : timeline_.waits) {
-    if (is_relay(wait.behind)) wait.behind = relayed_[wait.behind - shown_];
+    if (is_hidden(wait.behind)) wait.behind = hidden_[wait.behind - shown_].of;
   }
 }
 
@@ -192,23 +206,33 @@ void TimedEngine::add(const GraphLaunch& launched) {
   std::vector<int32_t> numbers;
   for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
   for (const int32_t node : streams_.order_of(*launched.graph).relays) {
-    relayed_.push_back(numbers[node]);
+    hidden_.push_back({&relay_, numbers[node]});
   }
 }
 
 // Returns its number, as Wait::behind has it.
+template <typename Transfer>
+int32_t TimedEngine::add_transfer(const Transfer& transfer) {
+  check_transfer(transfer.bytes, transfer.duration_ns);
+  if (transfer.stream) {
+    check_stream("copy or memset", *transfer.stream);
+    if (transfer.non_blocking) streams_.make_non_blocking(*transfer.stream);
+  }
+  const int32_t number = transfer_number(transfers_++);
+  if (const std::optional<Launch> kernel = driver_kernel(spec_, transfer)) {
+    hidden_.push_back({&kernels_.emplace_back(*kernel), number});
+  }
+  return number;
+}
+
 int32_t TimedEngine::add(const Node& node) {
-  const auto number = [&](const auto& transfer) {
-    check_transfer(transfer.bytes, transfer.duration_ns);
-    return transfer_number(transfers_++);
-  };
   return std::visit(Overloaded{
                         [&](const Launch& launch) {
                           add(launch);
                           return static_cast<int32_t>(launches_.size()) - 1;
                         },
-                        [&](const Copy& copy) { return number(copy); },
-                        [&](const Memset& memset) { return number(memset); },
+                        [&](const Copy& copy) { return add_transfer(copy); },
+                        [&](const Memset& memset) { return add_transfer(memset); },
                     },
                     node);
 }
@@ -262,7 +286,11 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const EventNumbers& numbers = numbers_[call.event];
   if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
-  hosts_.made(call, event, ends_ns);
+  if (hosts_.waits_for_end(event)) {
+    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), now_);
+  } else {
+    hosts_.made(call, event, ends_ns);
+  }
   if (!hosts_.after_gaps()) return;
   std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), now_);
 }
@@ -293,7 +321,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
   int64_t duration = duration_ns(launch, placed.first_block);
-  if (!is_relay(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
+  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) {
@@ -347,7 +375,7 @@ void TimedEngine::go_on(const int32_t launch) {
 }
 
 void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
-  if (!is_relay(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
+  if (!is_hidden(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
   resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
 }
 

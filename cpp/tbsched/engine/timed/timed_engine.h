@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -80,6 +81,12 @@ class TimedEngine : private Observer {
     int32_t first_held;
   };
 
+  // A relay of a graph, or a kernel of the driver.
+  struct Hidden {
+    const Launch* launch;
+    int32_t of;  // what a relay follows, or a kernel copies or sets, as Wait::behind names it
+  };
+
   // A footprint, and the next one of the same blocks that end together, or -1.
   struct Held {
     Footprint footprint;
@@ -95,9 +102,11 @@ class TimedEngine : private Observer {
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
   int32_t add(const Node& node);
-  void add_relays();
-  void remove_relays();
-  bool is_relay(int32_t launch) const { return launch >= shown_; }
+  template <typename Transfer>
+  int32_t add_transfer(const Transfer& transfer);
+  void add_hidden();
+  void remove_hidden();
+  bool is_hidden(int32_t launch) const { return launch >= shown_; }
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant() const;
@@ -127,6 +136,7 @@ class TimedEngine : private Observer {
   size_t most_waits_;
   Hosts hosts_;
   std::vector<EventNumbers> numbers_;  // by event
+  const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
   int64_t launches_admitted_ = 0;
@@ -135,11 +145,12 @@ class TimedEngine : private Observer {
   int64_t first_start_ns_ = kNever;
   int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
-  std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
+  std::vector<LaunchState> launches_;  // of the sequence, and behind them hidden ones
   Launch relay_;
   int32_t transfers_ = 0;
-  std::vector<int32_t> relayed_;  // of each relay what it follows, as Wait::behind names it
-  int32_t shown_ = 0;             // launches that are no relays
+  std::deque<Launch> kernels_;  // of the driver
+  std::vector<Hidden> hidden_;
+  int32_t shown_ = 0;  // launches that are not hidden
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches

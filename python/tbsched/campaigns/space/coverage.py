@@ -15,7 +15,8 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
-from tbsched.program.sequence import GraphLaunch
+from tbsched.program.events.transfers import transfer_key
+from tbsched.program.sequence import Copy, GraphLaunch, Memset
 from tbsched.program.written import told
 from tbsched.traces.trace import Trace
 
@@ -38,7 +39,8 @@ class Coverage:
 
     Attributes:
         ways: number of launches with a field that few have, such as ``partition``, ``cooperative``
-            and ``cluster``, and of nodes of graphs, ``graph``.
+            and ``cluster``; of nodes of graphs, ``graph``; and of ``copy`` and ``memset`` in
+            streams.
         refused: number of launches that were not placed whole, by what refused their blocks.
         decided: per ablation of the predictor, the number of sequences that it places otherwise,
             counted up to five. Where it is 0 the campaign could not tell a predictor without this
@@ -111,6 +113,8 @@ class Covering:
                 self.found.ways.update(told(launch).keys() & _WAYS)
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
+            elif isinstance(event, Copy | Memset):
+                self.found.ways[transfer_key(event)] += 1
         for name, other in self._undecided():
             try:
                 trace = predict(prediction.sequence, other, self._policy, self._state)

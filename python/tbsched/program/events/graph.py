@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,10 +17,12 @@ from tbsched.program.events.launch import (
 )
 from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
 from tbsched.program.events.transfers import (
-    TRANSFERS,
     Copy,
     Memset,
-    transfer_from_data,
+    Transfer,
+    copy_from_data,
+    memset_from_data,
+    transfer_key,
     transfer_to_data,
 )
 from tbsched.program.written import told
@@ -28,11 +30,16 @@ from tbsched.views import Shown
 
 Node: TypeAlias = Launch | Copy | Memset
 
-# What a launch in a stream can have, and a node of a graph cannot.
-_NOT_IN_A_NODE = (
+# What work in a stream can have, and a node of a graph cannot.
+_NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
-    "first_use", "host",
-)  # fmt: skip
+    "first_use", "host", "pinned", "blocking",
+}  # fmt: skip
+_NODES: dict[str, Callable[[str, Any], Node]] = {
+    "launch": launch_from_data,
+    "copy": copy_from_data,
+    "memset": memset_from_data,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ class Graph(Shown):
         return tuple(node for node in self.nodes if isinstance(node, Launch))
 
     @property
-    def transfers(self) -> tuple[Copy | Memset, ...]:
+    def transfers(self) -> tuple[Transfer, ...]:
         """The nodes that are copies and memsets, in order."""
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
@@ -111,15 +118,14 @@ class Graph(Shown):
 
 
 def _check_node(where: str, node: object) -> None:
-    if isinstance(node, Copy | Memset):
-        return
-    if not isinstance(node, Launch):
+    if not isinstance(node, Launch | Copy | Memset):
         raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
-    if node.duration is None:
+    if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
     for name, value in told(node).items():
         if name in _NOT_IN_A_NODE:
-            raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has none")
+            has = "pinned memory" if name == "pinned" else "none"
+            raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has {has}")
 
 
 def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:
@@ -219,12 +225,14 @@ def graph_from_data(where: str, given: object) -> GraphLaunch:
 def _node_to_data(node: Node) -> dict[str, Any]:
     if isinstance(node, Launch):
         return {"launch": launch_to_data(node)}
-    return transfer_to_data(node)
+    return {transfer_key(node): transfer_to_data(node)}
 
 
 def _node_from_data(where: str, given: object) -> Node:
-    if isinstance(given, dict) and len(given) == 1 and not given.keys().isdisjoint(TRANSFERS):
-        return transfer_from_data(where, given)
+    if isinstance(given, dict) and len(given) == 1:
+        ((key, fields),) = given.items()
+        if key in _NODES:
+            return _NODES[key](f"{where}.{key}", fields)
     return launch_from_data(
         f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
     )

@@ -36,7 +36,8 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     """What the host issued, in order."""
     names = (
         "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
-        *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind", "host",
+        *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
+        "pinned", "blocking", "host",
     )  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in names}
     nodes = nodes_of(sequence)
@@ -60,10 +61,10 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
 
 def _rows(event: Event) -> list[dict[str, Any]]:
     match event:
-        case Launch() | GraphLaunch():
+        case Launch() | GraphLaunch() | Copy() | Memset():
             stream = None if event.stream is None else str(event.stream)
             own = {"stream": stream, "non_blocking": event.non_blocking, "host": event.host}
-            nodes = (event,) if isinstance(event, Launch) else event.graph.nodes
+            nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
             return [{**_node_row(node), **own} for node in nodes]
         case Release():
             return [{"launch": event.launch}]
@@ -80,7 +81,9 @@ def _node_row(node: Launch | Copy | Memset) -> dict[str, Any]:
     if isinstance(node, Launch):
         return _launch_row(node)
     row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}
-    return row | ({"kind": node.kind} if isinstance(node, Copy) else {})
+    if isinstance(node, Copy):
+        row |= {"kind": node.kind, "pinned": node.pinned, "blocking": node.blocking}
+    return row
 
 
 def _launch_row(launch: Launch) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from rich.table import Table
 from tbsched.program.events.graph import Graph
 from tbsched.program.events.transfers import transfer_key
 from tbsched.program.sequence import (
+    Copy,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
@@ -109,6 +111,9 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                         number = next(transfers)
                         words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
                         yield Row((transfer_key(node), str(number), "", words))
+            case Copy() | Memset():
+                words = f"{transfer_words(event)}{host_words(event.host)}"
+                yield Row((transfer_key(event), str(next(transfers)), "", words))
             case Release():
                 yield Row(("release", str(event.launch), "", ""))
             case RecordEvent() | WaitEvent():
