@@ -23,11 +23,16 @@ Transfers::Transfers(const DeviceSpec& spec) : spec_(spec) {
 int32_t Transfers::add(const Copy& copy) { return add(need_of(copy)); }
 
 int32_t Transfers::add(const Memset& memset) {
-  const int64_t bytes_ns =
-      memset.bytes <= spec_.small_memset_bytes
-          ? spec_.inline_copy_ns
-          : spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
-  return add({.engine = kNone, .bytes_ns = memset.duration_ns.value_or(bytes_ns)});
+  const auto need = [&](const int64_t in_stream_ns, const int64_t in_graph_ns) {
+    return Need{.engine = kNone,
+                .bytes_ns = memset.duration_ns.value_or(in_stream_ns),
+                .in_graph_ns = memset.duration_ns.value_or(in_graph_ns)};
+  };
+  if (memset.bytes <= spec_.small_memset_bytes) {
+    return add(need(spec_.inline_copy_ns, spec_.small_memset_latency_ns));
+  }
+  const int64_t bytes_ns = time_ns(memset.bytes, spec_.memset_bandwidth);
+  return add(need(spec_.memset_latency_ns + bytes_ns, spec_.memset_latency_ns + bytes_ns));
 }
 
 int32_t Transfers::add(const Need& need) {
@@ -43,13 +48,16 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
   const bool to_gpu = copy.kind == CopyKind::h2d;
-  const int64_t staging_ns = copy.pinned ? 0 : time_ns(copy.bytes, spec_.pageable_bandwidth);
+  // Of a copy to or from pageable memory the duration is that of the host.
+  const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
+  const int64_t staging_ns =
+      copy.pinned ? 0 : copy.duration_ns.value_or(time_ns(copy.bytes, spec_.pageable_bandwidth));
   const int64_t bytes_ns = time_ns(copy.bytes, spec_.host_copy_bandwidth);
   const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
   if (to_gpu && copy.bytes <= small) {
     return {.engine = kNone,
-            .bytes_ns = copy.duration_ns.value_or(spec_.inline_copy_ns + bytes_ns),
-            .in_graph_ns = copy.duration_ns.value_or(spec_.small_copy_latency_ns),
+            .bytes_ns = given.value_or(spec_.inline_copy_ns + bytes_ns),
+            .in_graph_ns = given.value_or(spec_.small_copy_latency_ns),
             .call_ns = staging_ns};
   }
   if (!to_gpu) {
@@ -57,7 +65,7 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
   }
   const int64_t rest = copy.pinned ? copy.bytes : std::min(copy.bytes, kStagingBytes);
   return {.engine = 0,
-          .bytes_ns = copy.duration_ns.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
+          .bytes_ns = given.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
           .call_ns = staging_ns};
 }
 
@@ -102,12 +110,12 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
       if (channel.empty()) continue;
       const int32_t transfer = channel.waiting[channel.head];
       const Need& need = needs_[transfer];
-      if (need.ready_ns == kNever) continue;
+      if (need.ready_ns > now) continue;
       ++channel.head;
       engine.current = number;
       engine.busy = true;
-      int64_t start_ns = std::max(now, need.ready_ns);
-      if (spec_.mechanisms.copy_engines) start_ns = std::max(start_ns, engine.free_ns);
+      const int64_t free_ns = spec_.mechanisms.copy_engines ? engine.free_ns : now;
+      const int64_t start_ns = std::max(now, free_ns);
       times_[transfer] = {start_ns, start_ns + need.bytes_ns};
       return transfer;
     }

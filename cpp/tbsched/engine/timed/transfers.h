@@ -39,6 +39,7 @@ class Transfers {
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves it. Else it takes a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
+  bool is_staged(const int32_t transfer) const { return needs_[transfer].call_ns > 0; }
   // Whether the same engine moves both; -1 is no transfer.
   bool share_engine(int32_t a, int32_t b) const;
   // How long the host copies within the call.
@@ -47,7 +48,8 @@ class Transfers {
   // Of one without an engine. Returns when it ends.
   int64_t run(int32_t transfer, bool in_graph, int64_t now);
 
-  // Of one with an engine. It takes a channel: from the call on, or, in a graph, once it is ready.
+  // Of one with an engine. It takes a channel: from the call on; in a graph, or from pageable
+  // memory, once it is ready.
   void enqueue(int32_t transfer, int32_t stream);
   // It waits for no other work any more, and may move bytes from then on.
   void be_ready(int32_t transfer, int64_t from_ns);
