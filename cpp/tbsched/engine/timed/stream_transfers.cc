@@ -35,7 +35,7 @@ void Streams::issue_transfer(const Transfer& asked, const int32_t transfer, cons
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
   } else if (transfers_.has_engine(transfer)) {
     item.kind = Kind::transfer;
-    if (!transfers_.is_staged(transfer)) transfers_.enqueue(transfer, number);
+    transfers_.enqueue(transfer, number);
   }
   item_of_transfer_.push_back(static_cast<int32_t>(items_.size()));
   const int32_t index = add(item, number, now);
@@ -78,9 +78,7 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
     end_transfer_at(index, now, transfers_.run(item.transfer, item.graph >= 0, now));
     return;
   }
-  if (item.is_launch() || transfers_.is_staged(item.transfer)) {
-    transfers_.enqueue(item.transfer, item.is_launch() ? -2 - item.graph : item.stream);
-  }
+  if (item.graph >= 0) transfers_.enqueue_node(item.transfer);
   const int32_t before = item.follows_nodes ? item.ahead : item.last_launch;
   const bool goes_on = before >= 0 && items_[before].over_ns == now &&
                        transfers_.share_engine(items_[before].transfer, item.transfer);

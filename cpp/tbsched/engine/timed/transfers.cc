@@ -17,7 +17,7 @@ int64_t time_ns(const int64_t bytes, const int64_t bandwidth) {
 }  // namespace
 
 Transfers::Transfers(const DeviceSpec& spec) : spec_(spec) {
-  for (Engine& engine : engines_) engine.channels.resize(spec.copy_channels);
+  for (Engine& engine : engines_) engine.channels.resize(spec.copy_channels + 1);
 }
 
 int32_t Transfers::add(const Copy& copy) { return add(need_of(copy)); }
@@ -82,14 +82,18 @@ int64_t Transfers::run(const int32_t transfer, const bool in_graph, const int64_
 
 void Transfers::enqueue(const int32_t transfer, const int32_t stream) {
   Engine& engine = engines_[needs_[transfer].engine];
-  Channel& channel = channel_for(engine, stream);
+  Channel& channel = channel_for(std::span(engine.channels).first(spec_.copy_channels), stream);
   channel.waiting.push_back(transfer);
   channel.last_use = ++engine.uses;
   channel.last_stream = stream;
 }
 
-Transfers::Channel& Transfers::channel_for(Engine& engine, const int32_t stream) const {
-  std::vector<Channel>& channels = engine.channels;
+void Transfers::enqueue_node(const int32_t transfer) {
+  engines_[needs_[transfer].engine].channels.back().waiting.push_back(transfer);
+}
+
+Transfers::Channel& Transfers::channel_for(const std::span<Channel> channels,
+                                           const int32_t stream) {
   const auto own = std::ranges::find(channels, stream, &Channel::last_stream);
   if (own != channels.end()) return *own;
   return *std::ranges::min_element(channels, {}, [](const Channel& channel) {

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
@@ -39,7 +40,6 @@ class Transfers {
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves it. Else it takes a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
-  bool is_staged(const int32_t transfer) const { return needs_[transfer].call_ns > 0; }
   // Whether the same engine moves both; -1 is no transfer.
   bool share_engine(int32_t a, int32_t b) const;
   // How long the host copies within the call.
@@ -48,9 +48,10 @@ class Transfers {
   // Of one without an engine. Returns when it ends.
   int64_t run(int32_t transfer, bool in_graph, int64_t now);
 
-  // Of one with an engine. It takes a channel: from the call on; in a graph, or from pageable
-  // memory, once it is ready.
+  // Of one with an engine. It takes a channel from the call on.
   void enqueue(int32_t transfer, int32_t stream);
+  // In a graph, it takes one that is for graphs alone once it waits for nothing.
+  void enqueue_node(int32_t transfer);
   // It waits for no other work any more, and may move bytes from then on.
   void be_ready(int32_t transfer, int64_t from_ns);
   // The next one that an engine begins now, if there is any. times() has its end.
@@ -77,7 +78,7 @@ class Transfers {
     bool empty() const { return head == waiting.size(); }
   };
   struct Engine {
-    std::vector<Channel> channels;
+    std::vector<Channel> channels;  // the last is for graphs
     size_t current = 0;
     bool busy = false;
     int64_t free_ns = 0;
@@ -86,7 +87,7 @@ class Transfers {
 
   int32_t add(const Need& need);
   Need need_of(const Copy& copy) const;
-  Channel& channel_for(Engine& engine, int32_t stream) const;
+  static Channel& channel_for(std::span<Channel> channels, int32_t stream);
 
   const DeviceSpec& spec_;
   std::vector<Need> needs_;
