@@ -48,6 +48,7 @@ inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range copy_channels{1, 1024};
 inline constexpr Range host_copy_latency_ns{0, 1000000000};
+inline constexpr Range node_copy_latency_ns{0, 1000000000};
 inline constexpr Range host_copy_issue_ns{0, 1000000000};
 inline constexpr Range host_copy_gap_ns{0, 1000000000};
 inline constexpr Range copy_watch_ns{0, 1000000000};
@@ -59,6 +60,7 @@ inline constexpr Range host_copy_bandwidth{0, 1000000000};
 inline constexpr Range small_copy_bytes{0, 1048576};
 inline constexpr Range small_copy_latency_ns{0, 1000000000};
 inline constexpr Range inline_copy_ns{0, 1000000000};
+inline constexpr Range small_memset_latency_ns{0, 1000000000};
 inline constexpr Range small_memset_bytes{0, 1048576};
 inline constexpr Range copy_block_bytes{1, 1073741824};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
@@ -220,6 +222,8 @@ struct DeviceSpec {
   int32_t copy_channels = 4;
   // from when a copy to or from the host need not wait any more until it moves bytes
   int64_t host_copy_latency_ns = 0;
+  // the same of a node of a graph
+  int64_t node_copy_latency_ns = 0;
   // from the call until a copy to or from the host moves bytes, if it waits for nothing
   int64_t host_copy_issue_ns = 0;
   // between two copies of one copy engine
@@ -243,8 +247,10 @@ struct DeviceSpec {
   int32_t small_copy_bytes = 0;
   // how long a small copy from the host takes in a graph
   int64_t small_copy_latency_ns = 0;
-  // how long a small copy takes in a stream, and a small memset
+  // how long a small copy or memset takes in a stream
   int64_t inline_copy_ns = 0;
+  // how long a small memset takes in a graph
+  int64_t small_memset_latency_ns = 0;
   // memsets of at most so many bytes are small
   int32_t small_memset_bytes = 0;
   // so many bytes a block of a driver's kernel copies or sets
@@ -343,6 +349,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "copy_channels", .range = ranges::copy_channels, .required = false}, spec.copy_channels);
   visit(Field{.section = "scheduler", .name = "host_copy_latency_ns", .range = ranges::host_copy_latency_ns, .required = false}, spec.host_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_copy_latency_ns", .range = ranges::node_copy_latency_ns, .required = false}, spec.node_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "host_copy_issue_ns", .range = ranges::host_copy_issue_ns, .required = false}, spec.host_copy_issue_ns);
   visit(Field{.section = "scheduler", .name = "host_copy_gap_ns", .range = ranges::host_copy_gap_ns, .required = false}, spec.host_copy_gap_ns);
   visit(Field{.section = "scheduler", .name = "copy_watch_ns", .range = ranges::copy_watch_ns, .required = false}, spec.copy_watch_ns);
@@ -354,6 +361,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
   visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "inline_copy_ns", .range = ranges::inline_copy_ns, .required = false}, spec.inline_copy_ns);
+  visit(Field{.section = "scheduler", .name = "small_memset_latency_ns", .range = ranges::small_memset_latency_ns, .required = false}, spec.small_memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "small_memset_bytes", .range = ranges::small_memset_bytes, .required = false}, spec.small_memset_bytes);
   visit(Field{.section = "scheduler", .name = "copy_block_bytes", .range = ranges::copy_block_bytes, .required = false}, spec.copy_block_bytes);
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);

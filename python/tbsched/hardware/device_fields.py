@@ -128,6 +128,7 @@ class DeviceFields:
             its channel.
         host_copy_latency_ns: from when a copy to or from the host need not wait any more until it
             moves bytes.
+        node_copy_latency_ns: the same of a node of a graph.
         host_copy_issue_ns: from the call until a copy to or from the host moves bytes, if it waits
             for nothing.
         host_copy_gap_ns: between two copies of one copy engine.
@@ -143,7 +144,8 @@ class DeviceFields:
             if unknown, and such a copy takes its latency.
         small_copy_bytes: copies from pinned memory of the host of at most so many bytes are small.
         small_copy_latency_ns: how long a small copy from the host takes in a graph.
-        inline_copy_ns: how long a small copy takes in a stream, and a small memset.
+        inline_copy_ns: how long a small copy or memset takes in a stream.
+        small_memset_latency_ns: how long a small memset takes in a graph.
         small_memset_bytes: memsets of at most so many bytes are small.
         copy_block_bytes: so many bytes a block of a driver's kernel copies or sets.
         device_copy_latency_ns: how long a block of a copy within the GPU's memory takes at least.
@@ -210,6 +212,7 @@ class DeviceFields:
     node_interval_ns: int = 0
     copy_channels: int = 4
     host_copy_latency_ns: int = 0
+    node_copy_latency_ns: int = 0
     host_copy_issue_ns: int = 0
     host_copy_gap_ns: int = 0
     copy_watch_ns: int = 0
@@ -221,6 +224,7 @@ class DeviceFields:
     small_copy_bytes: int = 0
     small_copy_latency_ns: int = 0
     inline_copy_ns: int = 0
+    small_memset_latency_ns: int = 0
     small_memset_bytes: int = 0
     copy_block_bytes: int = 8192
     device_copy_latency_ns: int = 0
@@ -302,6 +306,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "node_interval_ns", "ns", "not measured"),
     Field("scheduler", "copy_channels", "int", "as on the H200"),
     Field("scheduler", "host_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_copy_latency_ns", "ns", "not measured"),
     Field("scheduler", "host_copy_issue_ns", "ns", "not measured"),
     Field("scheduler", "host_copy_gap_ns", "ns", "not measured"),
     Field("scheduler", "copy_watch_ns", "ns", "not measured"),
@@ -313,6 +318,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "small_copy_bytes", "int", "not measured"),
     Field("scheduler", "small_copy_latency_ns", "ns", "not measured"),
     Field("scheduler", "inline_copy_ns", "ns", "not measured"),
+    Field("scheduler", "small_memset_latency_ns", "ns", "not measured"),
     Field("scheduler", "small_memset_bytes", "int", "not measured"),
     Field("scheduler", "copy_block_bytes", "int", "as on the H200"),
     Field("scheduler", "device_copy_latency_ns", "ns", "not measured"),

@@ -159,9 +159,13 @@ void Hosts::go_on(const int32_t item, const Sequence& sequence, const int64_t no
 }
 
 void Hosts::go_on(Call call, const Event& event, const int64_t now) {
-  if (std::holds_alternative<Copy>(event)) return made(call, event, now);
-  const auto* const launch = std::get_if<Launch>(&event);
   call.has_waited = true;
+  if (std::holds_alternative<Copy>(event)) {
+    hold_back(call, now);
+    made(call, event, now);
+    return;
+  }
+  const auto* const launch = std::get_if<Launch>(&event);
   push_again(call, now + (launch == nullptr ? spec_.synchronize_ns : growth_ns(*launch)));
 }
 
@@ -170,16 +174,21 @@ int64_t Hosts::growth_ns(const Launch& launch) const {
          launch.local_memory * spec_.local_memory_growth_per_byte_ns;
 }
 
-// The same call, later. The thread's next launch call is so long after this one.
+// The same call, later.
 void Hosts::push_again(Call call, const int64_t due_ns) {
   call.due_ns = due_ns;
+  hold_back(call, due_ns);
+  calls_.push(call);
+}
+
+// The call takes until then: the thread's next launch call is no sooner than without the wait.
+void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   const auto* const intervals = std::get_if<CallIntervals>(&given_);
   if (launches(call.event)) {
-    call.launched_ns = due_ns;
+    call.launched_ns = until_ns;
   } else if (intervals != nullptr && call.launched_ns >= 0) {
-    call.launched_ns = std::max(call.launched_ns, due_ns - intervals->interval_ns);
+    call.launched_ns = std::max(call.launched_ns, until_ns - intervals->interval_ns);
   }
-  calls_.push(call);
 }
 
 void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {

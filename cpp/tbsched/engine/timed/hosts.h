@@ -123,6 +123,7 @@ class Hosts {
   int64_t first_due_ns(size_t event) const;
   void push(size_t event, int64_t returned_ns, int64_t launched_ns);
   void push_again(Call call, int64_t due_ns);
+  void hold_back(Call& call, int64_t until_ns) const;
 
   const DeviceSpec& spec_;
   HostCalls given_;

@@ -77,17 +77,19 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
     end_transfer_at(index, now, transfers_.run(item.transfer, item.graph >= 0, now));
     return;
   }
-  if (item.is_launch()) transfers_.enqueue(item.transfer, -2 - item.graph);
+  if (item.graph >= 0) transfers_.enqueue_node(item.transfer);
   const int32_t before = item.follows_nodes ? item.ahead : item.last_launch;
   const bool goes_on = before >= 0 && items_[before].over_ns == now &&
                        transfers_.share_engine(items_[before].transfer, item.transfer);
   const bool waited = now > item.issued_ns;
   const int64_t staged_ns = item.issued_ns + transfers_.call_ns(item.transfer);
   const int64_t reaches_ns = staged_ns + spec_.host_copy_issue_ns;
-  transfers_.be_ready(item.transfer, goes_on ? std::max(now, reaches_ns)
-                                     : waited
-                                         ? std::max(now + spec_.host_copy_latency_ns, reaches_ns)
-                                         : reaches_ns);
+  const int64_t latency_ns =
+      item.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
+  const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
+  const int64_t from_ns = std::max(reaches_ns, waited_ns);
+  transfers_.be_ready(item.transfer, from_ns);
+  later_.push({from_ns, index, Change::reached});
 }
 
 void Streams::end_transfer_at(const int32_t index, const int64_t now, const int64_t end_ns) {
@@ -121,15 +123,12 @@ void Streams::go_on(const int32_t index, const int64_t now) {
   }
 }
 
-// A launch that waited for a copy between the host and the GPU, which is over now. The GPU watches
-// for a while, and then looks now and then.
+// A launch that waited for a copy between the host and the GPU, which is over now. While nothing
+// runs, the GPU watches for a while, and then looks now and then.
 void Streams::wake(const int32_t index, const int64_t now) {
   Item& item = items_[index];
-  int64_t since_ns = std::max(item.at_head_ns, reaches_gpu_ns(index));
-  int32_t before = item.last_launch;
-  while (before >= 0 && items_[before].kind == Kind::transfer) before = items_[before].last_launch;
-  if (before >= 0) since_ns = std::max(since_ns, items_[before].over_ns);
-  if (now - since_ns <= spec_.copy_watch_ns) return;
+  const int64_t since_ns = std::max(idle_since_ns_, reaches_gpu_ns(index));
+  if (running_ > 0 || now - since_ns <= spec_.copy_watch_ns) return;
   item.seen_ns = now + spec_.copy_wake_ns;
   later_.push({item.seen_ns, index, Change::reached});
 }

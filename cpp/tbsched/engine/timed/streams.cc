@@ -298,6 +298,7 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
   } else {
     pass_head(*first, now);
   }
+  ++running_;
   const Item& item = items_[taken];
   if (item.record >= 0) {
     later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
@@ -340,6 +341,8 @@ std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
   const int32_t index = item_of(launch);
   first_in_stream_.clear();
   items_[index].left = true;
+  --running_;
+  idle_since_ns_ = now;
   if (first_in_stream(launch)) get_over(index, now);
   return first_in_stream_;
 }
@@ -375,35 +378,40 @@ void Streams::get_over(int32_t index, const int64_t now) {
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (!later_.empty() && later_.top().time_ns <= now) {
-    const Later later = later_.top();
-    later_.pop();
-    switch (later.change) {
-      case Change::done:
-        finished_.push_back(later.item);
-        break;
-      case Change::triggered:
-        get_triggered(later.item, now);
-        break;
-      case Change::one_met:
-        met(later.item, now);
-        break;
-      case Change::issued:
-        enqueue_root(later.item);
-        break;
-      case Change::reached:
-        break;
-      case Change::transferred:
-        end_transfer(later.item, now);
-        break;
+  do {
+    while (!later_.empty() && later_.top().time_ns <= now) {
+      const Later later = later_.top();
+      later_.pop();
+      happen(later, now);
     }
+    while (!finished_.empty()) {
+      const int32_t item = finished_.back();
+      finished_.pop_back();
+      finish(item, now);
+    }
+  } while (!transfers_.empty() && begin_engines(now));
+}
+
+void Streams::happen(const Later& later, const int64_t now) {
+  switch (later.change) {
+    case Change::done:
+      finished_.push_back(later.item);
+      break;
+    case Change::triggered:
+      get_triggered(later.item, now);
+      break;
+    case Change::one_met:
+      met(later.item, now);
+      break;
+    case Change::issued:
+      enqueue_root(later.item);
+      break;
+    case Change::reached:
+      break;
+    case Change::transferred:
+      end_transfer(later.item, now);
+      break;
   }
-  while (!finished_.empty()) {
-    const int32_t item = finished_.back();
-    finished_.pop_back();
-    finish(item, now);
-  }
-  if (!transfers_.empty() && begin_engines(now)) settle(now);
 }
 
 void Streams::get_triggered(const int32_t index, const int64_t now) {

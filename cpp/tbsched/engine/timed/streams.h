@@ -250,6 +250,7 @@ class Streams {
     return found.issued_ns + latency_ns;
   }
   void settle(int64_t now);
+  void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
   void finish(int32_t item, int64_t now);
@@ -274,6 +275,8 @@ class Streams {
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
+  int32_t running_ = 0;        // launches that were taken and have not left
+  int64_t idle_since_ns_ = 0;  // where there is none
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {

@@ -17,7 +17,7 @@ int64_t time_ns(const int64_t bytes, const int64_t bandwidth) {
 }  // namespace
 
 Transfers::Transfers(const DeviceSpec& spec) : spec_(spec) {
-  for (Engine& engine : engines_) engine.channels.resize(spec.copy_channels);
+  for (Engine& engine : engines_) engine.channels.resize(spec.copy_channels + 1);
 }
 
 void Transfers::expect(const int32_t transfers) {
@@ -26,11 +26,17 @@ void Transfers::expect(const int32_t transfers) {
 }
 
 Transfers::Need Transfers::need_of(const Memset& memset) const {
+  const auto need = [&](const int64_t in_stream_ns, const int64_t in_graph_ns) {
+    return Need{.engine = kNone,
+                .bytes_ns = memset.duration_ns.value_or(in_stream_ns),
+                .in_graph_ns = memset.duration_ns.value_or(in_graph_ns)};
+  };
+  if (memset.bytes <= spec_.small_memset_bytes) {
+    return need(spec_.inline_copy_ns, spec_.small_memset_latency_ns);
+  }
   const int64_t bytes_ns =
-      memset.bytes <= spec_.small_memset_bytes
-          ? spec_.inline_copy_ns
-          : spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
-  return {.engine = kNone, .bytes_ns = memset.duration_ns.value_or(bytes_ns)};
+      spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
+  return need(bytes_ns, bytes_ns);
 }
 
 Transfers::Need Transfers::need_of(const Copy& copy) const {
@@ -40,13 +46,16 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
   const bool to_gpu = copy.kind == CopyKind::h2d;
-  const int64_t staging_ns = copy.pinned ? 0 : time_ns(copy.bytes, spec_.pageable_bandwidth);
+  // Of a copy to or from pageable memory the duration is that of the host.
+  const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
+  const int64_t staging_ns =
+      copy.pinned ? 0 : copy.duration_ns.value_or(time_ns(copy.bytes, spec_.pageable_bandwidth));
   const int64_t bytes_ns = time_ns(copy.bytes, spec_.host_copy_bandwidth);
   const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
   if (to_gpu && copy.bytes <= small) {
     return {.engine = kNone,
-            .bytes_ns = copy.duration_ns.value_or(spec_.inline_copy_ns + bytes_ns),
-            .in_graph_ns = copy.duration_ns.value_or(spec_.small_copy_latency_ns),
+            .bytes_ns = given.value_or(spec_.inline_copy_ns + bytes_ns),
+            .in_graph_ns = given.value_or(spec_.small_copy_latency_ns),
             .call_ns = staging_ns};
   }
   if (!to_gpu) {
@@ -54,7 +63,7 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
   }
   const int64_t rest = copy.pinned ? copy.bytes : std::min(copy.bytes, kStagingBytes);
   return {.engine = 0,
-          .bytes_ns = copy.duration_ns.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
+          .bytes_ns = given.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
           .call_ns = staging_ns};
 }
 
@@ -71,14 +80,18 @@ int64_t Transfers::run(const int32_t transfer, const bool in_graph, const int64_
 
 void Transfers::enqueue(const int32_t transfer, const int32_t stream) {
   Engine& engine = engines_[needs_[transfer].engine];
-  Channel& channel = channel_for(engine, stream);
+  Channel& channel = channel_for(std::span(engine.channels).first(spec_.copy_channels), stream);
   channel.waiting.push_back(transfer);
   channel.last_use = ++engine.uses;
   channel.last_stream = stream;
 }
 
-Transfers::Channel& Transfers::channel_for(Engine& engine, const int32_t stream) const {
-  std::vector<Channel>& channels = engine.channels;
+void Transfers::enqueue_node(const int32_t transfer) {
+  engines_[needs_[transfer].engine].channels.back().waiting.push_back(transfer);
+}
+
+Transfers::Channel& Transfers::channel_for(const std::span<Channel> channels,
+                                           const int32_t stream) {
   const auto own = std::ranges::find(channels, stream, &Channel::last_stream);
   if (own != channels.end()) return *own;
   return *std::ranges::min_element(channels, {}, [](const Channel& channel) {
@@ -99,12 +112,12 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
       if (channel.empty()) continue;
       const int32_t transfer = channel.waiting[channel.head];
       const Need& need = needs_[transfer];
-      if (need.ready_ns == kNever) continue;
+      if (need.ready_ns > now) continue;
       ++channel.head;
       engine.current = number;
       engine.busy = true;
-      int64_t start_ns = std::max(now, need.ready_ns);
-      if (spec_.mechanisms.copy_engines) start_ns = std::max(start_ns, engine.free_ns);
+      const int64_t free_ns = spec_.mechanisms.copy_engines ? engine.free_ns : now;
+      const int64_t start_ns = std::max(now, free_ns);
       times_[transfer] = {start_ns, start_ns + need.bytes_ns};
       return transfer;
     }

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
@@ -48,8 +49,10 @@ class Transfers {
   // Of one without an engine. Returns when it ends.
   int64_t run(int32_t transfer, bool in_graph, int64_t now);
 
-  // Of one with an engine. It takes a channel: from the call on, or, in a graph, once it is ready.
+  // Of one with an engine. It takes a channel from the call on.
   void enqueue(int32_t transfer, int32_t stream);
+  // In a graph, it takes one that is for graphs alone once it waits for nothing.
+  void enqueue_node(int32_t transfer);
   // It waits for no other work any more, and may move bytes from then on.
   void be_ready(int32_t transfer, int64_t from_ns);
   // The next one that an engine begins now, if there is any. times() has its end.
@@ -76,7 +79,7 @@ class Transfers {
     bool empty() const { return head == waiting.size(); }
   };
   struct Engine {
-    std::vector<Channel> channels;
+    std::vector<Channel> channels;  // the last is for graphs
     size_t current = 0;
     bool busy = false;
     int64_t free_ns = 0;
@@ -85,7 +88,7 @@ class Transfers {
 
   Need need_of(const Copy& copy) const;
   Need need_of(const Memset& memset) const;
-  Channel& channel_for(Engine& engine, int32_t stream) const;
+  static Channel& channel_for(std::span<Channel> channels, int32_t stream);
 
   const DeviceSpec& spec_;
   std::vector<Need> needs_;
