@@ -79,7 +79,7 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
   }
   if (item.graph >= 0) transfers_.enqueue_node(item.transfer);
   const int32_t before = item.follows_nodes ? item.ahead : item.last_launch;
-  const bool goes_on = before >= 0 && items_[before].over_ns == now &&
+  const bool goes_on = before >= 0 && (item.graph >= 0 || items_[before].over_ns == now) &&
                        transfers_.share_engine(items_[before].transfer, item.transfer);
   const bool waited = now > item.issued_ns;
   const int64_t staged_ns = item.issued_ns + transfers_.call_ns(item.transfer);
