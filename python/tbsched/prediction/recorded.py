@@ -84,12 +84,15 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
     """When the driver handed each launch on, in seconds: within its call or soon after.
 
     The host notes when it makes a call. The driver hands the launch on some microseconds later, and
-    the roots of a graph one after the other. When it did so shows in the start of a launch that
-    waits for nothing, if that is no later than the host's next call.
+    the roots of a graph one after the other. When it did so shows in the time at which a launch
+    call returned. If nobody recorded that, it shows in the start of a launch that waits for
+    nothing, if that is no later than the host's next call.
     """
     if observation.issue_times is None:
         return None
     issued = np.array([round(time * 1e9) for time in observation.issue_times])
+    if observation.call_times is not None:
+        issued = _before_returns(observation, issued, spec)
     starts = _first_starts(observation)
     calls = list(_calls(observation.sequence, spec))
     waited = set()
@@ -100,16 +103,37 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
         launch: int(starts[launch]) - call.latency_ns
         for call in calls
         for launch in call.roots
-        if launch not in waited
+        if launch not in waited and (call.is_graph or observation.call_times is None)
     }
     if not handed_on:
-        return [*observation.issue_times]
+        return [time / 1e9 for time in issued.tolist()]
     # No launch is handed on before its call.
     clock = min(time - issued[launch] for launch, time in handed_on.items())
     found = issued.copy()
     for host in {call.host for call in calls}:
         _hand_on([call for call in calls if call.host == host], handed_on, clock, found)
     return [time / 1e9 for time in found.tolist()]
+
+
+def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
+    """When launches were issued, by when their calls returned."""
+    found = issued.copy()
+    returns: list[tuple[int, int]] = []
+    assert observation.call_times is not None
+    first = 0
+    for event, (_, returned) in zip(observation.sequence, observation.call_times, strict=True):
+        if isinstance(event, Launch):
+            returns.append((round(returned * 1e9), first))
+        first += len(event.launches)
+    loaded: set[str] = set()
+    for returned_ns, number in sorted(returns):
+        launch = observation.sequence.launches[number]
+        loads = launch.first_use and launch.name not in loaded
+        took = spec.launch_call_ns + loads * (spec.launch_call_ns + spec.first_use_ns)
+        found[number] = max(found[number], returned_ns - took)
+        if launch.first_use and launch.name is not None:
+            loaded.add(launch.name)
+    return found
 
 
 def _hand_on(calls: list[_Call], handed_on: dict[int, int], clock: int, issued: Int64Array) -> None:
@@ -142,12 +166,14 @@ class _Call:
         launches: its launches.
         roots: those of them that wait for no other.
         latency_ns: until they reach the GPU.
+        is_graph: whether they are the nodes of a graph.
     """
 
     host: int
     launches: range
     roots: list[int]
     latency_ns: int
+    is_graph: bool
 
 
 def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
@@ -159,6 +185,6 @@ def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
             after = {b for _, b in event.graph.edges}
             nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
             roots = [launches[k] for k, node in enumerate(nodes) if node not in after]
-            yield _Call(event.host, launches, roots, spec.graph_latency_ns)
+            yield _Call(event.host, launches, roots, spec.graph_latency_ns, True)
         elif isinstance(event, Launch):
-            yield _Call(event.host, launches, [*launches], spec.launch_latency_ns)
+            yield _Call(event.host, launches, [*launches], spec.launch_latency_ns, False)
