@@ -166,8 +166,10 @@ def test_launch_calls_of_other_threads_wait_while_a_kernel_is_loaded() -> None:
     ]
     gaps = [0, 0.05, 0.3, 0.3, 1]
     trace = hosted(*events, gaps_ms=gaps, first_use_ns=500, launch_call_ns=100)
-    # It asks at 0.1 ms, and has loaded at 0.6 ms.
-    assert called(trace) == [0.6, 0.05, 0.6, 1.3]
+    assert called(trace) == [0, 0.05, 0.3, 1.3]
+    # It asks at 0.1 ms, has loaded at 0.6 ms, and waits for the one that called before 0.1 ms.
+    assert starts(trace) == [1.05, 0.05, 1.05, 1.3]
+    assert waits(trace, 2) == [("first_use", 0, 0.6, 1.05)]
 
 
 def test_first_use_takes_its_place_at_given_times_too() -> None:
@@ -184,8 +186,9 @@ def test_larger_local_memory_waits_for_an_idle_gpu_and_other_launches_with_it() 
     ]
     latencies = {"local_memory_growth_ns": 100, "local_memory_growth_per_byte_ns": 0}
     trace = hosted(*events, gaps_ms=[0, 0, 0.5, 0], **latencies)
-    assert called(trace) == [0, 1.1, 1.1, 1.1]
-    assert called(hosted(events[1], **latencies)) == [0.1]  # nothing to wait for
+    assert called(trace) == [0, 0, 0.5, 1.1]
+    assert starts(trace) == [0, 1.1, 1.1, 2.1]
+    assert starts(hosted(events[1], **latencies)) == [0.1]  # nothing to wait for
     # Without gaps the launch waits on the GPU instead.
     assert starts(run(*events[:2], timed(stream=2))) == [0, 1, 1]
 

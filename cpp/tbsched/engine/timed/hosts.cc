@@ -220,7 +220,8 @@ int64_t Hosts::call_ns(const Event& event) const {
 }
 
 void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t launched_ns) {
-  Call call{.due_ns = returned_ns, .event = event, .launched_ns = launched_ns};
+  Call call{
+      .due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
   if (const CallGaps* const found = gaps()) {
     call.due_ns += found->gap_ns[event];
   } else if (launches(event)) {
@@ -232,6 +233,7 @@ void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t la
       call.due_ns = std::max(call.due_ns, call.launched_ns);
     }
   }
+  call.began_ns = call.due_ns;
   calls_.push(call);
 }
 

@@ -62,6 +62,7 @@ class Hosts {
   struct Call {
     int64_t due_ns;
     size_t event;
+    int64_t began_ns;  // when it was due first
     // When the thread's last launch call was due, this one included; -1: there was none.
     int64_t launched_ns;
     Load load = Load::none;

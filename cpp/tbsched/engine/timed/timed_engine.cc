@@ -292,7 +292,7 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
     hosts_.made(call, event, ends_ns);
   }
   if (!hosts_.after_gaps()) return;
-  std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), now_);
+  std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), call.began_ns);
 }
 
 void TimedEngine::admit() {
