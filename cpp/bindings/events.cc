@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -82,11 +83,21 @@ class Known {
 struct Shared {
   Known<Partition> partitions;
   Known<Graph> graphs;
+  std::map<std::string, int32_t> kernels;  // by name
+
+  std::optional<int32_t> kernel(const py::handle name) {
+    if (name.is_none()) return std::nullopt;
+    const auto next = static_cast<int32_t>(kernels.size());
+    return kernels.try_emplace(name.cast<std::string>(), next).first->second;
+  }
 };
 
 Launch launch_of(py::handle launch, Shared& shared);
 GraphLaunch graph_launch_of(py::handle launched, Shared& shared);
+Copy copy_of(py::handle copy);
+Memset memset_of(py::handle memset);
 Release release_of(py::handle release);
+Synchronize synchronize_of(py::handle awaited);
 template <typename Mark>
 Mark mark_of(py::handle mark);
 
@@ -108,6 +119,10 @@ constexpr std::array kKinds = {
          [](const py::handle event, Shared& shared) -> Event {
            return graph_launch_of(event, shared);
          }},
+    Kind{"Copy", [](const py::handle event, Shared&) -> Event { return copy_of(event); }},
+    Kind{"Memset", [](const py::handle event, Shared&) -> Event { return memset_of(event); }},
+    Kind{"Synchronize",
+         [](const py::handle event, Shared&) -> Event { return synchronize_of(event); }},
 };
 static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event has a row");
 
@@ -132,6 +147,9 @@ struct Python {
   Attribute trigger{"trigger"};
   Attribute memory_wait{"memory_wait"};
   Attribute completion_event{"completion_event"};
+  Attribute first_use{"first_use"};
+  Attribute host{"host"};
+  Attribute name{"name"};
   Attribute sms{"sms"};
   Attribute split{"split"};
   Attribute group{"group"};
@@ -143,6 +161,8 @@ struct Python {
   Attribute nodes{"nodes"};
   Attribute bytes{"bytes"};
   Attribute kind{"kind"};
+  Attribute pinned{"pinned"};
+  Attribute blocking{"blocking"};
   Attribute edges{"edges"};
   Attribute launch{"launch"};
   Attribute event{"event"};
@@ -241,6 +261,9 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   found.trigger_ns = maybe_nanoseconds(known.trigger.of(launch));
   found.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
   found.completion_event = known.completion_event.maybe_of(launch);
+  found.first_use = known.first_use.flag_of(launch);
+  if (found.first_use) found.kernel = shared.kernel(known.name.of(launch));
+  found.host = known.host.number_of(launch);
   return found;
 }
 
@@ -251,13 +274,21 @@ Copy copy_of(const py::handle copy) {
           .kind = kind == "h2d"   ? CopyKind::h2d
                   : kind == "d2h" ? CopyKind::d2h
                                   : CopyKind::d2d,
-          .duration_ns = maybe_nanoseconds(known.duration.of(copy))};
+          .duration_ns = maybe_nanoseconds(known.duration.of(copy)),
+          .stream = stream_of(copy),
+          .pinned = known.pinned.flag_of(copy),
+          .blocking = known.blocking.flag_of(copy),
+          .non_blocking = known.non_blocking.flag_of(copy),
+          .host = known.host.number_of(copy)};
 }
 
 Memset memset_of(const py::handle memset) {
   const Python& known = python();
   return {.bytes = known.bytes.of(memset).cast<int64_t>(),
-          .duration_ns = maybe_nanoseconds(known.duration.of(memset))};
+          .duration_ns = maybe_nanoseconds(known.duration.of(memset)),
+          .stream = stream_of(memset),
+          .non_blocking = known.non_blocking.flag_of(memset),
+          .host = known.host.number_of(memset)};
 }
 
 Node node_of(const py::handle node, Shared& shared) {
@@ -281,7 +312,8 @@ GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
   const auto convert = [&](const py::handle graph) { return graph_of(graph, shared); };
   return {.graph = shared.graphs.of(known.graph.of(launched), convert),
           .stream = named_stream_of(launched),
-          .non_blocking = known.non_blocking.flag_of(launched)};
+          .non_blocking = known.non_blocking.flag_of(launched),
+          .host = known.host.number_of(launched)};
 }
 
 Release release_of(const py::handle release) {
@@ -290,7 +322,17 @@ Release release_of(const py::handle release) {
 
 template <typename Mark>
 Mark mark_of(const py::handle mark) {
-  return {.event = python().event.number_of(mark), .stream = named_stream_of(mark)};
+  const Python& known = python();
+  return {.event = known.event.number_of(mark),
+          .stream = named_stream_of(mark),
+          .host = known.host.number_of(mark)};
+}
+
+Synchronize synchronize_of(const py::handle awaited) {
+  const Python& known = python();
+  return {.stream = stream_of(awaited),
+          .event = known.event.maybe_of(awaited),
+          .host = known.host.number_of(awaited)};
 }
 
 // Which of kKinds; an object of a class derived from it is one, too.

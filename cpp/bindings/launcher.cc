@@ -79,10 +79,10 @@ void python_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-py::list to_list(const std::vector<MeasuredLaunch>& measured) {
+py::tuple in_python(const cuda::Observation& observation) {
   py::list launches;
-  for (const MeasuredLaunch& launch : measured) launches.append(to_dict(launch));
-  return launches;
+  for (const MeasuredLaunch& launch : observation.launches) launches.append(to_dict(launch));
+  return py::make_tuple(launches, observation.calls_ns);
 }
 
 // A forked child has neither the driver's state nor our threads: nothing there can be ended.
@@ -117,10 +117,10 @@ class LauncherBatch {
   }
 
   // What `run` would have returned or raised.
-  py::list next() {
+  py::tuple next() {
     const cuda::Batch::Result result = wait();
     if (result.error) std::rethrow_exception(result.error);
-    return to_list(result.launches);
+    return in_python(result.observation);
   }
 
   // The SMs alone, of all blocks before the next event; of so many sequences.
@@ -161,10 +161,10 @@ class LauncherBatch {
       return made("DeadlineExceeded", exceeded.what());
     }
     size_t blocks = 0;
-    for (const MeasuredLaunch& launch : result.launches) blocks += launch.placement.smid.size();
+    for (const MeasuredLaunch& launch : result.observation.launches) blocks += launch.placement.smid.size();
     py::array_t<int32_t> array(static_cast<py::ssize_t>(blocks));
     int32_t* next = array.mutable_data();
-    for (const MeasuredLaunch& launch : result.launches) {
+    for (const MeasuredLaunch& launch : result.observation.launches) {
       next = std::ranges::copy(launch.placement.smid, next).out;
     }
     return array;
@@ -192,17 +192,17 @@ class LauncherGpu {
   LauncherGpu(const LauncherGpu&) = delete;
   LauncherGpu& operator=(const LauncherGpu&) = delete;
 
-  py::list run(const py::iterable& events, const bool warp_slots, const double deadline,
-               const double settle) {
+  py::tuple run(const py::iterable& events, const bool warp_slots, const double deadline,
+                const double settle) {
     const Sequence sequence = to_sequence(events);
     const cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
-    std::vector<MeasuredLaunch> measured;
+    cuda::Observation found;
     {
       cuda::Gpu& gpu = get();
       const py::gil_scoped_release no_gil;
-      measured = gpu.observe(sequence, options);
+      found = gpu.observe(sequence, options);
     }
-    return to_list(measured);
+    return in_python(found);
   }
 
   std::unique_ptr<LauncherBatch> batch(const bool warp_slots, const double settle) const {

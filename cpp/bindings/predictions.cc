@@ -56,7 +56,10 @@ py::tuple in_python(Timeline&& timeline) {
       py::make_tuple(column(waits, &Wait::launch), column(waits, &Wait::behind),
                      column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
                      to_array(std::move(causes))),
-      to_array(std::move(timeline.hardware_queue)));
+      to_array(std::move(timeline.hardware_queue)),
+      timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)),
+      py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
+                     column(timeline.transfers, &TransferTime::end_ns)));
 }
 
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -99,12 +102,22 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
   return in_python(std::move(traces), false);
 }
 
+using Times = std::optional<std::vector<int64_t>>;
+
+// As tbsched.prediction.calls has it.
+HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns) {
+  if (issue_ns) return CallTimes{std::move(*issue_ns)};
+  if (gap_ns) return CallGaps{std::move(*gap_ns)};
+  return CallIntervals{interval_ns};
+}
+
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
-                             std::vector<int64_t> issue_ns) {
+                             Times issue_ns, Times gap_ns, const int64_t interval_ns) {
+  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns);
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(model, sequence, state, std::move(issue_ns));
+    timeline = predict_timeline(model, sequence, state, std::move(calls));
   }
   return in_python(std::move(timeline));
 }
@@ -209,14 +222,24 @@ py::tuple in_python(Snapshot&& snapshot, const Model& model) {
       to_array(std::move(registers)), to_array(std::move(shared_memory)));
 }
 
-py::tuple snapshot_in_python(const Model& model, const Sequence& sequence, const InitialState state,
-                             const std::optional<std::vector<int64_t>>& issue_ns,
-                             const int64_t at) {
+py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
+                                   const InitialState state, const size_t events) {
   Snapshot found;
   {
     const py::gil_scoped_release unlocked;
-    found = issue_ns ? snapshot_at(model, sequence, state, *issue_ns, at)
-                     : snapshot_after(model, sequence, state, static_cast<size_t>(at));
+    found = snapshot_after(model, sequence, state, events);
+  }
+  return in_python(std::move(found), model);
+}
+
+py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
+                                const InitialState state, Times issue_ns, Times gap_ns,
+                                const int64_t interval_ns, const int64_t at_ns) {
+  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns);
+  Snapshot found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = snapshot_at(model, sequence, state, std::move(calls), at_ns);
   }
   return in_python(std::move(found), model);
 }
@@ -279,18 +302,21 @@ void bind_predictions(py::module_& module) {
              "makespan, and that in ns; None: none is below the limit.");
   module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
-  module.def("snapshot", &snapshot_in_python, py::arg("model"), py::arg("sequence"),
-             py::arg("state"), py::arg("issue_ns"), py::arg("at"),
-             "What every SM holds after `at` events, or, with times of issue, at `at` ns: of each "
-             "footprint its launch, SM, blocks, warps per processing block and warp slots; of each "
-             "piece of shared memory its launch, SM, begin and end; the configuration and the turn "
-             "of each SM; "
-             "registers per warp and shared memory of each launch.");
+  module.def("snapshot_after", &snapshot_after_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), py::arg("events"),
+             "What every SM holds after so many events: of each footprint its launch, SM, blocks, "
+             "warps per processing block and warp slots; of each piece of shared memory its "
+             "launch, SM, begin and end; the configuration and the turn of each SM; registers per "
+             "warp and shared memory of each launch.");
+  module.def("snapshot_at", &snapshot_at_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
+             py::arg("at_ns"), "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
-      py::arg("state"), py::arg("issue_ns"),
-      "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
-      "behind, begin, end and cause; and the hardware queue of each launch.");
+      py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
+      "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
+      "it, or None; and of each copy and memset its start and end.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -34,7 +34,8 @@ _NAMES_OF = {
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
     "program.sequence": (
-        "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence WaitEvent"
+        "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence "
+        "Synchronize WaitEvent"
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from tbsched.program.sequence import RecordEvent as RecordEvent
     from tbsched.program.sequence import Release as Release
     from tbsched.program.sequence import Sequence as Sequence
+    from tbsched.program.sequence import Synchronize as Synchronize
     from tbsched.program.sequence import WaitEvent as WaitEvent
     from tbsched.traces.files import load_traces as load_traces
     from tbsched.traces.files import save_traces as save_traces

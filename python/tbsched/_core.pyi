@@ -67,8 +67,19 @@ def predict_many(
     threads: int,
 ) -> list[Any]: ...
 def predict_timeline(
-    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
-) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
+    model: Model,
+    sequence: Sequence,
+    state: InitialState,
+    issue_ns: _Sequence[int] | None,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
+) -> tuple[
+    tuple[_Ints, _Longs, _Longs],
+    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
+    _Ints,
+    _Longs | None,
+    tuple[_Longs, _Longs],
+]: ...
 def predict_until_refused(
     model: Model,
     cells: npt.NDArray[np.int32],
@@ -86,8 +97,24 @@ def shortest_order(
     limit_ns: int,
     threads: int,
 ) -> tuple[int, int] | None: ...
-def snapshot(
-    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int] | None, at: int
+def snapshot_after(
+    model: Model, sequence: Sequence, state: InitialState, events: int
+) -> tuple[
+    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
+    tuple[_Ints, _Ints, _Ints, _Ints],
+    _Ints,
+    _Ints,
+    _Ints,
+    _Ints,
+]: ...
+def snapshot_at(
+    model: Model,
+    sequence: Sequence,
+    state: InitialState,
+    issue_ns: _Sequence[int] | None,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
+    at_ns: int,
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
     tuple[_Ints, _Ints, _Ints, _Ints],

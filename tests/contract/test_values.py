@@ -27,6 +27,7 @@ TIMED = tb.Sequence(
         launch(4, stream=0, duration=1e-3),
         tb.RecordEvent(1, stream=0),
         tb.WaitEvent(1, stream=2),
+        tb.Synchronize(event=1, host=3),
         launch(4, stream=2, priority=-1, duration=tb.Drawn("lognormal", 1e-3, 1e-4, 7)),
         launch(2, stream="legacy", duration=(1e-3, 2e-3)),
     ]
@@ -34,7 +35,7 @@ TIMED = tb.Sequence(
 EVERY_WAY = launch(
     8, stream=1, duration=1e-3, partition=tb.Partition((0, 1), split=tb.SmSplit(2), group=0),
     cooperative=True, non_blocking=True, programmatic=True, trigger=1e-6, memory_wait=2e-6,
-    completion_event=3,
+    completion_event=3, first_use=True, host=1,
 )  # fmt: skip
 COPIES = (tb.Copy(1 << 20, "h2d", duration=1e-5), tb.Memset(64))
 GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3), *COPIES], edges=[(0, 1)])

@@ -12,8 +12,8 @@ from tbsched.traces.timeline import span_of
 
 SOON = tb.Launch(1, 64, 32, duration=1e-5)
 SPEC = tb.device("h200")
-HOST_US = SPEC.host_copy_latency_ns / 1e3  # of a copy of few bytes
-BULK = 55_000_000  # bytes; they take a millisecond
+HOST_US = SPEC.node_copy_latency_ns / 1e3  # until a copy moves bytes
+BULK = 55_900_000  # bytes; they take a millisecond
 Transfer = tb.Copy | tb.Memset
 
 
@@ -45,11 +45,12 @@ def side_by_side_us(*transfers: Transfer) -> list[float]:
         (tb.Copy(BULK, "d2h"), 1000 + HOST_US),
         (tb.Copy(1, "d2h"), HOST_US),
         (tb.Copy(1024, "h2d"), SPEC.small_copy_latency_ns / 1e3),
-        (tb.Copy(2_500_000, "d2d"), 1 + SPEC.device_copy_latency_ns / 1e3),
-        (tb.Memset(4_500_000), 1 + SPEC.memset_latency_ns / 1e3),
-        (tb.Copy(BULK, "h2d", duration=7e-6), 7),
+        (tb.Copy(1, "d2d"), (SPEC.device_copy_latency_ns + SPEC.exit_latency_ns) / 1e3),
+        (tb.Memset(5000), (SPEC.memset_latency_ns + SPEC.exit_latency_ns) / 1e3),
+        (tb.Memset(4096), SPEC.small_memset_latency_ns / 1e3),
+        (tb.Copy(BULK, "h2d", duration=7e-6), 7 + HOST_US),
         (tb.Copy(1024, "h2d", duration=7e-6), 7),
-        (tb.Copy(1, "d2d", duration=7e-6), 7),
+        (tb.Copy(1, "d2d", duration=7e-6), 7 + SPEC.exit_latency_ns / 1e3),
         (tb.Memset(1, duration=7e-6), 7),
     ],
     ids=str,
@@ -62,23 +63,24 @@ def test_it_takes_a_latency_and_its_bytes_or_the_duration(
 
 @pytest.mark.parametrize("kind", ["h2d", "d2h"])
 def test_copies_of_a_direction_move_their_bytes_one_after_the_other(kind: Any) -> None:
+    gap = SPEC.host_copy_gap_ns / 1e3
     first, second = side_by_side_us(tb.Copy(BULK, kind), tb.Copy(BULK, kind))
-    assert second - first == pytest.approx(1000, abs=1)
+    assert second - first == pytest.approx(1000 + gap, abs=1)
     first, second = side_by_side_us(*[tb.Copy(BULK, kind, duration=1e-5)] * 2)
-    assert second - first == pytest.approx(10, abs=1)
+    assert second - first == pytest.approx(10 + gap, abs=1)
 
 
 @pytest.mark.parametrize(
     ("before", "latency_us"),
     [
-        (tb.Copy(BULK, "d2h"), 0),
+        (tb.Copy(BULK, "d2h"), (SPEC.host_copy_gap_ns - SPEC.node_latency_ns) / 1e3),
         (tb.Copy(BULK, "h2d"), HOST_US),
         (tb.Copy(1, "d2d"), HOST_US),
         (tb.Memset(1), HOST_US),
     ],
     ids=str,
 )
-def test_one_after_another_of_its_direction_has_no_latency(
+def test_one_after_another_of_its_direction_has_a_gap_for_a_latency(
     before: Transfer, latency_us: float
 ) -> None:
     chain = [(0, 1), (1, 2), (2, 3)]
@@ -115,7 +117,7 @@ CHAIN = [(k, k + 1) for k in range(20)]
     ("transfer", "edges"), [(LONG, []), (LONG, CHAIN), (tb.Memset(1, duration=1e9), CHAIN)]
 )
 def test_copies_beyond_the_range_of_time_are_refused(transfer: Transfer, edges: Any) -> None:
-    with pytest.raises(ValueError, match=r"graph: duration: a copy or memset from .* beyond the"):
+    with pytest.raises(ValueError, match=r"duration: a copy or memset from .* beyond the"):
         starts_us(*[transfer] * 20, SOON, edges=edges)
 
 
@@ -131,7 +133,7 @@ def test_later_work_waits_for_the_copies_of_a_graph() -> None:
     after = tb.Launch(1, 64, 32, duration=1e-5, stream=0)
     found = tb.predict(tb.Sequence([graph.launch(0), after]), "h200")
     assert span_of(1, found[1])[0] > span_of(0, found[0])[1] + 1_000_000
-    assert "for copy 0 (55000000 B, d2h), before it in its stream" in found.explain(1)
+    assert "for copy 0 (55900000 B, d2h), before it in its stream" in found.explain(1)
 
 
 def test_a_launch_names_the_copy_that_it_waited_for_last() -> None:

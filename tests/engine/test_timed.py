@@ -140,7 +140,7 @@ def test_issue_times_are_one_per_launch_and_ascend(times: list[float], message: 
 def test_issue_times_need_durations_and_no_interval() -> None:
     with pytest.raises(ValueError, match=r"issue_times: .* needs launches with durations"):
         predict(Sequence([launch()]), ONE, issue_times=[0.0])
-    with pytest.raises(ValueError, match="issue_times: they are instead of launch_interval"):
+    with pytest.raises(ValueError, match="issue_times: given together with launch_interval"):
         predict(Sequence([timed()]), ONE, launch_interval=1, issue_times=[0.0])
 
 

@@ -10,19 +10,26 @@ import pytest
 
 from tbsched.program.events.kinds import KINDS, Event, Kind, event_from_data, event_to_data
 from tbsched.program.sequence import (
+    Copy,
     Graph,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
     with_launches,
 )
 
 NODE = Launch(4, 64, 32, duration=1e-3)
 GRAPH = Graph([NODE, NODE, NODE], edges=[(0, 2), (1, 2)])
-ONE_OF_EACH = (NODE, Release(3), RecordEvent(1, 2), WaitEvent(1, 0), GRAPH.launch(3))
+ONE_OF_EACH = (
+    NODE, Release(3), RecordEvent(1, 2), WaitEvent(1, 0), GRAPH.launch(3),
+    Copy(8, "h2d", stream=2, pinned=False, blocking=True), Memset(8, 1e-6, non_blocking=True),
+    Synchronize(2),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,9 @@ def test_launches_of_an_event_are_the_launch_itself_or_nodes_or_none(event: Even
 
 def test_unknown_event_is_refused_with_those_there_are() -> None:
     unknown: Any = Fence()
-    with pytest.raises(TypeError, match="RecordEvent, WaitEvent or GraphLaunch is needed, got"):
+    with pytest.raises(TypeError, match="GraphLaunch, Copy, Memset or Synchronize is needed, got"):
         Sequence([unknown])
-    with pytest.raises(ValueError, match=r'here: .* or \{"graph": …\} is needed'):
+    with pytest.raises(ValueError, match=r'here: .* or \{"synchronize": …\} is needed'):
         event_from_data("here", {"fence": 1})
 
 

@@ -87,9 +87,36 @@ def test_copies_and_memsets_are_checked(
         kind(*given)
 
 
-def test_a_copy_is_no_event_of_a_sequence() -> None:
-    with pytest.raises(TypeError, match=r"events\[0\]: Memset\(8\) is no event .* node of a Graph"):
-        Sequence([Memset(8)])  # type: ignore[list-item]
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"stream": -2}, ValueError, r"Copy\.stream: -2 is outside 0\.\."),
+        ({"stream": "legacy", "non_blocking": True}, ValueError, r"Copy\.non_blocking: True, but"),
+        ({"non_blocking": 1}, TypeError, r"Copy\.non_blocking: True or False is needed"),
+        ({"pinned": 0}, TypeError, r"Copy\.pinned: True or False is needed"),
+        ({"pinned": False}, ValueError, r"Copy\.pinned: False, but a 'd2d' copy uses no memory"),
+        ({"blocking": "yes"}, TypeError, r"Copy\.blocking: True or False is needed"),
+    ],
+)
+def test_fields_of_a_copy_are_checked(
+    fields: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Copy(1, "d2d", **fields)
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (Copy(1, "d2d", stream=0), r"nodes\[1\]\.stream: 0, but a node of a graph has none"),
+        (Copy(1, "h2d", pinned=False), r"pinned: False, but a node of a graph has pinned memory"),
+        (Copy(1, "h2d", blocking=True), r"blocking: True, but a node of a graph has none"),
+        (Memset(1, non_blocking=True), r"non_blocking: True, but a node of a graph has none"),
+    ],
+)
+def test_nodes_have_no_streams(node: Copy | Memset, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Graph([NODE, node])
 
 
 def test_copies_have_no_number_among_the_launches() -> None:

@@ -20,6 +20,8 @@ TIMED = {
     "trigger": 1e-6,
     "memory_wait": 2e-6,
     "completion_event": 3,
+    "first_use": True,
+    "host": 2,
 }
 PLAIN = Launch(4, 32, 16, duration=1e-5)
 EVERY = replace(PLAIN, **HELD, **TIMED)
@@ -68,6 +70,10 @@ def test_partition_and_cooperation_are_of_held_launches_too() -> None:
         ("trigger", True, "seconds are needed, got True"),
         ("completion_event", -1, r"-1 is outside 0\.\.2147483647"),
         ("completion_event", 1.5, r"an integer is needed, got 1\.5"),
+        ("first_use", 1, "True or False is needed, got 1"),
+        ("host", 1024, r"1024 is outside 0\.\.1023"),
+        ("host", -1, r"-1 is outside 0\.\.1023"),
+        ("host", False, "an integer is needed, got False"),
     ],
 )
 def test_value_that_a_field_cannot_have_is_refused(field: str, value: Any, message: str) -> None:

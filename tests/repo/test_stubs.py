@@ -19,6 +19,10 @@ STUB = ROOT / "python" / "tbsched" / "_core.pyi"
 WIDTH = 100
 
 # What the extension calls list, and what is in it.
+_SNAPSHOT = (
+    "tuple[\n    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],\n"
+    "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n    _Ints,\n]"
+)
 RETURNS = {
     "predict": (
         "list[\n    tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, "
@@ -34,12 +38,12 @@ RETURNS = {
     "split_sms": "tuple[list[list[int]], list[int]]",
     "state_names": "list[tuple[str, ...]]",
     "states": "list[tuple[InitialState, dict[str, int]]]",
-    "snapshot": (
-        "tuple[\n    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],\n"
-        "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n    _Ints,\n]"
-    ),
+    "snapshot_after": _SNAPSHOT,
+    "snapshot_at": _SNAPSHOT,
     "predict_timeline": (
-        "tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]"
+        "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
+        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n    _Ints,\n    _Longs | None,\n"
+        "    tuple[_Longs, _Longs],\n]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}

@@ -100,13 +100,19 @@ struct Driver {
                                                                "cuStreamCreateWithPriority"};
   Entry<decltype(&::cuStreamDestroy)> stream_destroy{library, "cuStreamDestroy_v2"};
   Entry<decltype(&::cuStreamQuery)> stream_query{library, "cuStreamQuery"};
+  Entry<decltype(&::cuStreamSynchronize)> stream_synchronize{library, "cuStreamSynchronize"};
   Entry<decltype(&::cuStreamWaitEvent)> stream_wait_event{library, "cuStreamWaitEvent"};
   Entry<decltype(&::cuEventCreate)> event_create{library, "cuEventCreate"};
   Entry<decltype(&::cuEventRecord)> event_record{library, "cuEventRecord"};
+  Entry<decltype(&::cuEventSynchronize)> event_synchronize{library, "cuEventSynchronize"};
   Entry<decltype(&::cuEventDestroy)> event_destroy{library, "cuEventDestroy_v2"};
   Entry<decltype(&::cuMemAlloc)> memory_alloc{library, "cuMemAlloc_v2"};
   Entry<decltype(&::cuMemFree)> memory_free{library, "cuMemFree_v2"};
   Entry<decltype(&::cuMemcpyHtoD)> copy_to_device{library, "cuMemcpyHtoD_v2"};
+  Entry<decltype(&::cuMemcpyHtoDAsync)> copy_to_device_async{library, "cuMemcpyHtoDAsync_v2"};
+  Entry<decltype(&::cuMemcpyDtoHAsync)> copy_to_host_async{library, "cuMemcpyDtoHAsync_v2"};
+  Entry<decltype(&::cuMemcpyDtoDAsync)> copy_on_device_async{library, "cuMemcpyDtoDAsync_v2"};
+  Entry<decltype(&::cuMemsetD8Async)> memset_async{library, "cuMemsetD8Async"};
   Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,

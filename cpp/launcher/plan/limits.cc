@@ -107,6 +107,12 @@ class SequenceCheck {
   explicit SequenceCheck(const Context& context) : context_(context) {}
 
   void operator()(const Launch& launch) {
+    if (launch.first_use) {
+      throw std::invalid_argument(
+          "launch " + std::to_string(launches_) +
+          ": Launch.first_use: True, but the kernels that stand for a program's are loaded before "
+          "it runs; it can only be predicted");
+    }
     check(launch);
     if (launch.stream) {
       check_stream(launch);
@@ -129,6 +135,11 @@ class SequenceCheck {
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     other_streams_.insert(launched.stream);
   }
+  void operator()(const Synchronize& awaited) {
+    if (awaited.stream) other_streams_.insert(*awaited.stream);
+  }
+  void operator()(const Copy& copy) { note(copy.stream); }
+  void operator()(const Memset& memset) { note(memset.stream); }
 
   void check_totals(const bool timed) {
     const bool legacy =
@@ -153,6 +164,14 @@ class SequenceCheck {
   }
 
  private:
+  void note(const std::optional<int32_t> stream) {
+    if (stream) {
+      other_streams_.insert(*stream);
+    } else {
+      ++own_streams_;
+    }
+  }
+
   void check(const Launch& launch) {
     LaunchCheck(launches_++, launch, context_).check();
     blocks_ += launch.blocks;
@@ -182,7 +201,7 @@ class SequenceCheck {
   std::set<int32_t> released_;
   std::map<int32_t, const Launch*> first_of_stream_;
   std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
-  std::set<int32_t> other_streams_;     // of events and graphs
+  std::set<int32_t> other_streams_;     // of all but launches
   size_t own_streams_ = 0;
 };
 

@@ -74,9 +74,12 @@ class TimedStreams {
                      [](const Release&) {},
                      [](const RecordEvent&) {},
                      [](const WaitEvent&) {},
+                     [](const Synchronize&) {},
                      [&](const GraphLaunch& launched) {
                        kinds_[launched.stream].non_blocking = launched.non_blocking;
                      },
+                     [&](const Copy& copy) { note_transfer(copy); },
+                     [&](const Memset& memset) { note_transfer(memset); },
                  },
                  event);
     }
@@ -87,11 +90,22 @@ class TimedStreams {
                          : make({supplies_.lane(launch), launch.non_blocking});
   }
   CUstream of(const GraphLaunch& launched) { return numbered(launched.stream); }
+  template <typename Transfer>
+  CUstream of_transfer(const Transfer& transfer) {
+    return transfer.stream ? numbered(*transfer.stream)
+                           : make({.lane = {}, .non_blocking = transfer.non_blocking});
+  }
 
   // Of RecordEvent and WaitEvent.
   template <typename Mark>
   PlannedMark mark(const Mark& mark) {
     return {.event = event(mark.event), .stream = numbered(mark.stream)};
+  }
+
+  PlannedMark mark(const Synchronize& awaited) {
+    return {.event = awaited.event ? event(*awaited.event) : nullptr,
+            .stream = awaited.stream ? numbered(*awaited.stream) : nullptr,
+            .is_of_stream = awaited.stream.has_value()};
   }
 
   CUevent event(const int32_t number) {
@@ -101,7 +115,7 @@ class TimedStreams {
   }
 
  private:
-  // All launches of a stream agree about it. A graph says nothing of the lane.
+  // All work of a stream agrees about it. Only launches say something of the lane.
   struct Kind {
     Lane lane;
     bool non_blocking = false;
@@ -116,6 +130,11 @@ class TimedStreams {
 
   void note(const Launch& launch) {
     if (launch.stream) kinds_[*launch.stream] = {supplies_.lane(launch), launch.non_blocking};
+  }
+
+  template <typename Transfer>
+  void note_transfer(const Transfer& transfer) {
+    if (transfer.stream) kinds_[*transfer.stream].non_blocking = transfer.non_blocking;
   }
 
   CUstream make(const Kind& kind) {
@@ -207,6 +226,7 @@ class Planner {
   void operator()(const Release& release) { choice_.release(static_cast<size_t>(release.launch)); }
   void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
   void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
+  void operator()(const Synchronize& awaited) { plan_.marks.push_back(timed_.mark(awaited)); }
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(
@@ -219,6 +239,13 @@ class Planner {
       ProbeFunction& function = supplies_.probe.node_function(node, lane.partition);
       add(node, lane, function, of_partition).stream = stream;
     });
+  }
+
+  void operator()(const Copy& copy) {
+    plan_.transfers.push_back({.transfer = copy, .stream = timed_.of_transfer(copy)});
+  }
+  void operator()(const Memset& memset) {
+    plan_.transfers.push_back({.transfer = memset, .stream = timed_.of_transfer(memset)});
   }
 
  private:
@@ -271,6 +298,7 @@ Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& s
   Plan plan{.timed = is_timed(sequence)};
   Planner planner(sequence, context, supplies, interrupted, plan);
   for (const Event& event : sequence) std::visit(planner, event);
+  plan.calls.resize(sequence.size());
   return plan;
 }
 
@@ -300,6 +328,10 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   lay_out_relays(plan);
   lay_out_ticks(plan.launches);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
+  for (const PlannedTransfer& planned : plan.transfers) {
+    std::visit([&](const auto& transfer) { transfers_.reserve(transfer); }, planned.transfer);
+  }
+  for (PlannedTransfer& planned : plan.transfers) transfers_.lay_out(planned);
 }
 
 void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {

@@ -14,6 +14,7 @@
 #include "launcher/driver/partitions.h"
 #include "launcher/driver/resources.h"
 #include "launcher/plan/graphs.h"
+#include "launcher/plan/transfers.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
@@ -33,10 +34,17 @@ struct PlannedLaunch {
   std::chrono::steady_clock::time_point issued;  // the launch call
 };
 
-// An event that is recorded or waited for.
+// An event that is recorded or waited for, or what the host waits for: an event, a stream, or all.
 struct PlannedMark {
   CUevent event = nullptr;
   CUstream stream = nullptr;
+  bool is_of_stream = true;
+};
+
+// When a worker called, and when the call had returned.
+struct PlannedCall {
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
 };
 
 struct Plan {
@@ -48,10 +56,19 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
+  std::vector<PlannedTransfer> transfers;  // but for those in graphs
+  std::vector<PlannedCall> calls;  // of each event
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
+
+// Calls visit(stream) for the stream of all work of the plan, for some more than once.
+template <typename Visit>
+void for_each_stream(const Plan& plan, const Visit& visit) {
+  for (const PlannedLaunch& planned : plan.launches) visit(planned.stream);
+  for (const PlannedTransfer& planned : plan.transfers) visit(planned.stream);
+}
 
 // Whether some launch may wait, or takes longer, because the context has not grown for it before.
 bool waits_for_local_memory(const Plan& plan, size_t local_memory);

@@ -1,33 +1,68 @@
 #include "launcher/plan/transfers.h"
 
-#include <algorithm>
 #include <variant>
 
 namespace tbsched::cuda {
 
-void TransferMemory::reserve(const Graph& graph) {
-  size_t host = 0;
-  size_t device = 0;
-  const auto on_device = [&](const int64_t bytes) {
-    device = std::max(device, static_cast<size_t>(bytes));
+void PlannedTransfer::issue(const Driver& driver) const {
+  const auto copy = [&](const Copy& asked) {
+    const auto bytes = static_cast<size_t>(asked.bytes);
+    if (asked.kind == CopyKind::h2d) {
+      driver.copy_to_device_async(destination, host, bytes, stream);
+    } else if (asked.kind == CopyKind::d2h) {
+      driver.copy_to_host_async(host, source, bytes, stream);
+    } else {
+      driver.copy_on_device_async(destination, source, bytes, stream);
+    }
+    if (asked.blocking) driver.stream_synchronize(stream);
   };
+  std::visit(
+      Overloaded{
+          copy,
+          [&](const Memset& asked) {
+            driver.memset_async(destination, 0, static_cast<size_t>(asked.bytes), stream);
+          },
+      },
+      transfer);
+}
+
+void TransferMemory::reserve(const Copy& copy) {
+  const auto bytes = static_cast<size_t>(copy.bytes);
+  source_.reserve(bytes);
+  destination_.reserve(bytes);
+  if (copy.kind == CopyKind::d2d) return;
+  if (!copy.pinned) {
+    if (pageable_.size() < bytes) pageable_.resize(bytes);
+  } else if (!pinned_ || pinned_->bytes().size() < bytes) {
+    pinned_.reset();
+    pinned_ = std::make_unique<MappedMemory>(driver_, bytes);
+  }
+}
+
+void TransferMemory::reserve(const Memset& memset) {
+  destination_.reserve(static_cast<size_t>(memset.bytes));
+}
+
+void TransferMemory::reserve(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     std::visit(Overloaded{
                    [](const Launch&) {},
-                   [&](const Copy& copy) {
-                     on_device(copy.bytes);
-                     if (copy.kind == CopyKind::d2d) return;
-                     host = std::max(host, static_cast<size_t>(copy.bytes));
-                   },
-                   [&](const Memset& memset) { on_device(memset.bytes); },
+                   [&](const Copy& copy) { reserve(copy); },
+                   [&](const Memset& memset) { reserve(memset); },
                },
                node);
   }
-  source_.reserve(device);
-  destination_.reserve(device);
-  if (host == 0 || (host_ && host_->bytes().size() >= host)) return;
-  host_.reset();
-  host_ = std::make_unique<MappedMemory>(driver_, host);
+}
+
+void TransferMemory::lay_out(PlannedTransfer& planned) {
+  const Copy* const copy = std::get_if<Copy>(&planned.transfer);
+  if (copy != nullptr && !copy->pinned) {
+    planned.host = pageable_.data();
+  } else if (pinned_) {
+    planned.host = pinned_->bytes().data();
+  }
+  planned.source = source_.address();
+  planned.destination = destination_.address();
 }
 
 CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
@@ -37,14 +72,14 @@ CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
   parameters.Height = parameters.Depth = 1;
   if (copy.kind == CopyKind::h2d) {
     parameters.srcMemoryType = CU_MEMORYTYPE_HOST;
-    parameters.srcHost = host_->bytes().data();
+    parameters.srcHost = pinned_->bytes().data();
   } else {
     parameters.srcMemoryType = CU_MEMORYTYPE_DEVICE;
     parameters.srcDevice = source_.address();
   }
   if (copy.kind == CopyKind::d2h) {
     parameters.dstMemoryType = CU_MEMORYTYPE_HOST;
-    parameters.dstHost = host_->bytes().data();
+    parameters.dstHost = pinned_->bytes().data();
   } else {
     parameters.dstMemoryType = CU_MEMORYTYPE_DEVICE;
     parameters.dstDevice = destination_.address();

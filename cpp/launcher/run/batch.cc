@@ -9,9 +9,9 @@ struct Ended {};  // the batch, while a sequence ran
 
 Batch::Result observe(Gpu& gpu, const Sequence& sequence, const RunOptions& options) {
   try {
-    return {.launches = gpu.observe(sequence, options), .error = nullptr};
+    return {.observation = gpu.observe(sequence, options), .error = nullptr};
   } catch (...) {
-    return {.launches = {}, .error = std::current_exception()};
+    return {.observation = {}, .error = std::current_exception()};
   }
 }
 

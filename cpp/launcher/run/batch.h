@@ -22,7 +22,7 @@ namespace tbsched::cuda {
 class Batch {
  public:
   struct Result {
-    std::vector<MeasuredLaunch> launches;
+    Observation observation;
     std::exception_ptr error;  // what Gpu::observe threw instead
   };
 

@@ -1,5 +1,6 @@
 #include "launcher/run/gpu.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string>
@@ -29,16 +30,37 @@ std::function<void()> now_and_then(const std::function<void()>& interrupted) {
   };
 }
 
+using Clock = std::chrono::steady_clock;
+
+// Of several host threads any may have been the first.
+Clock::time_point first_issue(const std::vector<PlannedLaunch>& launches) {
+  Clock::time_point first = Clock::time_point::max();
+  for (const PlannedLaunch& planned : launches) first = std::min(first, planned.issued);
+  return first;
+}
+
 std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
+  const Clock::time_point first = first_issue(launches);
   std::vector<Evidence> evidence;
   evidence.reserve(launches.size());
   for (const PlannedLaunch& planned : launches) {
     evidence.push_back({.records = planned.records,
                         .warp_slots = planned.warp_slots,
                         .ticks = planned.ticks,
-                        .issued = planned.issued - launches.front().issued});
+                        .issued = planned.issued - first});
   }
   return evidence;
+}
+
+CallsNs calls_of(const std::vector<PlannedCall>& calls) {
+  Clock::time_point first = Clock::time_point::max();
+  for (const PlannedCall& call : calls) first = std::min(first, call.begin);
+  const auto ns = [&](const Clock::time_point time) {
+    return int64_t{std::chrono::nanoseconds(time - first).count()};
+  };
+  CallsNs found;
+  for (const PlannedCall& call : calls) found.push_back({ns(call.begin), ns(call.end)});
+  return found;
 }
 
 }  // namespace
@@ -54,7 +76,7 @@ bool Gpu::drained() {
   return comes_true(kUntilLeft, [this] { return holdings_->drained(); });
 }
 
-std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOptions& options) {
+Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   std::unique_lock turn(shelf_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   const bool timed = is_timed(sequence);
@@ -70,8 +92,7 @@ std::vector<MeasuredLaunch> Gpu::observe(const Sequence& sequence, const RunOpti
   return observe_surely(sequence, options);
 }
 
-std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
-                                                const RunOptions& options) {
+Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& options) {
   wait_for_blocks_of_before(options);
   const CurrentContext current(context());
   Holdings::Resources& resources = *holdings_->resources;
@@ -96,7 +117,7 @@ std::vector<MeasuredLaunch> Gpu::observe_surely(const Sequence& sequence,
       const auto pause = kPausesWhileShared[shared++];
       comes_true(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
-      return std::move(verdict.launches);
+      return {.launches = std::move(verdict.launches), .calls_ns = std::move(verdict.calls_ns)};
     } else if (++doubtful == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);
@@ -130,16 +151,19 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     if (!plan.graphs.empty()) context().driver().context_synchronize();
   }
   drained_in_order_ = false;
-  Run run(context(), resources.worker, plan, options, holdings_->idle, spent_);
+  Run run(context(), resources.workers, plan, options, holdings_->idle, spent_);
   run.perform(sequence);
-  const auto end = std::chrono::steady_clock::now();
+  const auto end = Clock::now();
   drained_in_order_ = run.in_order();
   const Stopwatch stopwatch(spent_.judge);
   const std::chrono::nanoseconds took =
-      plan.launches.empty() ? end - end : end - plan.launches.front().issued;
+      plan.launches.empty() ? end - end : end - first_issue(plan.launches);
   const std::vector<Evidence> evidence = evidence_of(plan.launches);
   const int32_t sms = context().properties().sms;
-  return plan.timed ? judge_timed(evidence, sms, took) : judge(sequence, evidence, sms, took);
+  if (!plan.timed) return judge(sequence, evidence, sms, took);
+  Verdict verdict = judge_timed(evidence, sms, took);
+  verdict.calls_ns = calls_of(plan.calls);
+  return verdict;
 }
 
 TimeSpent Gpu::time_spent() {

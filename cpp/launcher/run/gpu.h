@@ -17,6 +17,11 @@
 
 namespace tbsched::cuda {
 
+struct Observation {
+  std::vector<MeasuredLaunch> launches;
+  CallsNs calls_ns;
+};
+
 class Gpu {
  public:
   // `from_ptx`: let the driver compile the probe, as it does on GPUs newer than this build.
@@ -33,7 +38,7 @@ class Gpu {
 
   // Waits while another thread observes on the same GPU. Throws std::invalid_argument, CudaFailure,
   // DeadlineExceeded, Unstable, Shared or what options.interrupted throws.
-  std::vector<MeasuredLaunch> observe(const Sequence& sequence, const RunOptions& options);
+  Observation observe(const Sequence& sequence, const RunOptions& options);
 
   // Since it was opened.
   TimeSpent time_spent();
@@ -46,7 +51,7 @@ class Gpu {
   std::pair<int32_t, int32_t> kernel_size(const Launch& launch);
 
  private:
-  std::vector<MeasuredLaunch> observe_surely(const Sequence& sequence, const RunOptions& options);
+  Observation observe_surely(const Sequence& sequence, const RunOptions& options);
   void wait_for_blocks_of_before(const RunOptions& options);
   Verdict run_once(const Sequence& sequence, const RunOptions& options);
 

@@ -24,7 +24,7 @@ bool Holdings::drained() {
   if (idle) return true;
   try {
     const CurrentContext current(context);
-    idle = all_done(context.driver(), resources->worker, resources->plan);
+    idle = all_done(context.driver(), resources->workers, resources->plan);
   } catch (const CudaFailure&) {
     // Nobody can say.
   }

@@ -11,7 +11,7 @@
 #include "launcher/driver/context.h"
 #include "launcher/driver/resources.h"
 #include "launcher/plan/plan.h"
-#include "launcher/run/launch_worker.h"
+#include "launcher/run/workers.h"
 
 namespace tbsched::cuda {
 
@@ -31,7 +31,7 @@ struct Holdings {
     Supplies supplies;
     Plan plan;  // the last one: what it holds may be given back when the GPU is idle
     RunMemory memory;
-    LaunchWorker worker;
+    Workers workers;
   };
 
   const Context context;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -66,21 +67,25 @@ bool comes_true(const std::chrono::nanoseconds patience, const std::function<boo
   return true;
 }
 
-bool all_done(const Driver& driver, const LaunchWorker& worker, const Plan& plan) {
-  return !worker.busy() && std::ranges::all_of(plan.launches, [&](const PlannedLaunch& planned) {
-    return driver.stream_query.code(planned.stream) == CUDA_SUCCESS;
+bool all_done(const Driver& driver, const Workers& workers, const Plan& plan) {
+  bool done = !workers.busy();
+  for_each_stream(plan, [&](const CUstream stream) {
+    done = done && driver.stream_query.code(stream) == CUDA_SUCCESS;
   });
+  return done;
 }
 
-Run::Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+Run::Run(const Context& context, Workers& workers, Plan& plan, const RunOptions& options,
          bool& idle, TimeSpent& spent)
     : context_(context),
-      worker_(worker),
+      workers_(workers),
       plan_(plan),
       timed_(plan.timed),
       launches_(plan.launches),
       marks_(plan.marks),
       graphs_(plan.graphs),
+      transfers_(plan.transfers),
+      calls_(plan.calls),
       options_(options),
       idle_(idle),
       spent_(spent),
@@ -100,10 +105,10 @@ void Run::perform(const Sequence& sequence) {
     abandon();
     // A fault on the device looks like blocks that never start; the driver's word is better.
     const auto& query = context_.driver().stream_query;
-    for (const PlannedLaunch& planned : launches_) {
-      const CUresult result = worker_.busy() ? CUDA_SUCCESS : query.code(planned.stream);
+    for_each_stream(plan_, [&](const CUstream stream) {
+      const CUresult result = workers_.busy() ? CUDA_SUCCESS : query.code(stream);
       if (result != CUDA_ERROR_NOT_READY) query.check(result);
-    }
+    });
     throw DeadlineExceeded(exceeded.what() +
                            std::string(idle_ ? "; every block has been told to leave, and has left"
                                              : "; every block has been told to leave, but some "
@@ -115,25 +120,33 @@ void Run::play(const Sequence& sequence) {
   size_t number = 0;
   size_t mark = 0;
   size_t graph = 0;
+  size_t transfer = 0;
   const auto start = [&](const size_t launch_number) {
     if (!timed_) return launch(launch_number);
     progress_[launch_number].released = true;
     submit(launch_number);
   };
-  for (const Event& event : sequence) {
+  hold_workers(sequence);
+  for (event_ = 0; event_ < sequence.size(); ++event_) {
+    const Event& event = sequence[event_];
+    host_ = host_of(event);
     ask();
     std::visit(Overloaded{
                    [&](const Launch&) { start(number++); },
                    [&](const Release& target) { release(static_cast<size_t>(target.launch)); },
                    [&](const RecordEvent&) { record(marks_[mark++]); },
                    [&](const WaitEvent&) { wait_for(marks_[mark++]); },
+                   [&](const Synchronize&) { synchronize(marks_[mark++]); },
                    [&](const GraphLaunch& launched) {
                      number += count_launches(*launched.graph);
                      launch(graphs_[graph++]);
                    },
+                   [&](const Copy&) { issue(transfers_[transfer++]); },
+                   [&](const Memset&) { issue(transfers_[transfer++]); },
                },
                event);
   }
+  may_begin_->store(true);
   if (timed_) wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
 }
 
@@ -144,7 +157,7 @@ void Run::submit(const size_t number) {
   // Whether a cooperative launch that has to wait holds up its caller, the driver does not say.
   const bool blocks = number >= kLaunchesThatNeverBlock || planned.launch.cooperative ||
                       std::cmp_greater(planned.launch.local_memory, context_.local_memory());
-  if (!timed_ && !options_.by_worker && !blocks && !worker_.busy()) {
+  if (!timed_ && !options_.by_worker && !blocks && !workers_.busy()) {
     launch_probe(context_.driver(), planned);
     return;
   }
@@ -171,13 +184,43 @@ void Run::wait_for(const PlannedMark& mark) {
   });
 }
 
+void Run::synchronize(const PlannedMark& mark) {
+  by_worker([mark](const Driver& driver) {
+    if (mark.event != nullptr) {
+      driver.event_synchronize(mark.event);
+    } else if (mark.is_of_stream) {
+      driver.stream_synchronize(mark.stream);
+    } else {
+      driver.context_synchronize();
+    }
+  });
+}
+
+void Run::issue(const PlannedTransfer& planned) {
+  by_worker([&planned](const Driver& driver) { planned.issue(driver); });
+}
+
 template <typename Call>
 void Run::by_worker(const Call& call) {
   idle_ = false;
-  worker_.submit([&context = context_, call] {
+  workers_.of(host_).submit([&context = context_, &planned = calls_[event_], call] {
     const CurrentContext current(context);
+    planned.begin = Clock::now();
     call(context.driver());
+    planned.end = Clock::now();
   });
+}
+
+// Until all of them know what they have to do, so that they begin together.
+void Run::hold_workers(const Sequence& sequence) {
+  std::set<int32_t> hosts;
+  for (const Event& event : sequence) hosts.insert(host_of(event));
+  if (hosts.size() < 2) return;
+  for (const int32_t host : hosts) {
+    workers_.of(host).submit([may_begin = may_begin_] {
+      while (!may_begin->load()) std::this_thread::yield();
+    });
+  }
 }
 
 void Run::launch(const size_t number) {
@@ -216,7 +259,7 @@ bool Run::wait(const Done& done) {
   Count last = look();
   auto moved = Clock::now();
   while (!done(last)) {
-    worker_.rethrow();
+    workers_.rethrow();
     const auto now = Clock::now();
     if (now >= deadline_) throw DeadlineExceeded(where_it_stands());
     ask();
@@ -233,7 +276,7 @@ bool Run::wait(const Done& done) {
       std::this_thread::sleep_for(kNap);
     }
   }
-  worker_.rethrow();
+  workers_.rethrow();
   return true;
 }
 
@@ -247,7 +290,7 @@ void Run::ask() {
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
   // With nothing held, what waits cannot wait for room: it will come. So will an exit.
   if (count.held == 0 || count.leaving != 0) return false;
-  if (worker_.busy()) {
+  if (workers_.busy()) {
     const auto call = std::min<Clock::duration>(kCallPatience, kLongerIfCalling * options_.settle);
     return still >= std::max<Clock::duration>(call, options_.settle);
   }
@@ -256,7 +299,7 @@ bool Run::patience_over(const Count& count, const Clock::duration still) const {
 
 Run::Count Run::look() {
   // First, so that a call that returns in between is news the next time.
-  Count count{.returned = worker_.returned()};
+  Count count{.returned = workers_.returned()};
   for (size_t number = 0; number < launches_.size(); ++number) {
     Progress& progress = progress_[number];
     if (!progress.submitted) break;
@@ -291,17 +334,17 @@ void Run::synchronise() {
       std::this_thread::yield();
     }
   };
-  wait_while([this] { return worker_.busy(); });
-  worker_.rethrow();
+  wait_while([this] { return workers_.busy(); });
+  workers_.rethrow();
   const Driver& driver = context_.driver();
-  for (const PlannedLaunch& planned : launches_) {
+  for_each_stream(plan_, [&](const CUstream stream) {
     CUresult result = CUDA_SUCCESS;
     wait_while([&] {
-      result = driver.stream_query.code(planned.stream);
+      result = driver.stream_query.code(stream);
       return result == CUDA_ERROR_NOT_READY;
     });
     driver.stream_query.check(result);
-  }
+  });
   idle_ = true;
 }
 
@@ -309,10 +352,11 @@ void Run::synchronise() {
 // is back from its own.
 void Run::abandon() noexcept {
   abandoned_ = true;
-  worker_.cancel();
+  may_begin_->store(true);
+  workers_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
-  idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), worker_, plan_); });
-  worker_.cancel();  // and with it an error of the call that was under way
+  idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });
+  workers_.cancel();  // and with it an error of the call that was under way
 }
 
 std::string Run::where_it_stands() const {

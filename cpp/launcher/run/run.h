@@ -6,14 +6,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "launcher/driver/context.h"
 #include "launcher/plan/plan.h"
-#include "launcher/run/launch_worker.h"
 #include "launcher/run/time_spent.h"
+#include "launcher/run/workers.h"
 
 namespace tbsched::cuda {
 
@@ -44,14 +45,14 @@ bool comes_true(std::chrono::nanoseconds patience, const std::function<bool()>& 
 // How long to wait for blocks that were told to leave: a thousand times what they take.
 inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
 
-// Whether the GPU has done all that the plan's streams hold, and the worker all its calls. While it
+// Whether the GPU has done all that the plan's streams hold, and the workers all their calls. While it
 // has not, blocks may use whatever was laid out for them. The context is current.
-bool all_done(const Driver& driver, const LaunchWorker& worker, const Plan& plan);
+bool all_done(const Driver& driver, const Workers& workers, const Plan& plan);
 
 class Run {
  public:
   // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
-  Run(const Context& context, LaunchWorker& worker, Plan& plan, const RunOptions& options,
+  Run(const Context& context, Workers& workers, Plan& plan, const RunOptions& options,
       bool& idle, TimeSpent& spent);
   ~Run();
   Run(const Run&) = delete;
@@ -89,8 +90,11 @@ class Run {
   void submit(size_t number);
   void record(const PlannedMark& mark);
   void wait_for(const PlannedMark& mark);
+  void synchronize(const PlannedMark& mark);
+  void issue(const PlannedTransfer& planned);
   template <typename Call>
   void by_worker(const Call& call);
+  void hold_workers(const Sequence& sequence);
   void launch(size_t number);
   void launch(const PlannedGraph& graph);
   void release(size_t number);
@@ -107,17 +111,23 @@ class Run {
   std::string where_it_stands() const;
 
   const Context& context_;
-  LaunchWorker& worker_;
+  Workers& workers_;
   const Plan& plan_;
   const bool timed_;
   const std::span<PlannedLaunch> launches_;
   const std::span<const PlannedMark> marks_;
   const std::span<const PlannedGraph> graphs_;
+  const std::span<const PlannedTransfer> transfers_;
+  const std::span<PlannedCall> calls_;
   const RunOptions& options_;
   bool& idle_;
   TimeSpent& spent_;
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
+  size_t event_ = 0;  // of the sequence, whose call is next
+  int32_t host_ = 0;  // that makes it
+  // Where there are several host threads: whether they may begin.
+  const std::shared_ptr<std::atomic<bool>> may_begin_ = std::make_shared<std::atomic<bool>>(false);
   Clock::time_point asked_ = Clock::now();
   Clock::time_point room_free_{};  // that the last release made
   bool left_at_once_ = false;

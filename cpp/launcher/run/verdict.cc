@@ -35,6 +35,9 @@ std::optional<size_t> released_by(const Event& event) {
           [](const RecordEvent&) { return Number(); },
           [](const WaitEvent&) { return Number(); },
           [](const GraphLaunch&) { return Number(); },
+          [](const Copy&) { return Number(); },
+          [](const Memset&) { return Number(); },
+          [](const Synchronize&) { return Number(); },
       },
       event);
 }

@@ -109,20 +109,8 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
-                          std::vector<int64_t> issue_ns) {
-  return TimedEngine(model, state, std::move(issue_ns)).run(sequence);
-}
-
-std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch_interval_ns) {
-  std::vector<int64_t> issue_ns;
-  int64_t next = 0;
-  for (const Event& event : sequence) {
-    const size_t launches = count_launches(event);
-    if (launches == 0) continue;
-    issue_ns.insert(issue_ns.end(), launches, next);  // one call issues them all
-    next = next > kLatestNs - launch_interval_ns ? kNever : next + launch_interval_ns;
-  }
-  return issue_ns;
+                          HostCalls calls) {
+  return TimedEngine(model, state, std::move(calls)).run(sequence);
 }
 
 std::vector<Prediction> predict_many(const Model& model,
@@ -134,7 +122,7 @@ std::vector<Prediction> predict_many(const Model& model,
     const Sequence& sequence = *sequences[k];
     if (is_timed(sequence)) {
       predictions[k] =
-          predict_timeline(model, sequence, state, at_intervals(sequence, launch_interval_ns));
+          predict_timeline(model, sequence, state, CallIntervals{launch_interval_ns});
     } else {
       predictions[k] = predict(model, sequence, state, warp_slots);
     }
@@ -159,8 +147,8 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, const Init
 }
 
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, const InitialState state,
-                     std::vector<int64_t> issue_ns, const int64_t at_ns) {
-  return TimedEngine(model, state, std::move(issue_ns)).snapshot(sequence, at_ns);
+                     HostCalls calls, const int64_t at_ns) {
+  return TimedEngine(model, state, std::move(calls)).snapshot(sequence, at_ns);
 }
 
 }  // namespace tbsched

@@ -9,6 +9,7 @@
 
 #include "tbsched/engine/held/race.h"
 #include "tbsched/engine/snapshot.h"
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
@@ -24,11 +25,9 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  Race& race);
 
-// Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
+// Of a sequence whose launches have durations.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
-                          std::vector<int64_t> issue_ns);
-// Of a host that makes a launch call every `launch_interval_ns`; past kLatestNs it is kNever.
-std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
+                          HostCalls calls);
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 
@@ -47,6 +46,6 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialSta
                         size_t events);
 // At a moment of a sequence whose launches have durations, all that happens then included.
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, InitialState state,
-                     std::vector<int64_t> issue_ns, int64_t at_ns);
+                     HostCalls calls, int64_t at_ns);
 
 }  // namespace tbsched

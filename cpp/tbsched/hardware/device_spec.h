@@ -46,14 +46,34 @@ inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
+inline constexpr Range copy_channels{1, 1024};
 inline constexpr Range host_copy_latency_ns{0, 1000000000};
+inline constexpr Range node_copy_latency_ns{0, 1000000000};
+inline constexpr Range host_copy_issue_ns{0, 1000000000};
+inline constexpr Range host_copy_gap_ns{0, 1000000000};
+inline constexpr Range copy_watch_ns{0, 1000000000};
+inline constexpr Range copy_wake_ns{0, 1000000000};
+inline constexpr Range host_return_ns{0, 1000000000};
+inline constexpr Range pageable_bandwidth{0, 1000000000};
+inline constexpr Range pageable_small_bytes{0, 1048576};
 inline constexpr Range host_copy_bandwidth{0, 1000000000};
 inline constexpr Range small_copy_bytes{0, 1048576};
 inline constexpr Range small_copy_latency_ns{0, 1000000000};
+inline constexpr Range inline_copy_ns{0, 1000000000};
+inline constexpr Range small_memset_latency_ns{0, 1000000000};
+inline constexpr Range small_memset_bytes{0, 1048576};
+inline constexpr Range copy_block_bytes{1, 1073741824};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
+inline constexpr Range launch_call_ns{0, 1000000000};
+inline constexpr Range event_call_ns{0, 1000000000};
+inline constexpr Range synchronize_ns{0, 1000000000};
+inline constexpr Range first_use_ns{0, 1000000000};
+inline constexpr Range load_ns{0, 1000000000};
+inline constexpr Range local_memory_growth_ns{0, 1000000000};
+inline constexpr Range local_memory_growth_per_byte_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
 }  // namespace ranges
 
@@ -93,8 +113,11 @@ struct Mechanisms {
   // a relay starts those nodes of a graph that wait for several branches
   bool graph_branches = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
-  // one latency if they follow each other in a graph
+  // one latency if they follow each other
   bool copy_engines = true;
+  // copies within the GPU's memory and memsets are kernels of the driver: they take a hardware
+  // queue and room on the SMs
+  bool copy_kernels = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
   // a cluster that fits a TPC of no GPC may go there
@@ -198,23 +221,67 @@ struct DeviceSpec {
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
   int64_t node_interval_ns = 0;
-  // how long a copy to or from the host takes on top of its bytes
+  // channels of each copy engine: a copy that waits holds up what is behind it in its channel
+  int32_t copy_channels = 4;
+  // from when a copy to or from the host need not wait any more until it moves bytes
   int64_t host_copy_latency_ns = 0;
+  // the same of a node of a graph
+  int64_t node_copy_latency_ns = 0;
+  // from the call until a copy to or from the host moves bytes, if it waits for nothing
+  int64_t host_copy_issue_ns = 0;
+  // between two copies of one copy engine
+  int64_t host_copy_gap_ns = 0;
+  // so long the GPU watches whether a copy is over for which a launch waits
+  int64_t copy_watch_ns = 0;
+  // on top of completion_latency_ns, for a launch that has waited longer than copy_watch_ns for a
+  // copy to or from the host
+  int64_t copy_wake_ns = 0;
+  // from the end of a copy until the call that waits for it returns
+  int64_t host_return_ns = 0;
+  // bytes per microsecond that the driver copies to or from pageable memory of the host, within the
+  // call; 0 if unknown
+  int32_t pageable_bandwidth = 0;
+  // copies from pageable memory of the host of at most so many bytes are small
+  int32_t pageable_small_bytes = 0;
   // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
   // copy takes its latency
   int32_t host_copy_bandwidth = 0;
-  // copies from the host of at most so many bytes are small
+  // copies from pinned memory of the host of at most so many bytes are small
   int32_t small_copy_bytes = 0;
-  // how long a small copy from the host takes
+  // how long a small copy from the host takes in a graph
   int64_t small_copy_latency_ns = 0;
-  // how long a copy within the GPU's memory takes on top of its bytes
+  // how long a small copy or memset takes in a stream
+  int64_t inline_copy_ns = 0;
+  // how long a small memset takes in a graph
+  int64_t small_memset_latency_ns = 0;
+  // memsets of at most so many bytes are small
+  int32_t small_memset_bytes = 0;
+  // so many bytes a block of a driver's kernel copies or sets
+  int32_t copy_block_bytes = 8192;
+  // how long a block of a copy within the GPU's memory takes at least
   int64_t device_copy_latency_ns = 0;
   // bytes per microsecond of a copy within the GPU's memory; 0 if unknown
   int32_t device_copy_bandwidth = 0;
-  // how long a memset takes on top of its bytes
+  // how long a block of a memset takes at least
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
+  // how long a launch call takes that waits for nothing
+  int64_t launch_call_ns = 0;
+  // how long a call takes that records an event or makes a stream wait for one
+  int64_t event_call_ns = 0;
+  // on top of completion_latency_ns, until a call returns that waits for work, and how long it
+  // takes where there is none
+  int64_t synchronize_ns = 0;
+  // how much longer the launch call takes that uses a kernel first: other launch calls wait
+  // meanwhile
+  int64_t first_use_ns = 0;
+  // on top of completion_latency_ns, until a kernel is loaded at its first use
+  int64_t load_ns = 0;
+  // how long the launch call takes, once the GPU is idle, that sets up more local memory
+  int64_t local_memory_growth_ns = 0;
+  // on top of that, for each byte of local memory of a thread
+  int64_t local_memory_growth_per_byte_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
 };
@@ -259,6 +326,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
+  visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
   visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
@@ -283,14 +351,34 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
+  visit(Field{.section = "scheduler", .name = "copy_channels", .range = ranges::copy_channels, .required = false}, spec.copy_channels);
   visit(Field{.section = "scheduler", .name = "host_copy_latency_ns", .range = ranges::host_copy_latency_ns, .required = false}, spec.host_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "node_copy_latency_ns", .range = ranges::node_copy_latency_ns, .required = false}, spec.node_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_issue_ns", .range = ranges::host_copy_issue_ns, .required = false}, spec.host_copy_issue_ns);
+  visit(Field{.section = "scheduler", .name = "host_copy_gap_ns", .range = ranges::host_copy_gap_ns, .required = false}, spec.host_copy_gap_ns);
+  visit(Field{.section = "scheduler", .name = "copy_watch_ns", .range = ranges::copy_watch_ns, .required = false}, spec.copy_watch_ns);
+  visit(Field{.section = "scheduler", .name = "copy_wake_ns", .range = ranges::copy_wake_ns, .required = false}, spec.copy_wake_ns);
+  visit(Field{.section = "scheduler", .name = "host_return_ns", .range = ranges::host_return_ns, .required = false}, spec.host_return_ns);
+  visit(Field{.section = "scheduler", .name = "pageable_bandwidth", .range = ranges::pageable_bandwidth, .required = false}, spec.pageable_bandwidth);
+  visit(Field{.section = "scheduler", .name = "pageable_small_bytes", .range = ranges::pageable_small_bytes, .required = false}, spec.pageable_small_bytes);
   visit(Field{.section = "scheduler", .name = "host_copy_bandwidth", .range = ranges::host_copy_bandwidth, .required = false}, spec.host_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
   visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
+  visit(Field{.section = "scheduler", .name = "inline_copy_ns", .range = ranges::inline_copy_ns, .required = false}, spec.inline_copy_ns);
+  visit(Field{.section = "scheduler", .name = "small_memset_latency_ns", .range = ranges::small_memset_latency_ns, .required = false}, spec.small_memset_latency_ns);
+  visit(Field{.section = "scheduler", .name = "small_memset_bytes", .range = ranges::small_memset_bytes, .required = false}, spec.small_memset_bytes);
+  visit(Field{.section = "scheduler", .name = "copy_block_bytes", .range = ranges::copy_block_bytes, .required = false}, spec.copy_block_bytes);
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
+  visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
+  visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
+  visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);
+  visit(Field{.section = "scheduler", .name = "first_use_ns", .range = ranges::first_use_ns, .required = false}, spec.first_use_ns);
+  visit(Field{.section = "scheduler", .name = "load_ns", .range = ranges::load_ns, .required = false}, spec.load_ns);
+  visit(Field{.section = "scheduler", .name = "local_memory_growth_ns", .range = ranges::local_memory_growth_ns, .required = false}, spec.local_memory_growth_ns);
+  visit(Field{.section = "scheduler", .name = "local_memory_growth_per_byte_ns", .range = ranges::local_memory_growth_per_byte_ns, .required = false}, spec.local_memory_growth_per_byte_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
 }
 

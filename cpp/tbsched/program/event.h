@@ -50,6 +50,10 @@ struct Launch {
   std::optional<int64_t> memory_wait_ns = {};
   // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
+  // Under lazy loading: the kernel is loaded, unless an earlier call of the same kernel has done so.
+  bool first_use = false;
+  std::optional<int32_t> kernel = {};  // for first_use; none: one of its own
+  int32_t host = 0;                    // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
 };
@@ -62,29 +66,41 @@ struct Release {
 struct RecordEvent {
   int32_t event = 0;
   int32_t stream = 0;
+  int32_t host = 0;
 };
 
 // Later work of the stream waits for the most recent record of the event that comes before.
 struct WaitEvent {
   int32_t event = 0;
   int32_t stream = 0;
+  int32_t host = 0;
 };
 
 // The most bytes of a copy or memset.
 inline constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// h2d: from pinned memory of the host to the GPU's; d2d: within that.
+// h2d: from memory of the host to the GPU's; d2d: within that.
 enum class CopyKind : uint8_t { h2d, d2h, d2d };
 
+// In a stream, or a node of a graph, which has none, is pinned and does not block.
 struct Copy {
   int64_t bytes = 1;
   CopyKind kind = CopyKind::d2d;
   std::optional<int64_t> duration_ns = {};  // none: as long as the device takes for so many bytes
+  std::optional<int32_t> stream = {};       // none: a stream of its own
+  bool pinned = true;                       // the memory of the host
+  bool blocking = false;                    // the call returns when the copy is over
+  bool non_blocking = false;                // the stream, as of a launch
+  int32_t host = 0;
 };
 
+// In a stream, or a node of a graph, which has none.
 struct Memset {
   int64_t bytes = 1;
   std::optional<int64_t> duration_ns = {};  // as of a copy
+  std::optional<int32_t> stream = {};
+  bool non_blocking = false;
+  int32_t host = 0;
 };
 
 using Node = std::variant<Launch, Copy, Memset>;
@@ -100,9 +116,19 @@ struct GraphLaunch {
   std::shared_ptr<const Graph> graph;
   int32_t stream = 0;
   bool non_blocking = false;
+  int32_t host = 0;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch>;
+// The host thread waits for all work of a stream, for the most recent record of an event or, where
+// it names neither, for all work that has been issued.
+struct Synchronize {
+  std::optional<int32_t> stream = {};
+  std::optional<int32_t> event = {};
+  int32_t host = 0;
+};
+
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset,
+                           Synchronize>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
@@ -137,6 +163,9 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [&](const GraphLaunch& launched) {
                    if (launched.graph) for_each_launch(*launched.graph, visit);
                  },
+                 [](const Copy&) {},
+                 [](const Memset&) {},
+                 [](const Synchronize&) {},
              },
              event);
 }
@@ -157,9 +186,21 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const RecordEvent&) { return true; },
                           [](const WaitEvent&) { return true; },
                           [](const GraphLaunch&) { return true; },
+                          [](const Copy&) { return true; },
+                          [](const Memset&) { return true; },
+                          [](const Synchronize&) { return true; },
                       },
                       event);
   });
+}
+
+// The host thread that makes the call.
+inline int32_t host_of(const Event& event) {
+  return std::visit(Overloaded{
+                        [](const Release&) { return 0; },
+                        [](const auto& call) { return call.host; },
+                    },
+                    event);
 }
 
 }  // namespace tbsched

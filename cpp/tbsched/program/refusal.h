@@ -26,14 +26,15 @@ enum class Refusal : uint8_t {
   cooperative,  // no room for all blocks at once
   trigger,      // of a programmatic launch: the one before it has blocks that have not triggered
   node,         // waits for a node of its graph
+  first_use,    // a kernel is being loaded
   partition,    // not an SM of its partition; never why a launch waits
 };
 
-inline constexpr std::array<std::string_view, 19> kRefusalNames = {
+inline constexpr std::array<std::string_view, 20> kRefusalNames = {
     "none",           "slots",        "warps",         "registers", "shared_memory",
     "configuration",  "local_memory", "queue",         "stream",    "priority",
     "hardware_queue", "event",        "legacy_stream", "grids",     "turn",
-    "cooperative",    "trigger",      "node",          "partition",
+    "cooperative",    "trigger",      "node",          "first_use", "partition",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

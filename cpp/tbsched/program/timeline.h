@@ -30,6 +30,12 @@ struct BlockTime {
 // inverse.
 constexpr int32_t transfer_number(const int32_t k) { return -2 - k; }
 
+// When a copy or memset moves its bytes.
+struct TransferTime {
+  int64_t start_ns;
+  int64_t end_ns;
+};
+
 // From when it reaches the GPU until its last block is placed, a launch waits.
 struct Wait {
   int32_t launch;
@@ -43,6 +49,9 @@ struct Timeline {
   std::vector<BlockTime> blocks;        // by launch and block
   std::vector<Wait> waits;              // by launch and time
   std::vector<int32_t> hardware_queue;  // of each launch
+  // Of each launch, when the host called; empty where that was given.
+  std::vector<int64_t> issued_ns;
+  std::vector<TransferTime> transfers;  // in the order in which the sequence has them
 };
 
 }  // namespace tbsched

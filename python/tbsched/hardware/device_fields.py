@@ -35,7 +35,9 @@ class Mechanisms:
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
-            after the other, with one latency if they follow each other in a graph.
+            after the other, with one latency if they follow each other.
+        copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
+            take a hardware queue and room on the SMs.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
         clusters_balance: a cluster of which an SM needs to hold one block goes to the SMs with the
@@ -61,6 +63,7 @@ class Mechanisms:
     clusters_seek_idle_sms: bool = True
     graph_branches: bool = True
     copy_engines: bool = True
+    copy_kernels: bool = True
     clusters_take_whole_tpcs: bool = True
     clusters_use_singletons: bool = True
     clusters_balance: bool = True
@@ -125,16 +128,45 @@ class DeviceFields:
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
             one after the other.
-        host_copy_latency_ns: how long a copy to or from the host takes on top of its bytes.
+        copy_channels: channels of each copy engine: a copy that waits holds up what is behind it in
+            its channel.
+        host_copy_latency_ns: from when a copy to or from the host need not wait any more until it
+            moves bytes.
+        node_copy_latency_ns: the same of a node of a graph.
+        host_copy_issue_ns: from the call until a copy to or from the host moves bytes, if it waits
+            for nothing.
+        host_copy_gap_ns: between two copies of one copy engine.
+        copy_watch_ns: so long the GPU watches whether a copy is over for which a launch waits.
+        copy_wake_ns: on top of completion_latency_ns, for a launch that has waited longer than
+            copy_watch_ns for a copy to or from the host.
+        host_return_ns: from the end of a copy until the call that waits for it returns.
+        pageable_bandwidth: bytes per microsecond that the driver copies to or from pageable memory
+            of the host, within the call; 0 if unknown.
+        pageable_small_bytes: copies from pageable memory of the host of at most so many bytes are
+            small.
         host_copy_bandwidth: bytes per microsecond of a copy to or from pinned memory of the host; 0
             if unknown, and such a copy takes its latency.
-        small_copy_bytes: copies from the host of at most so many bytes are small.
-        small_copy_latency_ns: how long a small copy from the host takes.
-        device_copy_latency_ns: how long a copy within the GPU's memory takes on top of its bytes.
+        small_copy_bytes: copies from pinned memory of the host of at most so many bytes are small.
+        small_copy_latency_ns: how long a small copy from the host takes in a graph.
+        inline_copy_ns: how long a small copy or memset takes in a stream.
+        small_memset_latency_ns: how long a small memset takes in a graph.
+        small_memset_bytes: memsets of at most so many bytes are small.
+        copy_block_bytes: so many bytes a block of a driver's kernel copies or sets.
+        device_copy_latency_ns: how long a block of a copy within the GPU's memory takes at least.
         device_copy_bandwidth: bytes per microsecond of a copy within the GPU's memory; 0 if
             unknown.
-        memset_latency_ns: how long a memset takes on top of its bytes.
+        memset_latency_ns: how long a block of a memset takes at least.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
+        launch_call_ns: how long a launch call takes that waits for nothing.
+        event_call_ns: how long a call takes that records an event or makes a stream wait for one.
+        synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
+            and how long it takes where there is none.
+        first_use_ns: how much longer the launch call takes that uses a kernel first: other launch
+            calls wait meanwhile.
+        load_ns: on top of completion_latency_ns, until a kernel is loaded at its first use.
+        local_memory_growth_ns: how long the launch call takes, once the GPU is idle, that sets up
+            more local memory.
+        local_memory_growth_per_byte_ns: on top of that, for each byte of local memory of a thread.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         mechanisms: which mechanisms act.
     """
@@ -182,14 +214,34 @@ class DeviceFields:
     relay_ns: int = 0
     graph_latency_ns: int = 0
     node_interval_ns: int = 0
+    copy_channels: int = 4
     host_copy_latency_ns: int = 0
+    node_copy_latency_ns: int = 0
+    host_copy_issue_ns: int = 0
+    host_copy_gap_ns: int = 0
+    copy_watch_ns: int = 0
+    copy_wake_ns: int = 0
+    host_return_ns: int = 0
+    pageable_bandwidth: int = 0
+    pageable_small_bytes: int = 0
     host_copy_bandwidth: int = 0
     small_copy_bytes: int = 0
     small_copy_latency_ns: int = 0
+    inline_copy_ns: int = 0
+    small_memset_latency_ns: int = 0
+    small_memset_bytes: int = 0
+    copy_block_bytes: int = 8192
     device_copy_latency_ns: int = 0
     device_copy_bandwidth: int = 0
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
+    launch_call_ns: int = 0
+    event_call_ns: int = 0
+    synchronize_ns: int = 0
+    first_use_ns: int = 0
+    load_ns: int = 0
+    local_memory_growth_ns: int = 0
+    local_memory_growth_per_byte_ns: int = 0
     launch_switch_ns: int = 0
 
 
@@ -232,6 +284,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "graph_branches", "bool", "as on the H200"),
     Field("mechanisms", "copy_engines", "bool", "as on the H200"),
+    Field("mechanisms", "copy_kernels", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_balance", "bool", "as on the H200; matters only where max_cluster is above 1"),
@@ -256,13 +309,33 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "relay_ns", "ns", "not measured"),
     Field("scheduler", "graph_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_interval_ns", "ns", "not measured"),
+    Field("scheduler", "copy_channels", "int", "as on the H200"),
     Field("scheduler", "host_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "node_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "host_copy_issue_ns", "ns", "not measured"),
+    Field("scheduler", "host_copy_gap_ns", "ns", "not measured"),
+    Field("scheduler", "copy_watch_ns", "ns", "not measured"),
+    Field("scheduler", "copy_wake_ns", "ns", "not measured"),
+    Field("scheduler", "host_return_ns", "ns", "not measured"),
+    Field("scheduler", "pageable_bandwidth", "int", "not measured"),
+    Field("scheduler", "pageable_small_bytes", "int", "not measured"),
     Field("scheduler", "host_copy_bandwidth", "int", "not measured"),
     Field("scheduler", "small_copy_bytes", "int", "not measured"),
     Field("scheduler", "small_copy_latency_ns", "ns", "not measured"),
+    Field("scheduler", "inline_copy_ns", "ns", "not measured"),
+    Field("scheduler", "small_memset_latency_ns", "ns", "not measured"),
+    Field("scheduler", "small_memset_bytes", "int", "not measured"),
+    Field("scheduler", "copy_block_bytes", "int", "as on the H200"),
     Field("scheduler", "device_copy_latency_ns", "ns", "not measured"),
     Field("scheduler", "device_copy_bandwidth", "int", "not measured"),
     Field("scheduler", "memset_latency_ns", "ns", "not measured"),
     Field("scheduler", "memset_bandwidth", "int", "not measured"),
+    Field("scheduler", "launch_call_ns", "ns", "not measured"),
+    Field("scheduler", "event_call_ns", "ns", "not measured"),
+    Field("scheduler", "synchronize_ns", "ns", "not measured"),
+    Field("scheduler", "first_use_ns", "ns", "not measured"),
+    Field("scheduler", "load_ns", "ns", "not measured"),
+    Field("scheduler", "local_memory_growth_ns", "ns", "not measured"),
+    Field("scheduler", "local_memory_growth_per_byte_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
 )

@@ -16,7 +16,7 @@ from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement, sh
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
-from tbsched.traces.annotations import issued
+from tbsched.traces.annotations import called, issued
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -166,7 +166,7 @@ class Gpu:
 
     def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> Outcome:
         try:
-            return self._trace(seq, batch.next())
+            return self._trace(seq, *batch.next())
         except (UnstableMeasurement, DeadlineExceeded) as error:
             return error
 
@@ -185,12 +185,12 @@ class Gpu:
         return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
     def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
-        measured = self._gpu.run(
-            seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle
-        )
-        return self._trace(seq, measured)
+        found = self._gpu.run(seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle)
+        return self._trace(seq, *found)
 
-    def _trace(self, seq: Sequence, measured: list[_launcher.Measured]) -> Trace:
+    def _trace(
+        self, seq: Sequence, measured: list[_launcher.Measured], called_ns: list[list[int]]
+    ) -> Trace:
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -201,7 +201,9 @@ class Gpu:
             )
             for launch in measured
         )
-        extra = issued([launch["issued_ns"] for launch in measured]) if seq.timed else {}
+        extra = {}
+        if seq.timed:
+            extra = issued([launch["issued_ns"] for launch in measured]) | called(called_ns)
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:
@@ -278,8 +280,8 @@ def observe(
     Returns:
         A :class:`Trace`. ``start_ns`` and ``end_ns`` are 0 for blocks that still waited after the
         last event. In a timed sequence they count from the first start. ``timeline`` and
-        ``makespan`` are as in a prediction, and ``issue_times`` says when the host made each launch
-        call.
+        ``makespan`` are as in a prediction, ``issue_times`` says when the host made each launch
+        call, and ``call_times`` when each call began and returned.
 
     Raises:
         ValueError: something this GPU or its driver refuses or could never run: too many blocks for

@@ -17,6 +17,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, prepared
 from tbsched.prediction.recorded import issue_times as recorded_issue_times
 from tbsched.prediction.recorded import ran_ns, until_first_end
@@ -24,6 +25,7 @@ from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, each_graph_alone, with_launches
+from tbsched.traces.annotations import issued
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -80,6 +82,7 @@ def predict(
     *,
     launch_interval: float = 0.0,
     issue_times: Iterable[float] | None = None,
+    host: float | Iterable[float] | None = None,
     warp_slots: bool = False,
 ) -> Trace:
     """Predicts the SM of every block of a sequence, and when it runs if the sequence is timed.
@@ -92,10 +95,16 @@ def predict(
         device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
         policy: a row of :func:`policies`; None is the device's own.
         initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
-        launch_interval: in a timed sequence, seconds from one launch call of the host to the next.
-            Calls that record events or wait for them take no time.
+        launch_interval: in a timed sequence, seconds from one launch call of a host thread to the
+            next. Calls take no time, but for a :class:`Synchronize` that waits.
         issue_times: in a timed sequence, when the host issues each launch: ascending seconds, such
-            as ``Trace.issue_times`` of a recording. Not together with ``launch_interval``.
+            as ``Trace.issue_times`` of a recording. With several host threads they ascend in each.
+            The host has then waited already: a :class:`Synchronize` changes nothing.
+        host: in a timed sequence, for each event the seconds since the last call of its host thread
+            returned, of a thread's first call since the program began; one number is for all. Calls
+            take their time, and wait where a real host waits. ``Trace.issue_times`` of the result
+            says when each launch call is made. Only one of ``launch_interval``, ``issue_times`` and
+            ``host`` can be given.
         warp_slots: in a held sequence, also predicts ``%warpid`` of each warp. A warp takes the
             lowest free slot s of its processing block p. With n processing blocks its ``%warpid``
             is p + n * s (measured: traces h200/slots). The processing block at which an SM starts
@@ -110,11 +119,12 @@ def predict(
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device; clusters under a policy
-            that places none; an unknown device, policy or state; launch_interval or issue_times for
-            a held sequence, or both at once; issue_times that are not one per launch and ascending;
-            warp_slots for a timed sequence, or for a device without ``strict_round_robin``; more
-            than 2**28 blocks, or in a timed sequence 2**26 blocks or 2**24 waits. The message names
-            the field, the value and the limit.
+            that places none; an unknown device, policy or state; launch_interval, issue_times or
+            host for a held sequence, or two of them at once; issue_times that are not one per
+            launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or
+            for a device without ``strict_round_robin``; more than 2**28 blocks, or in a timed
+            sequence 2**26 blocks or 2**24 waits. The message names the field, the value and the
+            limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
@@ -127,12 +137,12 @@ def predict(
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
     rows: Any
-    issue_ns = run.issue_ns(seq, issue_times)
+    calls = run.calls(seq, issue_times, host)
     if seq.timed:
-        rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
+        rows = _core.predict_timeline(run.model, events, run.state, *calls)
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, rows, issue_ns)
+    return run.trace(seq, rows, calls)
 
 
 def predict_many(
@@ -179,7 +189,7 @@ def predict_many(
         run.model, [events for _, events in rows], run.state, run.interval_ns, warp_slots, threads,
     )  # fmt: skip
     return tuple(
-        run.trace(seq, result, run.issue_ns(seq, None))
+        run.trace(seq, result, run.calls(seq, None))
         for (seq, _), result in zip(rows, found, strict=True)
     )
 
@@ -358,8 +368,6 @@ class Run:
             )
         if self._warp_slots:
             self._check_slots(seq)
-        if self._interval and not seq.timed:
-            raise ValueError(f"launch_interval: {self._interval} needs launches with durations")
         if self._interval * len(seq.launches) > MAX_SECONDS:
             raise ValueError(
                 f"launch_interval: {self._interval} for each of {len(seq.launches)} launches is "
@@ -367,29 +375,14 @@ class Run:
             )
         return _core.Sequence(seq.events)
 
-    def issue_ns(self, seq: Sequence, issue_times: Iterable[float] | None) -> list[int]:
-        """When each launch of a timed sequence is issued."""
-        if not seq.timed:
-            if issue_times is not None:
-                raise ValueError(f"issue_times: {shown(issue_times)} needs launches with durations")
-            return []
-        if issue_times is None:
-            calls = (event.launches for event in seq if event.launches)
-            return [number * self.interval_ns for number, made in enumerate(calls) for _ in made]
-        if self._interval:
-            raise ValueError("issue_times: they are instead of launch_interval, which is given too")
-        try:
-            given = list(issue_times)
-        except TypeError:
-            raise TypeError(
-                f"issue_times: a time per launch is needed, got {shown(issue_times)}"
-            ) from None
-        times = [seconds("predict", "issue_times", time) for time in given]
-        if len(times) != len(seq.launches) or any(a > b for a, b in itertools.pairwise(times)):
-            raise ValueError(
-                f"issue_times: {len(seq.launches)} ascending times are needed, got {shown(times)}"
-            )
-        return [round(time * 1e9) for time in times]
+    def calls(
+        self,
+        seq: Sequence,
+        issue_times: Iterable[float] | None,
+        host: float | Iterable[float] | None = None,
+    ) -> Calls:
+        """When the host makes the calls of a sequence."""
+        return calls_of(seq, self._interval, issue_times, host)
 
     def _check_slots(self, seq: Sequence) -> None:
         warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
@@ -400,11 +393,11 @@ class Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def trace(self, seq: Sequence, rows: Any, issue_ns: list[int]) -> Trace:
+    def trace(self, seq: Sequence, rows: Any, calls: Calls) -> Trace:
         """What the core answered, as it is shown to users."""
         of = (self._device, self._policy, self._initial_state, seq)
         if seq.timed:
-            replay = functools.partial(residents_at, *of, issue_ns)
+            replay = functools.partial(residents_at, *of, calls)
             return _timed_trace(seq, self._info, replay, *rows)
         return Trace(
             seq, self._info, _placements(rows), capacities=functools.partial(_capacities, *of),
@@ -441,6 +434,8 @@ def _timed_trace(
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,
+    issued_ns: Int64Array | None,
+    transfer_times: tuple[Int64Array, Int64Array],
 ) -> Trace:
     sm, start_ns, end_ns = blocks
     waits = _wait_rows(*wait_columns)
@@ -460,7 +455,11 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    return Trace(seq, info, tuple(placements), waits=waits, replay=replay, check=False)
+    extra = {} if issued_ns is None else issued(issued_ns.tolist())
+    return Trace(
+        seq, info, tuple(placements), extra=extra, waits=waits, replay=replay,
+        transfer_ns=np.stack(transfer_times, axis=1), check=False,
+    )  # fmt: skip
 
 
 def _wait_rows(

@@ -9,6 +9,7 @@ import numpy as np
 from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import Calls
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
@@ -20,24 +21,24 @@ def residents_at(
     policy: str,
     state: InitialState,
     seq: Sequence,
-    issue_ns: list[int] | None,
+    calls: Calls | None,
     at: int,
 ) -> Residents:
     """What every SM holds after so many events, or at so many nanoseconds."""
     model, info, core_states = prepared(spec, policy)
-    blocks, pieces, *per_sm_and_launch = _core.snapshot(
-        model, _core.Sequence(seq.events), core_states[state], issue_ns, at
-    )
+    of = (model, _core.Sequence(seq.events), core_states[state])
+    found = _core.snapshot_after(*of, at) if calls is None else _core.snapshot_at(*of, *calls, at)
+    blocks, pieces, *per_sm_and_launch = found
     count = model.processing_blocks()
     limits = SmLimits(
         spec.blocks_per_sm, spec.warps_per_sm // count, count, spec.registers_per_sm // count,
         spec.shared_memory_configurations[-1], spec.shared_memory_reserve,
     )  # fmt: skip
     rows = _sorted_rows(resident_type(count), blocks, ("launch", "sm"))
-    found = _sorted_rows(PIECE, pieces, ("sm", "begin"))
-    when = at if issue_ns is None else at / 1e9
+    held = _sorted_rows(PIECE, pieces, ("sm", "begin"))
+    when = at if calls is None else at / 1e9
     names = tuple([launch.name for launch in seq.launches])
-    return Residents(info, when, names, limits, rows, found, *per_sm_and_launch)
+    return Residents(info, when, names, limits, rows, held, *per_sm_and_launch)
 
 
 def _sorted_rows(

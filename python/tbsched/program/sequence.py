@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Never, assert_never, overload
+from typing import Any, Never, TypeAlias, assert_never, overload
 
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
@@ -14,7 +14,8 @@ from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
-from tbsched.program.events.transfers import Copy, Memset
+from tbsched.program.events.synchronize import Synchronize
+from tbsched.program.events.transfers import Copy, Memset, Transfer
 from tbsched.program.partition import Partition
 from tbsched.views import Shown
 
@@ -34,6 +35,7 @@ __all__ = [
     "Release",
     "Sequence",
     "Stream",
+    "Synchronize",
     "WaitEvent",
     "each_graph_alone",
     "events_from_data",
@@ -45,22 +47,23 @@ __all__ = [
 class Sequence(Shown):
     """What the host issues, in order: an immutable list of events that is compared by value.
 
-    A sequence is *timed* if its launches have durations. It may then record CUDA events and wait
-    for them. A sequence without durations is *held*: the blocks of a launch stay on their SMs until
-    a :class:`Release` of the launch.
+    A sequence is *timed* if its launches have durations. It may then record CUDA events, wait for
+    them, and copy memory. A sequence without durations is *held*: the blocks of a launch stay on
+    their SMs until a :class:`Release` of the launch.
 
     Limits that depend on a device are checked where the device is known:
     :meth:`tbsched.DeviceSpec.check`.
 
     Args:
-        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent` and
-            :class:`GraphLaunch` objects. A launch can be released once, after it was launched.
+        events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent`,
+            :class:`GraphLaunch`, :class:`Copy`, :class:`Memset` and :class:`Synchronize` objects.
+            A launch can be released once, after it was launched.
 
     Raises:
         TypeError: something else is among the events.
         ValueError: a release of a launch that is not there or is released already; a launch without
-            a duration, or a release, in a timed sequence; the legacy stream in a held one; launches
-            that do not agree whether their stream is non-blocking, or on its partition.
+            a duration, or a release, in a timed sequence; the legacy stream in a held one; work
+            that does not agree whether its stream is non-blocking, or on its partition.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -102,10 +105,15 @@ class Sequence(Shown):
         return self._launches
 
     @property
-    def transfers(self) -> tuple[Copy | Memset, ...]:
-        """The copies and memsets of its graphs alone, in order."""
-        graphs = (event.graph for event in self._events if isinstance(event, GraphLaunch))
-        return tuple(transfer for graph in graphs for transfer in graph.transfers)
+    def transfers(self) -> tuple[Transfer, ...]:
+        """The copies and memsets alone, in order, nodes of graphs included."""
+        found: list[Transfer] = []
+        for event in self._events:
+            if isinstance(event, Copy | Memset):
+                found.append(event)
+            elif isinstance(event, GraphLaunch):
+                found += event.graph.transfers
+        return tuple(found)
 
     def __len__(self) -> int:
         return len(self._events)
@@ -191,7 +199,7 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
                 timed |= event.duration is not None
             case Release():
                 pass
-            case RecordEvent() | WaitEvent() | GraphLaunch():
+            case RecordEvent() | WaitEvent() | GraphLaunch() | Copy() | Memset() | Synchronize():
                 timed = True
             case _:
                 raise _not_an_event(position, event)
@@ -199,11 +207,6 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
 
 
 def _not_an_event(position: int, event: Never) -> TypeError:
-    if isinstance(event, Copy | Memset):
-        return TypeError(
-            f"Sequence.events[{position}]: {shown(event)} is no event of a sequence, but can be a "
-            "node of a Graph"
-        )
     names = [kind.event.__name__ for kind in KINDS]
     return TypeError(
         f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
@@ -215,19 +218,19 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     """The launches, once each event may be where it is."""
     launches: list[Launch] = []
     released: set[int] = set()
-    first_of: dict[Stream, Launch | GraphLaunch] = {}
+    kinds = _KindsOfStreams()
     for position, event in enumerate(events):
         match event:
             case Launch():
                 wrong = _wrong_launch(event, timed)
-                if timed and wrong is None and event.stream is not None:
-                    wrong = _wrong_stream(event, first_of)
-            case GraphLaunch():
-                wrong = _wrong_stream(event, first_of)
+                if timed and wrong is None:
+                    wrong = kinds.wrong(event)
+            case GraphLaunch() | Copy() | Memset():
+                wrong = kinds.wrong(event)
             case Release():
                 wrong = _wrong_release(event.launch, timed, len(launches), released)
                 released.add(event.launch)
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | Synchronize():
                 wrong = None
             case _:
                 assert_never(event)
@@ -247,24 +250,42 @@ def _wrong_launch(launch: Launch, timed: bool) -> str | None:
     return None
 
 
-def _wrong_stream(
-    event: Launch | GraphLaunch, first_of: dict[Stream, Launch | GraphLaunch]
-) -> str | None:
-    """Of a launch whose stream was of another kind when it was used before."""
-    assert event.stream is not None
-    first = first_of.setdefault(event.stream, event)
-    kind, stream = type(event).__name__, event.stream
-    if first.non_blocking != event.non_blocking:
-        return (
-            f"{kind}.non_blocking: {event.non_blocking} in stream {stream}, "
-            f"of which an earlier launch has {first.non_blocking}; all launches of a stream agree"
-        )
-    if _partition_of(first) != _partition_of(event):
-        return (
-            f"{kind}.partition: {shown(_partition_of(event))} in stream {stream}, of which an "
-            f"earlier launch has {shown(_partition_of(first))}; all launches of a stream agree"
-        )
-    return None
+_InStream: TypeAlias = Launch | GraphLaunch | Copy | Memset
+
+
+class _KindsOfStreams:
+    """Of each stream what work there must have alike, by the event that said it first."""
+
+    def __init__(self) -> None:
+        self._first: dict[Stream, _InStream] = {}
+        self._first_with_partition: dict[Stream, Launch | GraphLaunch] = {}
+
+    def wrong(self, event: _InStream) -> str | None:
+        """What is wrong with an event whose stream was of another kind when it was used before."""
+        stream = event.stream
+        if stream is None:
+            return None
+        first = self._first.setdefault(stream, event)
+        if first.non_blocking != event.non_blocking:
+            return (
+                f"{type(event).__name__}.non_blocking: {event.non_blocking} in stream {stream}, "
+                f"of which an earlier {_what(first)} has {first.non_blocking}; all work of a "
+                "stream agrees"
+            )
+        if isinstance(event, Copy | Memset):  # it takes no SM
+            return None
+        before = self._first_with_partition.setdefault(stream, event)
+        if _partition_of(before) != _partition_of(event):
+            return (
+                f"{type(event).__name__}.partition: {shown(_partition_of(event))} in stream "
+                f"{stream}, of which an earlier launch has {shown(_partition_of(before))}; all "
+                "launches of a stream agree"
+            )
+        return None
+
+
+def _what(event: _InStream) -> str:
+    return type(event).__name__.lower() if isinstance(event, Copy | Memset) else "launch"
 
 
 def _partition_of(event: Launch | GraphLaunch) -> Partition | None:
@@ -301,7 +322,7 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
                 graph = event.graph
                 nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
                 return replace(event, graph=Graph(nodes, graph.edges))
-            case Release() | RecordEvent() | WaitEvent():
+            case Release() | RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
                 return event
             case _:
                 assert_never(event)
@@ -327,8 +348,8 @@ def each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
             events.append(event)
             continue
         if own.graph in launched:
-            events.append(WaitEvent(number[own.graph], own.stream))
-        events += [event, RecordEvent(number[own.graph], own.stream)]
+            events.append(WaitEvent(number[own.graph], own.stream, own.host))
+        events += [event, RecordEvent(number[own.graph], own.stream, own.host)]
         launched.add(own.graph)
     return Sequence(events)
 

@@ -54,6 +54,10 @@ CAUSE_WORDS = {
         "trigger there would let it start sooner)"
     ),
     "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    "first_use": (
+        "for the kernel of {who} to be loaded, which waits for all work before it (used before, "
+        "or with CUDA_MODULE_LOADING=EAGER, it would not wait for that)"
+    ),
     _WHOLE: (
         "held up behind {who}, which is cooperative and waits for room for all of its blocks "
         "(issued before it, it would have come first)"

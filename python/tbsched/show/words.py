@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
+from tbsched.program.events.synchronize import Synchronize
 from tbsched.program.events.transfers import Copy, Memset, transfer_key
 from tbsched.traces.placement import DeviceInfo
 
@@ -30,6 +31,7 @@ LIMITER_WORDS = {
     "cooperative": "there is no room for all of its blocks at once",
     "trigger": "a block of the launch before it in its stream has neither triggered nor left",
     "node": "a node of its graph that comes before it has not finished",
+    "first_use": "a kernel is being loaded at its first use",
     "partition": "the SM is not in its partition",
 }
 _IN_TURN = {
@@ -105,7 +107,21 @@ def _dependence_words(launch: Launch) -> str:
         words += f", triggers at {seconds_words(launch.trigger)}"
     if launch.completion_event is not None:
         words += f", completion event {launch.completion_event}"
-    return words
+    if launch.first_use:
+        words += ", first use"
+    return words + host_words(launch.host)
+
+
+def host_words(host: int) -> str:
+    """Who calls, if that is not the first host thread."""
+    return f", by host {host}" if host else ""
+
+
+def synchronize_words(event: Synchronize) -> str:
+    """What a host waits for."""
+    if event.stream is not None:
+        return stream_words(event.stream)
+    return "all work" if event.event is None else f"event {event.event}"
 
 
 def transfer_name(number: int, transfer: Copy | Memset) -> str:
@@ -114,10 +130,18 @@ def transfer_name(number: int, transfer: Copy | Memset) -> str:
 
 
 def transfer_words(transfer: Copy | Memset) -> str:
-    """A copy or memset in a few words: its bytes, its direction and how long it takes."""
+    """A copy or memset in a few words: its bytes, its direction, its stream and its duration."""
     words = size_words(transfer.bytes)
     if isinstance(transfer, Copy):
         words += f", {transfer.kind}"
+        if not transfer.pinned:
+            words += ", pageable"
+        if transfer.blocking:
+            words += ", blocking"
+    if transfer.stream is not None:
+        words += f", {stream_words(transfer.stream, transfer.non_blocking)}"
+    elif transfer.non_blocking:
+        words += ", non-blocking stream"
     if transfer.duration is not None:
         words += f", {seconds_words(transfer.duration)}"
     return words

@@ -13,11 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.errors import shown
+from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import integer
 from tbsched.program.sequence import (
+    Copy,
     GraphLaunch,
-    Launch,
+    Memset,
+    Release,
     Sequence,
+    Synchronize,
     events_from_data,
     events_to_data,
 )
@@ -30,7 +34,7 @@ TRACE_VERSION = 2
 # Fields of launches that version 1 does not know.
 _OF_VERSION_2 = {
     "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
-    "completion_event",
+    "completion_event", "first_use", "host",
 }  # fmt: skip
 
 
@@ -44,13 +48,14 @@ class _Kind(NamedTuple):
 
 _INT32 = _Kind("i", np.int32, 2**31 - 1)
 _TIME = _Kind("q", np.int64, MAX_NS)
-_ARRAYS = {
+_ARRAYS = {  # of placements
     "smid": _INT32,
     "final_smid": _INT32,
     "start_ns": _TIME,
     "end_ns": _TIME,
     "warp_slots": _INT32,
 }
+_KINDS = {**_ARRAYS, "transfer_ns": _TIME}
 _OTHERS = ("start_ns", "end_ns", "warp_slots")  # as Placement has them
 _MAX_SMS = 65536
 
@@ -78,9 +83,9 @@ class Header:
 
 def _version(sequence: Sequence) -> int:
     for event in sequence:
-        if isinstance(event, GraphLaunch):
+        if isinstance(event, GraphLaunch | Copy | Memset | Synchronize):
             return 2
-        if isinstance(event, Launch) and not _OF_VERSION_2.isdisjoint(told(event)):
+        if not isinstance(event, Release) and not _OF_VERSION_2.isdisjoint(told(event)):
             return 2
     return 1
 
@@ -110,6 +115,8 @@ def record_line(trace: Trace) -> bytes:
             record[key] = [None if column is None else column.tolist() for column in columns]
     if any(placement.limiter for placement in placements):
         record["limiter"] = [placement.limiter for placement in placements]
+    if trace.transfer_ns is not None and len(trace.transfer_ns):
+        record["transfer_ns"] = trace.transfer_ns.tolist()
     return _json({**trace.extra, **record})
 
 
@@ -156,8 +163,21 @@ def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = Tru
     limiter = _limiters(record.pop("limiter", None), launches)
     others = [_column(key, record.pop(key, None), launches, flags) for key in _OTHERS]
     placements = tuple(map(Placement, smid, final_smid, limiter, *others))
-    check_known(record, launches)
-    return Trace(sequence, device, placements, id=str(record.pop("id", "")), extra=record)
+    transfer_ns = _transfer_ns(record.pop("transfer_ns", None), flags)
+    check_known(record, launches, len(sequence))
+    return Trace(
+        sequence, device, placements, id=str(record.pop("id", "")), extra=record,
+        transfer_ns=transfer_ns,
+    )  # fmt: skip
+
+
+def _transfer_ns(rows: object, flags: bool) -> Int64Array | None:
+    """Start and end of each copy and memset."""
+    if rows is None:
+        return None
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise TypeError(f"transfer_ns: a list of lists is needed, got {shown(rows)}")
+    return _table("transfer_ns", rows, flags) if rows else np.empty((0, 2), np.int64)
 
 
 def _column(key: str, values: object, launches: int, flags: bool) -> Iterable[Any]:
@@ -178,7 +198,7 @@ def _table(key: str, rows: list[list[int]], flags: bool) -> npt.NDArray[Any]:
 
 def _numbers(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
     """Integers as an array that cannot be written to."""
-    kind = _ARRAYS[key]
+    kind = _KINDS[key]
     try:
         # Unlike NumPy's, these arrays take no fractions and no text, and are made faster.
         numbers = np.frombuffer(array(kind.code, given), kind.dtype)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
-from tbsched.traces.annotations import issued_ns
+from tbsched.traces.annotations import called_ns, issued_ns
 from tbsched.traces.placement import (
     Capacity,
     DeviceInfo,
@@ -41,6 +41,8 @@ class Trace(Shown, HoldsArrays):
             where that is no single launch: room on the SMs, a place among the resident grids, or an
             event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy or
             memset.
+        transfer_ns: when each of ``sequence.transfers`` moved its bytes: start and end, int64
+            (transfers, 2). None where nobody recorded it, as of an observation.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
@@ -66,6 +68,7 @@ class Trace(Shown, HoldsArrays):
     capacities: Callable[[], tuple[Capacity, ...]] | None = None
     waits: StructuredArray | None = None
     replay: Callable[[int], Residents] | None = None
+    transfer_ns: Int64Array | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
@@ -82,6 +85,12 @@ class Trace(Shown, HoldsArrays):
             )
         if not check:
             return
+        times = (len(self.sequence.transfers), 2)
+        if self.transfer_ns is not None and self.transfer_ns.shape != times:
+            raise ValueError(
+                f"trace {self.id!r}: transfer_ns has shape {self.transfer_ns.shape}, the sequence "
+                f"needs {times}"
+            )
         for number, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
             wrong = wrong_shape(launch, placement)
             if wrong is not None:
@@ -125,10 +134,10 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
-        """When the host made each launch call, in seconds from the first; ascending.
+        """When the host made each launch call, in seconds from the first.
 
-        ``predict(..., issue_times=...)`` takes them. None where nobody recorded them: predictions
-        have none.
+        They ascend in each host thread, and ``predict(..., issue_times=...)`` takes them. A
+        recording has them, and so has ``predict(..., host=...)``. None: nobody says.
 
         Example:
             >>> recorded = tb.observe(program)  # doctest: +SKIP
@@ -136,6 +145,44 @@ class Trace(Shown, HoldsArrays):
         """
         times_ns = issued_ns(self.extra)
         return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
+
+    @property
+    def call_times(self) -> tuple[tuple[float, float], ...] | None:
+        """For each event when its call began and returned, in seconds from the first call.
+
+        A recording has them. None: nobody says.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> began, returned = recorded.call_times[0]  # doctest: +SKIP
+        """
+        found = called_ns(self.extra)
+        if found is None:
+            return None
+        return tuple((began / 1e9, returned / 1e9) for began, returned in found)
+
+    @property
+    def host_gaps(self) -> tuple[float, ...] | None:
+        """For each event the seconds since the last call of its host thread returned.
+
+        Of a thread's first call it is the time since the first call of all.
+        ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
+        issue it. None without :attr:`call_times`.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
+        """
+        found = called_ns(self.extra)
+        if found is None:
+            return None
+        returned: dict[int, int] = {}
+        gaps = []
+        for event, (begin, end) in zip(self.sequence, found, strict=True):
+            host = getattr(event, "host", 0)
+            gaps.append((begin - returned.get(host, 0)) / 1e9)
+            returned[host] = end
+        return tuple(gaps)
 
     @property
     def makespan(self) -> float:

@@ -46,7 +46,7 @@ Sequence small() { return Sequence(5, Launch{.blocks = 5, .threads = 128, .regis
 extern "C" [[gnu::noinline]] void measured(const tbsched::Model& model, const Sequence& sequence,
                                            const bool timed) {
   if (timed) {
-    predict_timeline(model, sequence, {}, at_intervals(sequence, 0));
+    predict_timeline(model, sequence, {}, tbsched::CallIntervals{});
   } else {
     predict(model, sequence, {});
   }

@@ -58,14 +58,14 @@ def test_launches_start_around_copies_as_recorded(name: str, traces: int) -> Non
     assert share_of_pairs(found) > 0.99
     late = late_ns(found)
     assert np.median(late) < 250
-    assert np.mean(late < 3000) > 0.9
-    assert np.mean(late) < 1100
+    assert np.mean(late < 3000) > 0.87
+    assert np.mean(late) < 1300
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        {"host_copy_latency_ns": 0},
+        {"node_copy_latency_ns": 0},
         {"host_copy_bandwidth": 27_500},
         {"small_copy_bytes": 0},
         {"device_copy_bandwidth": 100_000},

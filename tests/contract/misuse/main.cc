@@ -72,7 +72,7 @@ void hold(const Sequence& sequence) {
 }
 
 void time(const Sequence& sequence, std::vector<int64_t> issue_ns) {
-  predict_timeline(model(), sequence, {}, std::move(issue_ns));
+  predict_timeline(model(), sequence, {}, tbsched::CallTimes{std::move(issue_ns)});
 }
 
 const Launch kTimed{.duration_ns = {1000}};
@@ -95,7 +95,8 @@ int64_t makespan(const bool any_launch) {
   const Sequence sequence{GraphLaunch{.graph = std::make_shared<const tbsched::Graph>(
                                           any_launch ? joined : tbsched::Graph{.nodes = {copy}})}};
   std::vector<int64_t> issue_ns(any_launch ? 2 : 0);
-  return tbsched::TimedEngine(model(), {}, std::move(issue_ns)).makespan(sequence, tbsched::kNever);
+  const tbsched::CallTimes calls{std::move(issue_ns)};
+  return tbsched::TimedEngine(model(), {}, calls).makespan(sequence, tbsched::kNever);
 }
 
 // The SMs of a launch that comes after others have left, whose blocks somebody lets go again or
@@ -208,6 +209,9 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"held: record an event", [] { hold({RecordEvent{}}); }},
     {"held: wait for an event", [] { hold({WaitEvent{}}); }},
     {"held: launch a graph", [] { hold({GraphLaunch{}}); }},
+    {"held: copy", [] { hold({Copy{}}); }},
+    {"held: set memory", [] { hold({Memset{}}); }},
+    {"timed: a copy in a negative stream", [] { time({Copy{.stream = -2}}, {}); }},
     {"timed: a release", [] { time({kTimed, Release{0}}, {0}); }},
     {"timed: no duration", [] { time({Launch{}}, {0}); }},
     {"timed: a duration too few", [] { time({Launch{.blocks = 3, .duration_ns = {1, 2}}}, {0}); }},
@@ -226,7 +230,7 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"timed: more waits than are kept",
      [] {
        const Launch whole{.blocks = 132, .threads = 1024, .registers = 64, .duration_ns = {1}};
-       tbsched::TimedEngine(model(), {}, std::vector<int64_t>(9), 20).run(Sequence(9, whole));
+       tbsched::TimedEngine(model(), {}, tbsched::CallIntervals{}, 20).run(Sequence(9, whole));
      }},
     {"timed: a copy of no bytes", [] { time({graph_of(Copy{.bytes = 0})}, {0}); }},
     {"timed: a memset of too many bytes",

@@ -106,6 +106,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext*) {
 }
 CUresult cuCtxSynchronize() {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().synchronize();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetStreamPriorityRange(int* least, int* most) {

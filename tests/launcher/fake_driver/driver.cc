@@ -4,6 +4,7 @@
 // the environment.
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "accounts.h"
 #include "calls.h"
@@ -162,6 +164,17 @@ CUresult cuStreamQuery(CUstream stream) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   return FakeGpu::get().busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
+CUresult cuStreamSynchronize(CUstream stream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("synchronized");
+  FakeGpu::get().synchronize(stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventSynchronize(CUevent event) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().synchronize(*reinterpret_cast<const FakeEvent*>(event));
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().wait(stream, *reinterpret_cast<const FakeEvent*>(event));
@@ -206,6 +219,31 @@ CUresult cuMemFree_v2(CUdeviceptr device) {
 CUresult cuMemcpyHtoD_v2(CUdeviceptr device, const void* host, size_t size) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   std::memcpy(reinterpret_cast<void*>(device), host, size);
+  return CUDA_SUCCESS;
+}
+// These take no time on the GPU, once all before them in the stream is over.
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr device, const void* host, size_t size, CUstream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("h2d");
+  std::memcpy(reinterpret_cast<void*>(device), host, size);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoHAsync_v2(void* host, CUdeviceptr device, size_t size, CUstream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("d2h");
+  std::memcpy(host, reinterpret_cast<const void*>(device), size);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("d2d");
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemsetD8Async(CUdeviceptr device, unsigned char value, size_t size, CUstream) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("memsets");
+  std::memset(reinterpret_cast<void*>(device), value, size);
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned) {

@@ -190,6 +190,36 @@ void FakeGpu::wait(const CUstream stream, const FakeEvent& event) {
   at(stream).waits_for.add(event.recorded);
 }
 
+void FakeGpu::synchronize() {
+  std::unique_lock lock(mutex_);
+  Grids awaited;
+  for (const Grid& grid : grids_) awaited.insert(grid.number);
+  wait_for(lock, awaited);
+}
+
+void FakeGpu::synchronize(const CUstream handle) {
+  std::unique_lock lock(mutex_);
+  const FakeStream* const stream = &at(handle);
+  Grids awaited;
+  for (const Grid& grid : grids_) {
+    const bool counts = grid.stream == stream || (stream == &legacy_ && grid.stream->blocking);
+    if (counts) awaited.insert(grid.number);
+  }
+  wait_for(lock, awaited);
+}
+
+void FakeGpu::synchronize(const FakeEvent& event) {
+  std::unique_lock lock(mutex_);
+  wait_for(lock, event.recorded.ended);
+}
+
+void FakeGpu::wait_for(std::unique_lock<std::mutex>& lock, const Grids& awaited) {
+  idle_.wait(lock, [&] {
+    return std::ranges::none_of(grids_,
+                                [&](const Grid& grid) { return awaited.contains(grid.number); });
+  });
+}
+
 Waits FakeGpu::before(const FakeStream& stream) const {
   Waits found = stream.waits_for;
   for (const Grid& grid : grids_) {

@@ -196,6 +196,10 @@ class FakeGpu {
   int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
   void record(FakeEvent& event, const CUstream stream);
   void wait(const CUstream stream, const FakeEvent& event);
+  // The host waits for all that is there, for that of a stream, or for what was recorded.
+  void synchronize();
+  void synchronize(const CUstream stream);
+  void synchronize(const FakeEvent& event);
 
  private:
   FakeStream& at(const CUstream stream) {
@@ -208,6 +212,7 @@ class FakeGpu {
   void enter_launch(std::unique_lock<std::mutex>& lock, int local_memory, const FakeStream& stream);
   // What must happen before whatever comes next in the stream.
   Waits before(const FakeStream& stream) const;
+  void wait_for(std::unique_lock<std::mutex>& lock, const Grids& awaited);
   bool ready(const Grid& grid) const;
   // It need not wait for the ends of what comes before in its stream.
   void make_programmatic(Grid& grid) const;

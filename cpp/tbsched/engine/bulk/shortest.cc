@@ -63,12 +63,12 @@ std::optional<Shortest> shortest_order(const Model& model, const Sequence& seque
   if (launches == 0 || orders.size() % launches != 0 || !std::ranges::all_of(sequence, is_launch)) {
     throw std::invalid_argument("orders: each is of all launches, and there is nothing else");
   }
-  const std::vector<int64_t> issue_ns = at_intervals(sequence, launch_interval_ns);
+  const CallIntervals calls{launch_interval_ns};
   Best best(limit_ns);
   const auto try_order = [&](const size_t k) {
     const Sequence some = arranged(sequence, orders.subspan(k * launches, launches));
     const int64_t limit = best.limit(k);
-    const int64_t found = TimedEngine(model, state, issue_ns).makespan(some, limit);
+    const int64_t found = TimedEngine(model, state, calls).makespan(some, limit);
     if (found < limit) best.found(k, found);
   };
   for_each_sequence(orders.size() / launches, threads, try_order, "order");

@@ -29,7 +29,7 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
 void HeldEngine::step(const Event& event) {
   if (race_) scheduler_.settle();
   const auto refuse = [] {
-    throw std::invalid_argument("CUDA events and graphs need launches with durations");
+    throw std::invalid_argument("CUDA events, graphs and copies need launches with durations");
   };
   std::visit(Overloaded{
                  [&](const Launch& started) { launch(started); },
@@ -37,6 +37,9 @@ void HeldEngine::step(const Event& event) {
                  [&](const RecordEvent&) { refuse(); },
                  [&](const WaitEvent&) { refuse(); },
                  [&](const GraphLaunch&) { refuse(); },
+                 [&](const Copy&) { refuse(); },
+                 [&](const Memset&) { refuse(); },
+                 [&](const Synchronize&) { refuse(); },
              },
              event);
 }

@@ -56,6 +56,9 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   } else if (item.last_legacy >= 0) {
     until(items_[item.last_legacy].done_ns, Refusal::legacy_stream, item.last_legacy);
   }
+  if (ordered.last_load >= 0) {
+    until(items_[ordered.last_load].done_ns, Refusal::first_use, ordered.last_load);
+  }
   if (item.seen_ns > from && !waits.empty() && waits.back().launch == launch) {
     waits.back().end_ns = from = item.seen_ns;
   }

@@ -21,31 +21,48 @@ void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
 }
 
-void Streams::issue(const Event& event, const std::span<const int64_t> issue_ns,
-                    const int64_t now) {
-  settle(now);
-  std::visit(Overloaded{
-                 [&](const Launch& launch) { issue(launch, now); },
-                 [](const Release&) {},  // of held launches, which are not issued here
-                 [&](const RecordEvent& record) { issue(record, now); },
-                 [&](const WaitEvent& wait) { issue(wait, now); },
-                 [&](const GraphLaunch& launched) { issue(launched, issue_ns, now); },
-             },
-             event);
-  settle(now);
+void Streams::expect(const int32_t launches, const int32_t hidden, const int32_t transfers) {
+  launches_ = launches;
+  item_of_launch_.resize(launches);
+  item_of_relay_.resize(hidden);
+  item_of_transfer_.resize(transfers);
+  transfers_.expect(transfers);
 }
 
-void Streams::issue(const Launch& launch, const int64_t now) {
+int64_t Streams::issue(const Event& event, const EventNumbers& numbers,
+                       const std::span<const int64_t> issue_ns, const int64_t now) {
+  settle(now);
+  int64_t ends_ns = now;
+  std::visit(
+      Overloaded{
+          [&](const Launch& launch) { issue(launch, numbers.launch, now); },
+          [](const Release&) {},  // of held launches, which are not issued here
+          [&](const RecordEvent& record) { issue(record, now); },
+          [&](const WaitEvent& wait) { issue(wait, now); },
+          [&](const GraphLaunch& launched) { ends_ns = issue(launched, numbers, issue_ns, now); },
+          [&](const Copy& copy) {
+            issue(copy, numbers, now);
+            ends_ns = now + transfers_.call_ns(numbers.transfer);
+          },
+          [&](const Memset& memset) { issue(memset, numbers, now); },
+          [](const Synchronize&) {},
+      },
+      event);
+  settle(now);
+  return ends_ns;
+}
+
+void Streams::issue(const Launch& launch, const int32_t launch_number, const int64_t now) {
   const int32_t number = stream_named(launch.stream);
   StreamState& stream = streams_[number];
   if (!launch.stream) stream.non_blocking = launch.non_blocking;
   const bool programmatic = is_programmatic(launch, stream);
   const int32_t index = add({.kind = Kind::launch,
                              .programmatic = programmatic,
-                             .launch = next_launch(),
+                             .launch = launch_number,
                              .priority = launch.priority},
                             number, now);
-  item_of_launch_.push_back(index);
+  item_of_launch_[launch_number] = index;
   enqueue(index, stream, number);
   stream.go_on_from(index);
   if (!launch.completion_event) return;
@@ -80,20 +97,21 @@ const GraphOrder& Streams::order_of(const Graph& graph) {
   return known->second.order;
 }
 
-void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> issue_ns,
-                    const int64_t now) {
+int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
+                       const std::span<const int64_t> issue_ns, const int64_t now) {
   const Graph& graph = *launched.graph;
   const GraphOrder& order = order_of(graph);
   int32_t& last_end = graphs_.at(&graph).last_end;
   const int32_t number = stream_named(launched.stream);
   const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
-  for (const Node& node : graph.nodes) add_node(node, begin);
+  const int32_t first_launch = numbers.launch;
+  for (const Node& node : graph.nodes) add_node(node, begin, numbers);
   for (size_t k = 0; k < order.relays.size(); ++k) {
-    item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
-    add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
+    item_of_relay_[numbers.hidden] = static_cast<int32_t>(items_.size());
+    add_node(launches_ + numbers.hidden++, kRelayPriority, begin);
   }
-  issue_roots(order, begin, issue_ns, now);
+  const int64_t ends_ns = issue_roots(order, begin, first_launch, issue_ns, now);
   // Dependents of an item are told in the reverse order of these calls.
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
@@ -103,17 +121,19 @@ void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> 
     depend(last_end, first + static_cast<int32_t>(node));
   }
   streams_[number].go_on_from(last_end);
+  return ends_ns;
 }
 
 // The driver launches them one after the other, within the host's call.
-void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
-                          const std::span<const int64_t> issue_ns, const int64_t now) {
-  const auto first_launch = next_launch() - static_cast<int32_t>(issue_ns.size());
+int64_t Streams::issue_roots(const GraphOrder& order, const int32_t begin,
+                             const int32_t first_launch, const std::span<const int64_t> issue_ns,
+                             const int64_t now) {
   int64_t issued_ns = now - spec_.node_interval_ns;
   for (const int32_t node : order.roots) {
     const int32_t root = begin + 1 + node;
     Item& item = items_[root];
-    const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
+    const bool is_asked = item.launch >= 0 && item.launch < launches_ && !issue_ns.empty();
+    const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
@@ -124,8 +144,8 @@ void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
     } else {
       later_.push({issued_ns, root, Change::issued});
     }
-    call_ends_ns_ = issued_ns;
   }
+  return std::max(issued_ns, now);
 }
 
 // A launch without a name has a stream of its own.
@@ -146,6 +166,7 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
   item.last_launch = stream.last_launch;
   item.last_wait = stream.last_wait;
   item.last_legacy = stream.non_blocking ? -1 : last_legacy_;
+  item.last_load = last_load_;
   item.issued_ns = now;
   item.at_head_ns = now;
   const int32_t index = push(item);
@@ -154,9 +175,13 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     depend(index, item.last_launch, Until::over);
     depend(index, launch_before(index, kMostInFlight));
   } else {
-    depend(index, stream.last);
+    // Two copies by one engine follow each other at once.
+    const bool goes_on = stream.last >= 0 && item.kind == Kind::transfer &&
+                         transfers_.share_engine(items_[stream.last].transfer, item.transfer);
+    depend(index, stream.last, goes_on ? Until::over : Until::done);
   }
   depend(index, item.record);
+  depend(index, last_load_);
   if (item.legacy) {
     last_legacy_ = index;
   } else {
@@ -164,24 +189,22 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     if (!item.non_blocking) last_other_ = index;
   }
   stream.last = index;
-  if (item.is_event() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
-    finished_.push_back(index);
+  if (!stream.open) open_.push_back(number);
+  stream.open = true;
+  if (!item.is_launch() && items_[index].unmet == 0 && (!item.legacy || first_undone_ == index)) {
+    go_on(index, now);
   }
   return index;
 }
 
-void Streams::add_node(const Node& node, const int32_t begin) {
-  const auto add_transfer = [&] {
-    add_node(transfer_number(transfers_issued_++), 0, begin);
-    items_.back().transfer = &node;
-  };
+void Streams::add_node(const Node& node, const int32_t begin, EventNumbers& numbers) {
   std::visit(Overloaded{
                  [&](const Launch& launch) {
-                   item_of_launch_.push_back(static_cast<int32_t>(items_.size()));
-                   add_node(next_launch() - 1, launch.priority, begin);
+                   item_of_launch_[numbers.launch] = static_cast<int32_t>(items_.size());
+                   add_node(numbers.launch++, launch.priority, begin);
                  },
-                 [&](const Copy&) { add_transfer(); },
-                 [&](const Memset&) { add_transfer(); },
+                 [&](const Copy& copy) { add_transfer_node(copy, begin, numbers); },
+                 [&](const Memset& memset) { add_transfer_node(memset, begin, numbers); },
              },
              node);
 }
@@ -258,7 +281,7 @@ int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_nu
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
-  if (transfers_issued_ > 0) begin_transfers(now);
+  if (!transfers_.empty()) begin_transfers(now);
   if (!room_for_grid) return std::nullopt;
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
@@ -275,6 +298,7 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
   } else {
     pass_head(*first, now);
   }
+  ++running_;
   const Item& item = items_[taken];
   if (item.record >= 0) {
     later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
@@ -284,29 +308,6 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
 
 void Streams::pass_head(Queue& queue, const int64_t now) {
   if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
-}
-
-// Those at the head of a queue. They need no room for a grid.
-void Streams::begin_transfers(const int64_t now) {
-  for (Queue& queue : queues_) {
-    while (!queue.empty() && items_[queue.items[queue.head]].transfer != nullptr &&
-           ready(queue.items[queue.head], now)) {
-      begin_transfer(queue.items[queue.head], now);
-      pass_head(queue, now);
-    }
-  }
-}
-
-void Streams::begin_transfer(const int32_t index, const int64_t now) {
-  const Item& item = items_[index];
-  const Node* const after =
-      item.follows_nodes && item.ahead >= 0 ? items_[item.ahead].transfer : nullptr;
-  const int64_t end_ns = transfers_.begin(*item.transfer, after, now);
-  if (now > kLatestNs || end_ns > 2 * kLatestNs) {
-    refuse("graph: duration: a copy or memset from " + std::to_string(now) + " to " +
-           std::to_string(end_ns) + " ns is beyond the range of time");
-  }
-  later_.push({end_ns, index, Change::transferred});
 }
 
 int32_t Streams::rank(const int32_t index) const {
@@ -340,6 +341,8 @@ std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
   const int32_t index = item_of(launch);
   first_in_stream_.clear();
   items_[index].left = true;
+  --running_;
+  idle_since_ns_ = now;
   if (first_in_stream(launch)) get_over(index, now);
   return first_in_stream_;
 }
@@ -375,33 +378,39 @@ void Streams::get_over(int32_t index, const int64_t now) {
 
 // Everything that has happened by now.
 void Streams::settle(const int64_t now) {
-  while (!later_.empty() && later_.top().time_ns <= now) {
-    const Later later = later_.top();
-    later_.pop();
-    switch (later.change) {
-      case Change::done:
-        finished_.push_back(later.item);
-        break;
-      case Change::triggered:
-        get_triggered(later.item, now);
-        break;
-      case Change::one_met:
-        met(later.item, now);
-        break;
-      case Change::issued:
-        enqueue_root(later.item);
-        break;
-      case Change::reached:
-        break;
-      case Change::transferred:
-        get_over(later.item, now);
-        break;
+  do {
+    while (!later_.empty() && later_.top().time_ns <= now) {
+      const Later later = later_.top();
+      later_.pop();
+      happen(later, now);
     }
-  }
-  while (!finished_.empty()) {
-    const int32_t item = finished_.back();
-    finished_.pop_back();
-    finish(item, now);
+    while (!finished_.empty()) {
+      const int32_t item = finished_.back();
+      finished_.pop_back();
+      finish(item, now);
+    }
+  } while (!transfers_.empty() && begin_engines(now));
+}
+
+void Streams::happen(const Later& later, const int64_t now) {
+  switch (later.change) {
+    case Change::done:
+      finished_.push_back(later.item);
+      break;
+    case Change::triggered:
+      get_triggered(later.item, now);
+      break;
+    case Change::one_met:
+      met(later.item, now);
+      break;
+    case Change::issued:
+      enqueue_root(later.item);
+      break;
+    case Change::reached:
+      break;
+    case Change::transferred:
+      end_transfer(later.item, now);
+      break;
   }
 }
 
@@ -416,6 +425,7 @@ void Streams::get_triggered(const int32_t index, const int64_t now) {
 void Streams::finish(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   item.done_ns = now;
+  if (item.kind == Kind::host) over_.push_back(index);
   const bool triggers = !item.has_been(Until::triggered);
   if (triggers) item.triggered_ns = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
@@ -423,6 +433,8 @@ void Streams::finish(const int32_t index, const int64_t now) {
     if (until == Until::triggered && triggers) met(dependent, now);
     if (until != Until::done) continue;
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
+    items_[dependent].after_copy =
+        item.kind == Kind::transfer || (!item.is_launch() && item.after_copy);
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
       later_.push({known_ns, dependent, Change::one_met});
@@ -443,10 +455,10 @@ void Streams::turn_to_next_undone(const int64_t now) {
   legacy.legacy_until_ns = now;
   legacy.legacy_behind = finished;
   if (legacy.unmet > 0) return;
-  if (legacy.is_event()) {
-    finished_.push_back(first_undone_);
-  } else {
+  if (legacy.is_launch()) {
     be_seen(first_undone_, now);
+  } else {
+    go_on(first_undone_, now);
   }
 }
 
@@ -459,13 +471,16 @@ int64_t Streams::known_ns_of(const int32_t done, const int32_t dependent) const 
 void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
-  if (item.is_event()) {
-    if (!item.legacy || first_undone_ == index) finished_.push_back(index);
-  } else if (item.follows_nodes && item.transfer != nullptr) {
+  if (item.kind == Kind::load) {
+    later_.push({now + spec_.load_ns, index, Change::done});
+  } else if (!item.is_launch()) {
+    if (!item.legacy || first_undone_ == index) go_on(index, now);
+  } else if (item.follows_nodes && item.transfer >= 0) {
     begin_transfer(index, now);
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
+    if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }
 }

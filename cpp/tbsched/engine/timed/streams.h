@@ -41,6 +41,13 @@
 
 namespace tbsched {
 
+// The numbers of what an event issues first, each among all of a sequence.
+struct EventNumbers {
+  int32_t launch = 0;
+  int32_t transfer = 0;
+  int32_t hidden = 0;  // a relay of a graph, or a kernel of the driver
+};
+
 class Streams {
  public:
   explicit Streams(const DeviceSpec& spec);
@@ -49,14 +56,24 @@ class Streams {
   void make_non_blocking(int32_t stream);
   // Before a graph is issued.
   const GraphOrder& order_of(const Graph& graph);
-  // Before anything is issued: how many launches there are. Relays of graphs are numbered behind
-  // them, as they come.
-  void expect(int32_t launches) { launches_ = launches; }
-  // The host issues it. Launches are numbered as they come. `issue_ns`: when the driver issues
-  // each; of a graph, a root whose time is not later follows the root before it.
-  void issue(const Event& event, std::span<const int64_t> issue_ns, int64_t now);
-  // Until when the host's last call takes: the driver launches the roots of a graph within it.
-  int64_t call_ends_ns() const { return call_ends_ns_; }
+  // Before anything is issued: how many launches there are, relays of graphs and driver's kernels,
+  // which are numbered behind them, and copies and memsets.
+  void expect(int32_t launches, int32_t hidden, int32_t transfers);
+  // The host issues it. `numbers`: of its first launch, copy or memset, and relay or driver's
+  // kernel; further ones follow. `issue_ns`: when the driver issues each launch; of a graph, a root
+  // whose time is not later, or not given, follows the root before it. Returns when the call ends,
+  // if it waits for nothing: the driver launches the roots of a graph within it.
+  int64_t issue(const Event& event, const EventNumbers& numbers, std::span<const int64_t> issue_ns,
+                int64_t now);
+  // The kernel of a launch is loaded, which waits for all work issued so far. All later work waits
+  // for that, whatever its stream.
+  void load(int32_t launch, int64_t now);
+  // What the host waits for where it synchronizes, or before it launches; none: nothing.
+  std::optional<int32_t> wait_for(const Event& event, int64_t now);
+  // The same where it waits for the end of a copy that it has issued.
+  std::optional<int32_t> wait_for_transfer(int32_t transfer, int64_t now);
+  // Of those, which are over now and were not when this was last asked; valid until the next call.
+  std::span<const int32_t> over(int64_t now);
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
   // order of launches.
   std::optional<int32_t> take(bool room_for_grid, int64_t now);
@@ -70,6 +87,8 @@ class Streams {
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
+  // When each copy and memset that was issued moved its bytes.
+  const std::vector<TransferTime>& transfer_times() const { return transfers_.times(); }
   // -1: a node of a graph that took none.
   int32_t hardware_queue(int32_t launch) const { return items_[item_of(launch)].queue; }
   // What a launch that is taken now has waited for since it reached the GPU.
@@ -79,7 +98,10 @@ class Streams {
   // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
-  enum class Kind : uint8_t { launch, record, wait, graph_begin, graph_end };
+  // A copy by an engine is a transfer, if it is in a stream. All other copies and memsets, and all
+  // nodes of graphs, are launches. In no stream: host, what a host thread waits for, and load, a
+  // kernel that is loaded.
+  enum class Kind : uint8_t { launch, transfer, record, wait, graph_begin, graph_end, host, load };
   // What of an item another one waits for.
   enum class Until : uint8_t { triggered, over, done };
   // Everything that the host issues, in order. Indices are into items_, -1 for none.
@@ -90,10 +112,11 @@ class Streams {
     bool programmatic = false;   // and nothing keeps it from being so
     bool follows_nodes = false;  // of its graph, and so takes no queue
     bool left = false;           // all of its blocks have
+    bool after_copy = false;     // what it waited for last is a copy of an engine
     int32_t stream = -1;         // into streams_
     // Itself, as Wait::behind names it; of the end of a graph: what was done last.
     int32_t launch = -1;
-    const Node* transfer = nullptr;  // a copy or memset
+    int32_t transfer = -1;  // the number of a copy or memset that is no kernel
     int32_t priority = 0;
     int32_t queue = -1;            // of a launch
     int32_t unmet = 0;             // what it still waits for, but for the legacy stream's own items
@@ -101,9 +124,11 @@ class Streams {
     int32_t ahead = -1;            // before it in its queue, or the last node that it waited for
     // What a wait waits for; a launch's completion event; the end of the launch before of a graph.
     int32_t record = -1;
-    int32_t last_launch = -1;     // the last launch, or end of a graph, before it in its stream
+    // The last launch, copy, memset or end of a graph before it in its stream.
+    int32_t last_launch = -1;
     int32_t last_wait = -1;       // the last wait before it in its stream, after last_launch
     int32_t last_legacy = -1;     // the last item of the legacy stream before it
+    int32_t last_load = -1;       // the last kernel that was loaded before it
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
@@ -120,7 +145,7 @@ class Streams {
               : until == Until::over    ? over_ns
                                         : done_ns) >= 0;
     }
-    bool is_event() const { return kind != Kind::launch; }
+    bool is_launch() const { return kind == Kind::launch; }
     // Whether it has to wait until nothing before it is left in any stream that blocks.
     bool waits_for_all() const { return legacy && !programmatic; }
   };
@@ -133,6 +158,7 @@ class Streams {
   struct StreamState {
     bool legacy = false;
     bool non_blocking = false;
+    bool open = false;  // it is among open_
     // Since the last launch a wait was issued for an event that had not happened.
     bool waits_for_event = false;
     int32_t queue = -1;
@@ -140,7 +166,7 @@ class Streams {
     int32_t last_launch = -1;
     int32_t last_wait = -1;
 
-    // From a launch or the end of a graph.
+    // From a launch, copy, memset or the end of a graph.
     void go_on_from(const int32_t item) {
       last_launch = item;
       last_wait = -1;
@@ -177,19 +203,26 @@ class Streams {
     auto operator<=>(const ReadyNode&) const = default;
   };
 
-  void issue(const Launch& launch, int64_t now);
+  void issue(const Launch& launch, int32_t number, int64_t now);
   void issue(const RecordEvent& record, int64_t now);
   void issue(const WaitEvent& wait, int64_t now);
-  void issue(const GraphLaunch& launched, std::span<const int64_t> issue_ns, int64_t now);
-  void issue_roots(const GraphOrder& order, int32_t begin, std::span<const int64_t> issue_ns,
-                   int64_t now);
+  void issue(const Copy& copy, const EventNumbers& numbers, int64_t now);
+  void issue(const Memset& memset, const EventNumbers& numbers, int64_t now);
+  template <typename Transfer>
+  void issue_transfer(const Transfer& asked, const EventNumbers& numbers, int64_t now);
+  int64_t issue(const GraphLaunch& launched, EventNumbers numbers,
+                std::span<const int64_t> issue_ns, int64_t now);
+  int64_t issue_roots(const GraphOrder& order, int32_t begin, int32_t first_launch,
+                      std::span<const int64_t> issue_ns, int64_t now);
+  void depend_on_streams(int32_t item, bool blocking_alone);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
   // These return the index of the item.
   int32_t add(Item item, int32_t stream, int64_t now);
   int32_t push(const Item& item);
-  void add_node(const Node& node, int32_t begin);
+  void add_node(const Node& node, int32_t begin, EventNumbers& numbers);
+  template <typename Transfer>
+  void add_transfer_node(const Transfer& asked, int32_t begin, EventNumbers& numbers);
   void add_node(int32_t launch, int32_t priority, int32_t begin);
-  int32_t next_launch() const { return static_cast<int32_t>(item_of_launch_.size()); }
   int32_t item_of(const int32_t launch) const {
     return launch < launches_ ? item_of_launch_[launch] : item_of_relay_[launch - launches_];
   }
@@ -200,6 +233,11 @@ class Streams {
   void enqueue_root(int32_t item);
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
+  void end_transfer_at(int32_t item, int64_t now, int64_t end_ns);
+  bool begin_engines(int64_t now);
+  void end_transfer(int32_t item, int64_t now);
+  void wake(int32_t item, int64_t now);
+  void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
   int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
   bool ready(int32_t item, int64_t now) const;
@@ -212,6 +250,7 @@ class Streams {
     return found.issued_ns + latency_ns;
   }
   void settle(int64_t now);
+  void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
   void finish(int32_t item, int64_t now);
@@ -224,19 +263,20 @@ class Streams {
   const DeviceSpec& spec_;
   LaunchOrder order_;
   Transfers transfers_;
-  int32_t transfers_issued_ = 0;
   std::vector<Item> items_;
   std::vector<Dependent> dependents_;
   int32_t launches_ = 0;
   std::vector<int32_t> item_of_launch_;
-  std::vector<int32_t> item_of_relay_;
+  std::vector<int32_t> item_of_relay_;  // of relays of graphs, and of driver's kernels
+  std::vector<int32_t> item_of_transfer_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
   std::vector<StreamState> streams_;
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
   std::set<ReadyNode> nodes_;
-  int64_t call_ends_ns_ = 0;
+  int32_t running_ = 0;        // launches that were taken and have not left
+  int64_t idle_since_ns_ = 0;  // where there is none
   int64_t nodes_served_ = 0;
   int64_t nodes_ready_ = 0;
   struct GraphState {
@@ -247,7 +287,11 @@ class Streams {
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
+  std::vector<int32_t> open_;             // streams that may have work that is not done
+  std::vector<int32_t> over_;             // what the host waited for, and was not told of
+  std::vector<int32_t> told_over_;
   int32_t last_legacy_ = -1;
+  int32_t last_load_ = -1;
   int32_t last_other_ = -1;  // the last item outside the legacy stream, of a stream that blocks
   int32_t first_undone_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "tbsched/engine/timed/driver_kernels.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -18,12 +19,13 @@ void check_stream(const std::string& who, const int32_t stream) {
 
 void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
   if (bytes < 1 || bytes > kMostBytes) {
-    refuse("graph: bytes: " + std::to_string(bytes) + " are outside 1.." +
+    refuse("copy or memset: bytes: " + std::to_string(bytes) + " are outside 1.." +
            std::to_string(kMostBytes));
   }
   const int64_t duration = duration_ns.value_or(0);
   if (duration < 0 || duration > kLatestNs) {
-    refuse("graph: duration: " + std::to_string(duration) + " ns is beyond the range of time");
+    refuse("copy or memset: duration: " + std::to_string(duration) +
+           " ns is beyond the range of time");
   }
 }
 
@@ -34,15 +36,16 @@ bool triggers_first(const Launch& launch) {
 
 }  // namespace
 
-TimedEngine::TimedEngine(const Model& model, const InitialState state,
-                         std::vector<int64_t> issue_ns, const size_t most_waits)
+TimedEngine::TimedEngine(const Model& model, const InitialState state, HostCalls calls,
+                         const size_t most_waits)
     : scheduler_(model, state),
       streams_(model.device().spec),
       grids_left_(model.device().spec.resident_grids),
       exit_latency_ns_(model.device().spec.exit_latency_ns),
       launch_switch_ns_(model.device().spec.launch_switch_ns),
       most_waits_(most_waits),
-      issue_ns_(std::move(issue_ns)),
+      hosts_(model.device().spec, std::move(calls)),
+      spec_(model.device().spec),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
       relay_{.priority = kRelayPriority,
              .duration_ns = {model.device().spec.relay_ns},
@@ -52,7 +55,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
   add(sequence);
   while (step(sequence)) {
   }
-  remove_relays();
+  remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
 }
@@ -72,7 +75,7 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   }
   std::vector<ResidentBlocks> blocks;
   const auto list = [&](const int32_t launch, const int32_t first_held) {
-    if (is_relay(launch)) return;
+    if (is_hidden(launch)) return;
     for (int32_t held = first_held; held >= 0; held = held_[held].next) {
       blocks.push_back({launch, held_[held].footprint});
     }
@@ -94,8 +97,10 @@ bool TimedEngine::step(const Sequence& sequence) {
     return false;
   }
   leave();
+  go_on_hosts(sequence);
   issue(sequence);
   admit();
+  go_on_hosts(sequence);
   place();
   check_waits();
   return true;
@@ -114,7 +119,11 @@ int64_t TimedEngine::least_makespan() const {
 }
 
 void TimedEngine::add(const Sequence& sequence) {
+  std::vector<int32_t> first_launch;
   for (const Event& event : sequence) {
+    first_launch.push_back(static_cast<int32_t>(launches_.size()));
+    numbers_.push_back(
+        {first_launch.back(), transfers_, static_cast<int32_t>(hidden_.size())});
     std::visit(
         Overloaded{
             [&](const Launch& launch) { add(launch); },
@@ -122,39 +131,49 @@ void TimedEngine::add(const Sequence& sequence) {
             [](const RecordEvent& record) { check_stream("record", record.stream); },
             [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
             [&](const GraphLaunch& launched) { add(launched); },
+            [&](const Copy& copy) { add_transfer(copy); },
+            [&](const Memset& memset) { add_transfer(memset); },
+            [](const Synchronize& awaited) {
+              check_stream("synchronize", awaited.stream.value_or(0));
+            },
         },
         event);
   }
-  const bool in_range =
-      issue_ns_.empty() || (issue_ns_.front() >= 0 && issue_ns_.back() <= kLatestNs);
-  if (issue_ns_.size() != launches_.size() || !in_range || !std::ranges::is_sorted(issue_ns_)) {
-    refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
-           std::to_string(kLatestNs) + " ns");
-  }
+  first_launch.push_back(static_cast<int32_t>(launches_.size()));
+  hosts_.start(sequence, std::move(first_launch));
   if (rows_ > kMostTimedBlocks) {
     refuse("blocks: " + std::to_string(rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
-  if (!sequence.empty()) due_ns_ = issue_ns_.empty() ? 0 : issue_ns_.front();
-  add_relays();
+  add_hidden();
   timeline_.blocks.resize(rows_);
   timeline_.hardware_queue.resize(launches_.size());
+  if (hosts_.after_gaps()) timeline_.issued_ns.resize(shown_);
 }
 
-void TimedEngine::add_relays() {
+void TimedEngine::add_hidden() {
   shown_ = static_cast<int32_t>(launches_.size());
-  streams_.expect(shown_);
-  for (size_t k = 0; k < relayed_.size(); ++k) add(relay_);
+  streams_.expect(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
+  for (const Hidden& hidden : hidden_) add(*hidden.launch);
 }
 
 // Nobody asked for them, and on a GPU nobody sees them.
-void TimedEngine::remove_relays() {
-  if (relayed_.empty()) return;
+void TimedEngine::remove_hidden() {
+  timeline_.transfers = streams_.transfer_times();
+  if (hidden_.empty()) return;
+  for (size_t k = 0; k < hidden_.size(); ++k) {
+    if (hidden_[k].launch == &relay_) continue;
+    const auto blocks = std::span(timeline_.blocks)
+                            .subspan(launches_[shown_ + k].first_row, hidden_[k].launch->blocks);
+    timeline_.transfers[transfer_number(hidden_[k].of)] = {
+        std::ranges::min_element(blocks, {}, &BlockTime::start_ns)->start_ns,
+        std::ranges::max_element(blocks, {}, &BlockTime::end_ns)->end_ns};
+  }
   timeline_.blocks.resize(launches_[shown_].first_row);
   timeline_.hardware_queue.resize(shown_);
-  std::erase_if(timeline_.waits, [&](const Wait& wait) { return is_relay(wait.launch); });
+  std::erase_if(timeline_.waits, [&](const Wait& wait) { return is_hidden(wait.launch); });
   for (Wait& wait : timeline_.waits) {
-    if (is_relay(wait.behind)) wait.behind = relayed_[wait.behind - shown_];
+    if (is_hidden(wait.behind)) wait.behind = hidden_[wait.behind - shown_].of;
   }
 }
 
@@ -187,23 +206,33 @@ void TimedEngine::add(const GraphLaunch& launched) {
   std::vector<int32_t> numbers;
   for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
   for (const int32_t node : streams_.order_of(*launched.graph).relays) {
-    relayed_.push_back(numbers[node]);
+    hidden_.push_back({&relay_, numbers[node]});
   }
 }
 
 // Returns its number, as Wait::behind has it.
+template <typename Transfer>
+int32_t TimedEngine::add_transfer(const Transfer& transfer) {
+  check_transfer(transfer.bytes, transfer.duration_ns);
+  if (transfer.stream) {
+    check_stream("copy or memset", *transfer.stream);
+    if (transfer.non_blocking) streams_.make_non_blocking(*transfer.stream);
+  }
+  const int32_t number = transfer_number(transfers_++);
+  if (const std::optional<Launch> kernel = driver_kernel(spec_, transfer)) {
+    hidden_.push_back({&kernels_.emplace_back(*kernel), number});
+  }
+  return number;
+}
+
 int32_t TimedEngine::add(const Node& node) {
-  const auto number = [&](const auto& transfer) {
-    check_transfer(transfer.bytes, transfer.duration_ns);
-    return transfer_number(transfers_++);
-  };
   return std::visit(Overloaded{
                         [&](const Launch& launch) {
                           add(launch);
                           return static_cast<int32_t>(launches_.size()) - 1;
                         },
-                        [&](const Copy& copy) { return number(copy); },
-                        [&](const Memset& memset) { return number(memset); },
+                        [&](const Copy& copy) { return add_transfer(copy); },
+                        [&](const Memset& memset) { return add_transfer(memset); },
                     },
                     node);
 }
@@ -211,15 +240,7 @@ int32_t TimedEngine::add(const Node& node) {
 int64_t TimedEngine::next_instant() const {
   const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
   const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
-  return std::min({leaving, due_ns_, switching, streams_.next_change(now_)});
-}
-
-// The next launch may be due later, but what comes before it is due with the launch before. The
-// host makes one call at a time.
-int64_t TimedEngine::next_due_ns(const Sequence& sequence) const {
-  if (next_event_ == sequence.size()) return kNever;
-  const bool launches = count_launches(sequence[next_event_]) > 0;
-  return std::max(launches ? issue_ns_[launches_issued_] : now_, streams_.call_ends_ns());
+  return std::min({leaving, hosts_.next_due_ns(), switching, streams_.next_change(now_)});
 }
 
 void TimedEngine::leave() {
@@ -240,14 +261,38 @@ void TimedEngine::leave() {
   }
 }
 
+void TimedEngine::go_on_hosts(const Sequence& sequence) {
+  if (!hosts_.any_waits()) return;
+  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, now_);
+}
+
 void TimedEngine::issue(const Sequence& sequence) {
-  while (due_ns_ <= now_) {
-    const Event& event = sequence[next_event_++];
-    const size_t launches = count_launches(event);
-    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
-    launches_issued_ += launches;
-    due_ns_ = next_due_ns(sequence);
+  while (hosts_.next_due_ns() <= now_) {
+    const Hosts::Call call = hosts_.take();
+    const Event& event = sequence[call.event];
+    if (hosts_.is_locked_out(call, event)) {
+      hosts_.lock_out(call);
+    } else if (hosts_.loads(call, event)) {
+      hosts_.load(call, event);
+    } else if (hosts_.waits(call, event)) {
+      hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
+    } else {
+      make(call, event);
+    }
   }
+}
+
+void TimedEngine::make(const Hosts::Call& call, const Event& event) {
+  const EventNumbers& numbers = numbers_[call.event];
+  if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
+  const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
+  if (hosts_.waits_for_end(event)) {
+    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), now_);
+  } else {
+    hosts_.made(call, event, ends_ns);
+  }
+  if (!hosts_.after_gaps()) return;
+  std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), call.began_ns);
 }
 
 void TimedEngine::admit() {
@@ -276,7 +321,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
   int64_t duration = duration_ns(launch, placed.first_block);
-  if (!is_relay(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
+  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) {
@@ -330,7 +375,7 @@ void TimedEngine::go_on(const int32_t launch) {
 }
 
 void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
-  if (!is_relay(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
+  if (!is_hidden(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
   resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
 }
 
@@ -360,7 +405,7 @@ void TimedEngine::check_time(const int32_t launch, const int64_t duration_ns) co
 
 void TimedEngine::check_waits() const {
   if (timeline_.waits.size() <= most_waits_) return;
-  refuse("waits: " + std::to_string(launches_issued_) + " of " + std::to_string(launches_.size()) +
+  refuse("waits: " + std::to_string(launches_admitted_) + " of " + std::to_string(launches_.size()) +
          " launches have more than " + std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
 }

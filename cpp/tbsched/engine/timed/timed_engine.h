@@ -3,7 +3,7 @@
 //
 // At each instant, in this order:
 //   1. Blocks that end then leave, in the order in which they were placed. Blocks that wait for
-//      them, in a launch later in the stream, go on.
+//      them, in a launch later in the stream, go on. So do host threads that wait for what is over.
 //   2. The host issues what is due.
 //   3. Hardware queues pass launches on while there is room for another grid.
 //   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
@@ -13,12 +13,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <queue>
 #include <unordered_map>
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/snapshot.h"
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/engine/timed/streams.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
@@ -28,9 +30,8 @@ namespace tbsched {
 
 class TimedEngine : private Observer {
  public:
-  // The model outlives it. `issue_ns`: when the host issues each launch, in ascending order; what
-  // is between two launches is issued together with the first.
-  TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns,
+  // The model outlives it.
+  TimedEngine(const Model& model, InitialState state, HostCalls calls,
               size_t most_waits = kMostWaits);
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
@@ -80,6 +81,12 @@ class TimedEngine : private Observer {
     int32_t first_held;
   };
 
+  // A relay of a graph, or a kernel of the driver.
+  struct Hidden {
+    const Launch* launch;
+    int32_t of;  // what a relay follows, or a kernel copies or sets, as Wait::behind names it
+  };
+
   // A footprint, and the next one of the same blocks that end together, or -1.
   struct Held {
     Footprint footprint;
@@ -95,15 +102,18 @@ class TimedEngine : private Observer {
   void add(const Launch& launch);
   void add(const GraphLaunch& launched);
   int32_t add(const Node& node);
-  void add_relays();
-  void remove_relays();
-  bool is_relay(int32_t launch) const { return launch >= shown_; }
+  template <typename Transfer>
+  int32_t add_transfer(const Transfer& transfer);
+  void add_hidden();
+  void remove_hidden();
+  bool is_hidden(int32_t launch) const { return launch >= shown_; }
   bool step(const Sequence& sequence);
   int64_t least_makespan() const;
   int64_t next_instant() const;
-  int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
+  void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
+  void make(const Hosts::Call& call, const Event& event);
   void admit();
   void place();
   bool may_turn();
@@ -124,23 +134,23 @@ class TimedEngine : private Observer {
   int64_t exit_latency_ns_;
   int64_t launch_switch_ns_;
   size_t most_waits_;
-  std::vector<int64_t> issue_ns_;
+  Hosts hosts_;
+  std::vector<EventNumbers> numbers_;  // by event
+  const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
-  size_t next_event_ = 0;
-  int64_t due_ns_ = kNever;  // when the host issues it
-  size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;
   int64_t first_start_ns_ = kNever;
   int64_t last_end_ns_ = 0;
   int64_t serial_ = 0;
-  std::vector<LaunchState> launches_;  // of the sequence, and behind them relays of graphs
+  std::vector<LaunchState> launches_;  // of the sequence, and behind them hidden ones
   Launch relay_;
   int32_t transfers_ = 0;
-  std::vector<int32_t> relayed_;  // of each relay what it follows, as Wait::behind names it
-  int32_t shown_ = 0;             // launches that are no relays
+  std::deque<Launch> kernels_;  // of the driver
+  std::vector<Hidden> hidden_;
+  int32_t shown_ = 0;  // launches that are not hidden
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches

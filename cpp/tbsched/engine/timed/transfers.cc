@@ -1,10 +1,13 @@
 #include "tbsched/engine/timed/transfers.h"
 
 #include <algorithm>
-#include <variant>
+#include <utility>
 
 namespace tbsched {
 namespace {
+
+// So much of a copy from pageable memory is left when the call returns (traces ways/transfers).
+constexpr int64_t kStagingBytes = int64_t{1} << 20;
 
 // `bandwidth`: bytes per microsecond; 0: it is not known.
 int64_t time_ns(const int64_t bytes, const int64_t bandwidth) {
@@ -13,39 +16,119 @@ int64_t time_ns(const int64_t bytes, const int64_t bandwidth) {
 
 }  // namespace
 
-int64_t Transfers::begin(const Node& node, const Node* const after, const int64_t now) {
-  return std::visit(
-      Overloaded{
-          [&](const Launch&) { return now; },  // the scheduler's
-          [&](const Copy& copy) { return begin(copy, after, now); },
-          [&](const Memset& memset) {
-            return now + memset.duration_ns.value_or(spec_.memset_latency_ns +
-                                                     time_ns(memset.bytes, spec_.memset_bandwidth));
-          },
-      },
-      node);
+Transfers::Transfers(const DeviceSpec& spec) : spec_(spec) {
+  for (Engine& engine : engines_) engine.channels.resize(spec.copy_channels + 1);
 }
 
-int64_t Transfers::begin(const Copy& copy, const Node* const after, const int64_t now) {
+void Transfers::expect(const int32_t transfers) {
+  needs_.resize(transfers);
+  times_.resize(transfers, {kNever, kNever});
+}
+
+Transfers::Need Transfers::need_of(const Memset& memset) const {
+  const auto need = [&](const int64_t in_stream_ns, const int64_t in_graph_ns) {
+    return Need{.engine = kNone,
+                .bytes_ns = memset.duration_ns.value_or(in_stream_ns),
+                .in_graph_ns = memset.duration_ns.value_or(in_graph_ns)};
+  };
+  if (memset.bytes <= spec_.small_memset_bytes) {
+    return need(spec_.inline_copy_ns, spec_.small_memset_latency_ns);
+  }
+  const int64_t bytes_ns =
+      spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
+  return need(bytes_ns, bytes_ns);
+}
+
+Transfers::Need Transfers::need_of(const Copy& copy) const {
   if (copy.kind == CopyKind::d2d) {
     const int64_t bytes_ns = time_ns(copy.bytes, spec_.device_copy_bandwidth);
-    return now + copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns);
+    return {.engine = kNone,
+            .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
-  if (is_small(copy)) return now + copy.duration_ns.value_or(spec_.small_copy_latency_ns);
-  const bool engines = spec_.mechanisms.copy_engines;
-  const Copy* const before = after == nullptr ? nullptr : std::get_if<Copy>(after);
-  const bool goes_on = engines && before != nullptr && before->kind == copy.kind;
-  const int64_t latency_ns =
-      copy.duration_ns || (goes_on && !is_small(*before)) ? 0 : spec_.host_copy_latency_ns;
-  const int64_t bytes_ns =
-      copy.duration_ns.value_or(time_ns(copy.bytes, spec_.host_copy_bandwidth));
-  int64_t& free_ns = engine_free_ns_[copy.kind == CopyKind::h2d ? 0 : 1];
-  free_ns = std::max(now + latency_ns, engines ? free_ns : 0) + bytes_ns;
-  return free_ns;
+  const bool to_gpu = copy.kind == CopyKind::h2d;
+  // Of a copy to or from pageable memory the duration is that of the host.
+  const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
+  const int64_t staging_ns =
+      copy.pinned ? 0 : copy.duration_ns.value_or(time_ns(copy.bytes, spec_.pageable_bandwidth));
+  const int64_t bytes_ns = time_ns(copy.bytes, spec_.host_copy_bandwidth);
+  const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
+  if (to_gpu && copy.bytes <= small) {
+    return {.engine = kNone,
+            .bytes_ns = given.value_or(spec_.inline_copy_ns + bytes_ns),
+            .in_graph_ns = given.value_or(spec_.small_copy_latency_ns),
+            .call_ns = staging_ns};
+  }
+  if (!to_gpu) {
+    return {.engine = 1, .bytes_ns = copy.duration_ns.value_or(std::max(bytes_ns, staging_ns))};
+  }
+  const int64_t rest = copy.pinned ? copy.bytes : std::min(copy.bytes, kStagingBytes);
+  return {.engine = 0,
+          .bytes_ns = given.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
+          .call_ns = staging_ns};
 }
 
-bool Transfers::is_small(const Copy& copy) const {
-  return copy.kind == CopyKind::h2d && copy.bytes <= spec_.small_copy_bytes;
+bool Transfers::share_engine(const int32_t a, const int32_t b) const {
+  return a >= 0 && b >= 0 && has_engine(a) && needs_[a].engine == needs_[b].engine;
+}
+
+int64_t Transfers::run(const int32_t transfer, const bool in_graph, const int64_t now) {
+  const Need& need = needs_[transfer];
+  times_[transfer] = {now,
+                      now + (in_graph ? need.in_graph_ns.value_or(need.bytes_ns) : need.bytes_ns)};
+  return times_[transfer].end_ns;
+}
+
+void Transfers::enqueue(const int32_t transfer, const int32_t stream) {
+  Engine& engine = engines_[needs_[transfer].engine];
+  Channel& channel = channel_for(std::span(engine.channels).first(spec_.copy_channels), stream);
+  channel.waiting.push_back(transfer);
+  channel.last_use = ++engine.uses;
+  channel.last_stream = stream;
+}
+
+void Transfers::enqueue_node(const int32_t transfer) {
+  engines_[needs_[transfer].engine].channels.back().waiting.push_back(transfer);
+}
+
+Transfers::Channel& Transfers::channel_for(const std::span<Channel> channels,
+                                           const int32_t stream) {
+  const auto own = std::ranges::find(channels, stream, &Channel::last_stream);
+  if (own != channels.end()) return *own;
+  return *std::ranges::min_element(channels, {}, [](const Channel& channel) {
+    return std::pair(!channel.empty(), channel.last_use);
+  });
+}
+
+void Transfers::be_ready(const int32_t transfer, const int64_t from_ns) {
+  needs_[transfer].ready_ns = from_ns;
+}
+
+std::optional<int32_t> Transfers::begin(const int64_t now) {
+  for (Engine& engine : engines_) {
+    if (engine.busy && spec_.mechanisms.copy_engines) continue;
+    for (size_t k = 0; k < engine.channels.size(); ++k) {
+      const size_t number = (engine.current + k) % engine.channels.size();
+      Channel& channel = engine.channels[number];
+      if (channel.empty()) continue;
+      const int32_t transfer = channel.waiting[channel.head];
+      const Need& need = needs_[transfer];
+      if (need.ready_ns > now) continue;
+      ++channel.head;
+      engine.current = number;
+      engine.busy = true;
+      const int64_t free_ns = spec_.mechanisms.copy_engines ? engine.free_ns : now;
+      const int64_t start_ns = std::max(now, free_ns);
+      times_[transfer] = {start_ns, start_ns + need.bytes_ns};
+      return transfer;
+    }
+  }
+  return std::nullopt;
+}
+
+void Transfers::end(const int32_t transfer, const int64_t now) {
+  Engine& engine = engines_[needs_[transfer].engine];
+  engine.busy = false;
+  engine.free_ns = now + spec_.host_copy_gap_ns;
 }
 
 }  // namespace tbsched

@@ -1,42 +1,99 @@
-// Copies and memsets: when each ends.
+// Copies and memsets that are no kernels of the driver: when each begins and ends.
 //
-// An example: two copies of 16 MB from the host to the GPU begin at once. The first ends after
+// An example: two copies of 16 MB from the host to the GPU may begin at once. The first ends after
 // 0.3 ms, the second after 0.6 ms.
 //
 // The rules:
-//   1. Each takes a latency, and then a time in proportion to its bytes.
-//   2. Copies from the host to the GPU move their bytes one after the other, in the order in which
-//      they begin. One that follows another in its graph has no latency. The same goes for copies
-//      from the GPU to the host.
-//   3. Small copies from the host take less time, and neither wait nor are waited for so.
-//   4. All others run at once: copies of different directions, copies within the GPU's memory, and
-//      memsets. None of them takes room on an SM.
+//   1. There is a copy engine for each direction between the host and the GPU. It moves the bytes
+//      of one copy at a time.
+//   2. An engine has a few channels, each first in, first out. A copy that waits for its stream
+//      holds up what is behind it in its channel, whatever the stream. Streams take channels as
+//      they take hardware queues.
+//   3. An engine goes on with the copies of one channel until the next one there must wait. Then it
+//      turns to the next channel.
+//   4. Small copies from the host and small memsets take no engine. They go through the hardware
+//      queue of their stream, and take no room on an SM.
+//   5. The host itself copies from and to pageable memory, within the call.
 //
-// Source: traces ways/copies; docs/explanation/graphs.md.
+// Source: traces ways/copies; docs/explanation/copies.md.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
 
 namespace tbsched {
 
 class Transfers {
  public:
-  explicit Transfers(const DeviceSpec& spec) : spec_(spec) {}
+  explicit Transfers(const DeviceSpec& spec);
 
-  // A copy or memset need not wait any more for other work. `after`: the last copy or memset that
-  // it waited for, or null if that was no such node. Returns when it ends.
-  int64_t begin(const Node& node, const Node* after, int64_t now);
+  // Before the first: how many there are. Their numbers count from 0.
+  void expect(int32_t transfers);
+  void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
+  void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
+  bool empty() const { return needs_.empty(); }
+  // Whether an engine moves it. Else it takes a hardware queue.
+  bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
+  // Whether the same engine moves both; -1 is no transfer.
+  bool share_engine(int32_t a, int32_t b) const;
+  // How long the host copies within the call.
+  int64_t call_ns(const int32_t transfer) const { return needs_[transfer].call_ns; }
+
+  // Of one without an engine. Returns when it ends.
+  int64_t run(int32_t transfer, bool in_graph, int64_t now);
+
+  // Of one with an engine. It takes a channel from the call on.
+  void enqueue(int32_t transfer, int32_t stream);
+  // In a graph, it takes one that is for graphs alone once it waits for nothing.
+  void enqueue_node(int32_t transfer);
+  // It waits for no other work any more, and may move bytes from then on.
+  void be_ready(int32_t transfer, int64_t from_ns);
+  // The next one that an engine begins now, if there is any. times() has its end.
+  std::optional<int32_t> begin(int64_t now);
+  void end(int32_t transfer, int64_t now);
+
+  const std::vector<TransferTime>& times() const { return times_; }
 
  private:
-  int64_t begin(const Copy& copy, const Node* after, int64_t now);
-  bool is_small(const Copy& copy) const;
+  static constexpr int32_t kNone = -1;
+  struct Need {
+    int32_t engine = kNone;  // 0: to the GPU, 1: from it
+    int64_t bytes_ns = 0;
+    std::optional<int64_t> in_graph_ns = {};  // if that is another time
+    int64_t call_ns = 0;
+    int64_t ready_ns = kNever;
+  };
+  struct Channel {
+    std::vector<int32_t> waiting;
+    size_t head = 0;
+    int64_t last_use = 0;
+    int32_t last_stream = kNone;
+
+    bool empty() const { return head == waiting.size(); }
+  };
+  struct Engine {
+    std::vector<Channel> channels;  // the last is for graphs
+    size_t current = 0;
+    bool busy = false;
+    int64_t free_ns = 0;
+    int64_t uses = 0;
+  };
+
+  Need need_of(const Copy& copy) const;
+  Need need_of(const Memset& memset) const;
+  static Channel& channel_for(std::span<Channel> channels, int32_t stream);
 
   const DeviceSpec& spec_;
-  std::array<int64_t, 2> engine_free_ns_{};  // to the GPU, and from it
+  std::vector<Need> needs_;
+  std::vector<TransferTime> times_;
+  std::array<Engine, 2> engines_;
 };
 
 }  // namespace tbsched

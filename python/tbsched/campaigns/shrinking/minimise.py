@@ -27,6 +27,7 @@ from tbsched.program.sequence import (
     Release,
     Sequence,
     Stream,
+    Synchronize,
     WaitEvent,
     with_launches,
 )
@@ -41,6 +42,7 @@ _WAYS: dict[str, bool | None] = {
     "memory_wait": None,
     "completion_event": None,
     "non_blocking": False,
+    "first_use": False,
 }
 
 
@@ -81,6 +83,7 @@ def size(sequence: Sequence) -> tuple[int, ...]:
         len(launches),
         len(sequence) + sum(len(graph.nodes) + len(graph.edges) for graph in graphs),
         sum(getattr(launch, name) != usual for launch in launches for name, usual in _WAYS.items()),
+        sum(event.host != 0 for event in sequence if not isinstance(event, Release)),
         sum(len(launch.partition) for launch in launches if launch.partition is not None),
         sum(launch.blocks for launch in launches),
         sum(launch.threads for launch in launches),
@@ -135,10 +138,16 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
                 for instead in _less_than(event):
                     with contextlib.suppress(ValueError):  # others in the stream have a partition
                         yield Sequence([*before, *instead, *after])
-            case Release() | RecordEvent() | WaitEvent():
+            case Copy() | Memset():
+                yield Sequence(before + after)
+                for less in _less_than_transfer(event):
+                    yield Sequence([*before, less, *after])
+            case Release() | RecordEvent() | WaitEvent() | Synchronize():
                 yield Sequence(before + after)
             case _:
                 assert_never(event)
+        if not isinstance(event, Release) and event.host:
+            yield Sequence([*before, replace(event, host=0), *after])
     # What fills the GPU before the launch that shows the difference can often be one launch.
     for number, launch in enumerate(sequence.launches):
         fewer = without_launch(sequence, number)
@@ -151,7 +160,10 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
     """What is less than a graph: its nodes as launches, or a copy, bytes or an edge less."""
     graph, stream = event.graph, event.stream
-    yield [replace(node, stream=stream, non_blocking=event.non_blocking) for node in event.launches]
+    yield [
+        replace(node, stream=stream, non_blocking=event.non_blocking, host=event.host)
+        for node in event.launches
+    ]
     yield [*event.launches]
     for position, node in enumerate(graph.nodes):
         if not isinstance(node, Launch):
@@ -165,6 +177,12 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
 
 
 def _less_than_transfer(transfer: Copy | Memset) -> Iterator[Copy | Memset]:
+    if isinstance(transfer, Copy) and transfer.blocking:
+        yield replace(transfer, blocking=False)
+    if isinstance(transfer, Copy) and not transfer.pinned:
+        yield replace(transfer, pinned=True)
+    if transfer.stream is not None and not transfer.non_blocking:
+        yield replace(transfer, stream=None)
     if transfer.duration is not None:
         yield replace(transfer, duration=None)
     for size_left in (1, transfer.bytes // 2):
@@ -205,7 +223,7 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
             case Release(released):
                 if released != launch:
                     events.append(Release(released - (released > launch)))
-            case RecordEvent() | WaitEvent():
+            case RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
                 events.append(event)
             case _:
                 assert_never(event)
@@ -315,12 +333,13 @@ def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Fl
 
 
 def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence:
-    """The sequence with such launches, and graphs as far as they have it, in a stream."""
+    """The sequence with such launches, and other work as far as it has it, in a stream."""
 
     def changed(event: Event) -> Event:
         if isinstance(event, Launch) and event.stream == stream:
             return replace(event, **changes)
-        if isinstance(event, GraphLaunch) and event.stream == stream and "partition" not in changes:
+        of_stream = isinstance(event, GraphLaunch | Copy | Memset) and event.stream == stream
+        if of_stream and "partition" not in changes:
             return replace(event, **changes)
         return event
 
@@ -329,7 +348,9 @@ def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence
 
 def _numbered_streams(sequence: Sequence) -> list[Stream]:
     streams = dict.fromkeys(
-        event.stream for event in sequence if isinstance(event, Launch | GraphLaunch)
+        event.stream
+        for event in sequence
+        if isinstance(event, Launch | GraphLaunch | Copy | Memset)
     )
     return [stream for stream in streams if stream is not None and stream != LEGACY_STREAM]
 

@@ -17,11 +17,14 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
 from tbsched.program.partition import Partition, SmSplit
 from tbsched.program.sequence import (
+    Copy,
     Event,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
+    Synchronize,
     WaitEvent,
 )
 
@@ -135,7 +138,7 @@ def _names_in(event: Event) -> tuple[str, ...]:
         case GraphLaunch():
             launches = (name for node in event.launches for name in _names_in_launch(node))
             return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
-        case Release() | RecordEvent() | WaitEvent():
+        case Release() | RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
             return (type(event).__name__,)
         case _:
             assert_never(event)

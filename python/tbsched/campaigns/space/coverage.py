@@ -15,7 +15,8 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
-from tbsched.program.sequence import GraphLaunch
+from tbsched.program.events.transfers import transfer_key
+from tbsched.program.sequence import Copy, GraphLaunch, Memset
 from tbsched.program.written import told
 from tbsched.traces.trace import Trace
 
@@ -27,7 +28,7 @@ TABLES_AT_FIRST, LATER_EVERY = 64, 4
 # The fields that make a launch more than blocks on a GPU, of which few launches have one.
 _WAYS = (
     "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",
-    "memory_wait", "completion_event",
+    "memory_wait", "completion_event", "first_use", "host",
 )  # fmt: skip
 _USUAL_CELLS = {"partition": -1, "cooperative": 0, "cluster": 1, "priority": 0}
 
@@ -38,7 +39,8 @@ class Coverage:
 
     Attributes:
         ways: number of launches with a field that few have, such as ``partition``, ``cooperative``
-            and ``cluster``, and of nodes of graphs, ``graph``.
+            and ``cluster``; of nodes of graphs, ``graph``; and of ``copy`` and ``memset`` in
+            streams.
         refused: number of launches that were not placed whole, by what refused their blocks.
         decided: per ablation of the predictor, the number of sequences that it places otherwise,
             counted up to five. Where it is 0 the campaign could not tell a predictor without this
@@ -111,6 +113,8 @@ class Covering:
                 self.found.ways.update(told(launch).keys() & _WAYS)
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
+            elif isinstance(event, Copy | Memset):
+                self.found.ways[transfer_key(event)] += 1
         for name, other in self._undecided():
             try:
                 trace = predict(prediction.sequence, other, self._policy, self._state)

@@ -51,6 +51,12 @@ _TRANSFERS = (
     Memset(64), Memset(1 << 20), Copy(64, "h2d"), Copy(1 << 14, "h2d"), Copy(64, "d2h"),
     Copy(1 << 20, "d2d"), Copy(64, "d2h", duration=3e-6), Memset(64, duration=0.0),
 )  # fmt: skip
+_COPIES: tuple[Copy | Memset, ...] = (
+    *_TRANSFERS,
+    Copy(1 << 14, "h2d", pinned=False),
+    Copy(64, "d2h", blocking=True),
+    Copy(1 << 20, "d2h", pinned=False, blocking=True),
+)
 # Field: what its byte picks from, what is usual first.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "before": (*(None,) * len(_EVENTS), *_EVENTS),
@@ -72,6 +78,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     # A copy or memset between a launch and what it waits for, or what waits for it.
     "transfer": (*(None,) * 2 * len(_TRANSFERS), *_TRANSFERS),
     "again": (*_NOT_AT_ALL, *_STREAMS, LEGACY_STREAM),  # the graph's second launch
+    # A copy or memset in a stream, before the launch or the graph.
+    "copy": (*(None,) * 3 * len(_COPIES), *_COPIES),
+    "copy_stream": (None, *_STREAMS, LEGACY_STREAM),
 }
 
 
@@ -96,16 +105,22 @@ class _Run:
     predecessors: int
     transfer: Copy | Memset | None
     again: Stream | None
+    copy: Copy | Memset | None
+    copy_stream: Stream | None
 
     @classmethod
     def of(cls, drawn: bytes) -> _Run:
         picked = zip(_CHOICES.items(), drawn, strict=True)
         return cls(**{name: values[byte * len(values) >> 8] for (name, values), byte in picked})
 
-    @property
-    def events(self) -> list[Event]:
-        """Those before the launch."""
-        return [event for event in (self.before, self.also_before) if event is not None]
+    def events(self, non_blocking: int) -> list[Event]:
+        """Those before the launch; bit k says whether stream k is non-blocking."""
+        copy = None
+        if self.copy is not None:
+            stream = self.copy_stream
+            is_non_blocking = _is_non_blocking(stream, non_blocking)
+            copy = replace(self.copy, stream=stream, non_blocking=is_non_blocking)
+        return [event for event in (self.before, copy, self.also_before) if event is not None]
 
     @property
     def graph_streams(self) -> tuple[Stream, ...]:
@@ -149,7 +164,7 @@ class ProgramTables:
         left = self.most_launches - len(runs)
         for group in groups:
             for number in group:
-                events += runs[number].events
+                events += runs[number].events(runs[0].non_blocking)
             first = runs[group[0]]
             if not first.nodes:
                 events.append(_in_stream(launches[group[0]], first, runs[0].non_blocking))
@@ -168,6 +183,7 @@ class ProgramTables:
         rows = tables.picked(tables.drawn(drawn), np.array([tables.everything] * len(drawn)))
         graphs = [group for group in groups if runs[group[0]].nodes]
         whole_gpu: set[Stream | None] = {LEGACY_STREAM}
+        whole_gpu.update(run.copy_stream for run in runs if run.copy is not None)
         for group in graphs:
             rows[group, PARTITION] = -1
             rows[group, COOPERATIVE] = 0

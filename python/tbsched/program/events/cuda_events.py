@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tbsched.program.checks import known_fields
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import Stream, checked_cuda_event, checked_stream
+from tbsched.program.events.streams import (
+    Stream,
+    checked_cuda_event,
+    checked_host,
+    checked_stream,
+)
+from tbsched.program.written import source, told
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _OfStream:
     event: int
     stream: Stream
+    host: int = 0
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
         object.__setattr__(self, "event", checked_cuda_event(owner, "event", self.event))
         object.__setattr__(self, "stream", checked_stream(owner, self.stream))
+        object.__setattr__(self, "host", checked_host(owner, self.host))
+
+    def __repr__(self) -> str:
+        return source(self)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -26,13 +37,14 @@ class _OfStream:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RecordEvent(_OfStream):
     """``cudaEventRecord``: the event happens when all work before it in the stream has ended.
 
     Attributes:
         event: the number of the CUDA event, from 0.
         stream: the stream that records it, a number or :data:`LEGACY_STREAM`.
+        host: the host thread that calls, 0 to 1023.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -43,7 +55,7 @@ class RecordEvent(_OfStream):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WaitEvent(_OfStream):
     """``cudaStreamWaitEvent``: later work of the stream waits for the event.
 
@@ -54,6 +66,7 @@ class WaitEvent(_OfStream):
     Attributes:
         event: the number of the CUDA event, from 0.
         stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
+        host: the host thread that calls, 0 to 1023.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -68,15 +81,16 @@ class WaitEvent(_OfStream):
 
 
 def cuda_event_to_data(item: RecordEvent | WaitEvent) -> dict[str, Any]:
-    return asdict(item)
+    return told(item)
 
 
 def record_event_from_data(where: str, given: object) -> RecordEvent:
-    return RecordEvent(**known_fields(where, given, _FIELDS, _FIELDS))
+    return RecordEvent(**known_fields(where, given, _FIELDS, _NEEDED))
 
 
 def wait_event_from_data(where: str, given: object) -> WaitEvent:
-    return WaitEvent(**known_fields(where, given, _FIELDS, _FIELDS))
+    return WaitEvent(**known_fields(where, given, _FIELDS, _NEEDED))
 
 
-_FIELDS = ("event", "stream")
+_NEEDED = ("event", "stream")
+_FIELDS = (*_NEEDED, "host")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,22 +15,31 @@ from tbsched.program.events.launch import (
     launch_from_data,
     launch_to_data,
 )
-from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_stream
+from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
 from tbsched.program.events.transfers import (
-    TRANSFERS,
     Copy,
     Memset,
-    transfer_from_data,
+    Transfer,
+    copy_from_data,
+    memset_from_data,
+    transfer_key,
     transfer_to_data,
 )
+from tbsched.program.written import told
 from tbsched.views import Shown
 
 Node: TypeAlias = Launch | Copy | Memset
 
-# What a launch in a stream can have, and a node of a graph cannot.
-_NOT_IN_A_NODE = (
+# What work in a stream can have, and a node of a graph cannot.
+_NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
-)  # fmt: skip
+    "first_use", "host", "pinned", "blocking",
+}  # fmt: skip
+_NODES: dict[str, Callable[[str, Any], Node]] = {
+    "launch": launch_from_data,
+    "copy": copy_from_data,
+    "memset": memset_from_data,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +88,19 @@ class Graph(Shown):
         return tuple(node for node in self.nodes if isinstance(node, Launch))
 
     @property
-    def transfers(self) -> tuple[Copy | Memset, ...]:
+    def transfers(self) -> tuple[Transfer, ...]:
         """The nodes that are copies and memsets, in order."""
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
-    def launch(self, stream: Stream = 0, *, non_blocking: bool = False) -> GraphLaunch:
+    def launch(
+        self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0
+    ) -> GraphLaunch:
         """Launches the graph in a stream, an event for a :class:`Sequence`.
 
         Args:
             stream: a number or :data:`LEGACY_STREAM`.
             non_blocking: whether the stream is a non-blocking one, as of :class:`Launch`.
+            host: the host thread that calls, 0 to 1023.
 
         Raises:
             TypeError, ValueError: as :class:`GraphLaunch`.
@@ -98,7 +110,7 @@ class Graph(Shown):
             >>> graph.launch(stream=3).stream
             3
         """
-        return GraphLaunch(self, stream, non_blocking=non_blocking)
+        return GraphLaunch(self, stream, non_blocking=non_blocking, host=host)
 
     def __repr__(self) -> str:
         edges = f", edges={[*self.edges]!r}" if self.edges else ""
@@ -106,16 +118,14 @@ class Graph(Shown):
 
 
 def _check_node(where: str, node: object) -> None:
-    if isinstance(node, Copy | Memset):
-        return
-    if not isinstance(node, Launch):
+    if not isinstance(node, Launch | Copy | Memset):
         raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
-    if node.duration is None:
+    if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
-    for name in _NOT_IN_A_NODE:
-        value = getattr(node, name)
-        if value is not None and value is not False:
-            raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has none")
+    for name, value in told(node).items():
+        if name in _NOT_IN_A_NODE:
+            has = "pinned memory" if name == "pinned" else "none"
+            raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has {has}")
 
 
 def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:
@@ -151,6 +161,7 @@ class GraphLaunch:
         stream: the stream that it is launched in, a number or :data:`LEGACY_STREAM`. It waits for
             earlier work there, and later work there waits for all nodes.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
+        host: the host thread that calls, 0 to 1023.
 
     Raises:
         TypeError, ValueError: no graph, not a number from 0 on, or a legacy stream that is
@@ -165,10 +176,12 @@ class GraphLaunch:
     graph: Graph
     stream: Stream
     non_blocking: bool = False
+    host: int = 0
 
     def __post_init__(self) -> None:
         instance("GraphLaunch", "graph", self.graph, Graph)
         object.__setattr__(self, "stream", checked_stream("GraphLaunch", self.stream))
+        object.__setattr__(self, "host", checked_host("GraphLaunch", self.host))
         if flag("GraphLaunch", "non_blocking", self.non_blocking) and self.stream == LEGACY_STREAM:
             raise ValueError(
                 f"GraphLaunch.non_blocking: True, but GraphLaunch.stream is {LEGACY_STREAM!r}, "
@@ -182,7 +195,8 @@ class GraphLaunch:
 
     def __repr__(self) -> str:
         non_blocking = ", non_blocking=True" if self.non_blocking else ""
-        return f"{self.graph!r}.launch(stream={self.stream!r}{non_blocking})"
+        host = f", host={self.host}" if self.host else ""
+        return f"{self.graph!r}.launch(stream={self.stream!r}{non_blocking}{host})"
 
 
 def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
@@ -193,13 +207,14 @@ def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
     data["stream"] = launched.stream
     if launched.non_blocking:
         data["non_blocking"] = True
+    if launched.host:
+        data["host"] = launched.host
     return data
 
 
 def graph_from_data(where: str, given: object) -> GraphLaunch:
-    values = known_fields(
-        where, given, ("nodes", "edges", "stream", "non_blocking"), ("nodes", "stream")
-    )
+    known = ("nodes", "edges", "stream", "non_blocking", "host")
+    values = known_fields(where, given, known, ("nodes", "stream"))
     nodes = [
         _node_from_data(f"{where}.nodes[{number}]", node)
         for number, node in enumerate(items(where, "nodes", values.pop("nodes")))
@@ -210,12 +225,14 @@ def graph_from_data(where: str, given: object) -> GraphLaunch:
 def _node_to_data(node: Node) -> dict[str, Any]:
     if isinstance(node, Launch):
         return {"launch": launch_to_data(node)}
-    return transfer_to_data(node)
+    return {transfer_key(node): transfer_to_data(node)}
 
 
 def _node_from_data(where: str, given: object) -> Node:
-    if isinstance(given, dict) and len(given) == 1 and not given.keys().isdisjoint(TRANSFERS):
-        return transfer_from_data(where, given)
+    if isinstance(given, dict) and len(given) == 1:
+        ((key, fields),) = given.items()
+        if key in _NODES:
+            return _NODES[key](f"{where}.{key}", fields)
     return launch_from_data(
         f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
     )

@@ -17,10 +17,24 @@ from tbsched.program.events.cuda_events import (
 from tbsched.program.events.graph import GraphLaunch, graph_from_data, graph_to_data
 from tbsched.program.events.launch import Launch, launch_from_data, launch_to_data
 from tbsched.program.events.release import Release, release_from_data, release_to_data
+from tbsched.program.events.synchronize import (
+    Synchronize,
+    synchronize_from_data,
+    synchronize_to_data,
+)
+from tbsched.program.events.transfers import (
+    Copy,
+    Memset,
+    copy_from_data,
+    memset_from_data,
+    transfer_to_data,
+)
 
 # A kind that one `match` of the package forgets is an error of the type checker and, through
 # `assert_never`, of the running program.
-Event: TypeAlias = Launch | Release | RecordEvent | WaitEvent | GraphLaunch
+Event: TypeAlias = (
+    Launch | Release | RecordEvent | WaitEvent | GraphLaunch | Copy | Memset | Synchronize
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +60,9 @@ KINDS = (
     Kind("record_event", RecordEvent, cuda_event_to_data, record_event_from_data),
     Kind("wait_event", WaitEvent, cuda_event_to_data, wait_event_from_data),
     Kind("graph", GraphLaunch, graph_to_data, graph_from_data),
+    Kind("copy", Copy, transfer_to_data, copy_from_data),
+    Kind("memset", Memset, transfer_to_data, memset_from_data),
+    Kind("synchronize", Synchronize, synchronize_to_data, synchronize_from_data),
 )
 _BY_CLASS = {kind.event: kind for kind in KINDS}
 

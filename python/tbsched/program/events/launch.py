@@ -15,6 +15,7 @@ from tbsched.program.events.streams import (
     LEGACY_STREAM,
     Stream,
     checked_cuda_event,
+    checked_host,
     checked_stream,
 )
 from tbsched.program.partition import Partition, partition_from_data, partition_to_data
@@ -31,8 +32,11 @@ _RANGES = (
     ("cluster", 1, 16),
     ("priority", -(2**15), 2**15),
 )
-_FLAGS = ("cooperative", "non_blocking", "programmatic")
-_ONLY_TIMED = ("non_blocking", "programmatic", "trigger", "memory_wait", "completion_event")
+_FLAGS = ("cooperative", "non_blocking", "programmatic", "first_use")
+_ONLY_TIMED = (
+    "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
+    "host",
+)  # fmt: skip
 _HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
 _HELD.flags.writeable = False
 
@@ -81,9 +85,14 @@ class Launch:
             (``cudaLaunchAttributeLaunchCompletionEvent``), for which a :class:`WaitEvent` waits.
             The event happens when the launch has reached the thread block scheduler. CUDA's
             documentation says that all blocks have started by then. On Hopper that is not so.
+        first_use: the first use of a kernel under lazy loading (``CUDA_MODULE_LOADING=LAZY``, the
+            default of CUDA). The call loads the kernel: the GPU does so when all earlier work has
+            ended, and all later work waits for it. Launches with the same ``name`` use the same
+            kernel, and only the first of them loads it.
+        host: the host thread that calls, 0 to 1023.
 
-    Only launches with durations can be ``non_blocking`` or ``programmatic``, or have a ``trigger``,
-    a ``memory_wait`` or a ``completion_event``.
+    Only launches with durations can be ``non_blocking``, ``programmatic`` or a ``first_use``, or
+    have a ``trigger``, a ``memory_wait``, a ``completion_event`` or another ``host`` than 0.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -117,6 +126,8 @@ class Launch:
     trigger: float | None = field(hash=False)
     memory_wait: float | None = field(hash=False)
     completion_event: int | None = field(hash=False)
+    first_use: bool = field(hash=False)
+    host: int = field(hash=False)
 
     # Written out, as the one that dataclasses make takes twice as long; traces have millions.
     def __init__(
@@ -140,6 +151,8 @@ class Launch:
         trigger: float | None = None,
         memory_wait: float | None = None,
         completion_event: int | None = None,
+        first_use: bool = False,
+        host: int = 0,
     ) -> None:
         _set_blocks(self, blocks)
         _set_threads(self, threads)
@@ -159,6 +172,8 @@ class Launch:
         _set_trigger(self, trigger)
         _set_memory_wait(self, memory_wait)
         _set_completion_event(self, completion_event)
+        _set_first_use(self, first_use)
+        _set_host(self, host)
         # Nearly all are in range; to look first makes loading traces twice as fast.
         given = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
         for (field_, low, high), value in zip(_RANGES, given, strict=True):
@@ -179,7 +194,9 @@ class Launch:
         if not (
             partition is None
             and trigger is memory_wait is completion_event is None
-            and cooperative is non_blocking is programmatic is False
+            and cooperative is non_blocking is programmatic is first_use is False
+            and host == 0
+            and type(host) is int
         ):
             self._check_ways()
 
@@ -216,6 +233,7 @@ class Launch:
         if self.completion_event is not None:
             event = checked_cuda_event("Launch", "completion_event", self.completion_event)
             _set_completion_event(self, event)
+        _set_host(self, checked_host("Launch", self.host))
         for name in _ONLY_TIMED:
             if self.duration is None and getattr(self, name) not in (None, False):
                 raise ValueError(
@@ -271,7 +289,7 @@ _NAMES = tuple(item.name for item in fields(Launch))
     _set_blocks, _set_threads, _set_registers, _set_shared_memory, _set_local_memory,
     _set_carveout, _set_cluster, _set_stream, _set_priority, _set_duration, _set_name,
     _set_partition, _set_cooperative, _set_non_blocking, _set_programmatic, _set_trigger,
-    _set_memory_wait, _set_completion_event,
+    _set_memory_wait, _set_completion_event, _set_first_use, _set_host,
 ) = (getattr(Launch, name).__set__ for name in _NAMES)  # fmt: skip
 # What every record of a trace file has to spell out, and what it does, default or not.
 _NEEDED = ("blocks", "threads", "registers")

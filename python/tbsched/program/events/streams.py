@@ -1,4 +1,4 @@
-"""The numbers of streams and of CUDA events."""
+"""The numbers of streams, of CUDA events and of host threads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tbsched.program.checks import integer
 # CUDA's default stream, which waits for earlier work of all streams and holds up their later work.
 LEGACY_STREAM: Literal["legacy"] = "legacy"
 Stream: TypeAlias = int | Literal["legacy"]
+MAX_HOSTS = 1024
 
 
 def checked_stream(owner: str, value: object) -> Stream:
@@ -29,3 +30,12 @@ def checked_cuda_event(owner: str, field: str, value: object) -> int:
         TypeError, ValueError: naming ``owner.field``.
     """
     return integer(owner, field, value, 0, 2**31 - 1)
+
+
+def checked_host(owner: str, value: object) -> int:
+    """The number of a host thread.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.host``.
+    """
+    return integer(owner, "host", value, 0, MAX_HOSTS - 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from tbsched.errors import did_you_mean, shown
-from tbsched.program.checks import integer, known_fields, seconds
+from tbsched.program.checks import flag, integer, known_fields, seconds
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
+from tbsched.program.written import told
 
 MAX_BYTES = 1 << 30
 CopyKind: TypeAlias = Literal["h2d", "d2h", "d2d"]
@@ -16,28 +18,40 @@ _COPY_KINDS = get_args(CopyKind)
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """``cudaMemcpyAsync`` as a node of a :class:`Graph`.
-
-    Memory of the host is pinned.
+    """``cudaMemcpyAsync``: an event of a :class:`Sequence`, or a node of a :class:`Graph`.
 
     Args:
         bytes: 1 to 2**30.
         kind: ``"h2d"`` from the host to the GPU, ``"d2h"`` back, ``"d2d"`` within the GPU's memory.
         duration: seconds that it takes. None: its bytes and the device decide.
+        stream: a number or :data:`LEGACY_STREAM`. None: a stream of its own. A node has none.
+        pinned: whether memory of the host is pinned. A node has pinned memory.
+        blocking: the call returns when the copy is over: ``cudaMemcpy`` in the legacy stream, and
+            ``cudaStreamSynchronize`` after the copy in another one. A node does not block.
+        non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
+        host: the host thread that calls, 0 to 1023. A node has none.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
 
     Example:
-        >>> kernel = tb.Launch(132, 256, 32, duration=1e-5)
-        >>> graph = tb.Graph([tb.Copy(1 << 20, "h2d"), kernel], edges=[(0, 1)])
-        >>> tb.Sequence([graph.launch()]).launches == (kernel,)
-        True
+        >>> kernel = tb.Launch(132, 256, 32, stream=0, duration=1e-5)
+        >>> program = tb.Sequence([tb.Copy(1 << 20, "h2d", stream=0), kernel])
+        >>> program.timed, program.transfers
+        (True, (Copy(1048576, 'h2d', stream=0),))
+        >>> tb.predict(program, "h200")[0].limiter
+        'stream'
     """
 
     bytes: int
     kind: CopyKind
     duration: float | None = None
+    _: KW_ONLY
+    stream: Stream | None = None
+    pinned: bool = True
+    blocking: bool = False
+    non_blocking: bool = False
+    host: int = 0
 
     def __post_init__(self) -> None:
         _check(self)
@@ -48,18 +62,29 @@ class Copy:
                 f"Copy.kind: {shown(self.kind)} is unknown; there are {', '.join(_COPY_KINDS)}"
                 f"{did_you_mean(self.kind, _COPY_KINDS)}"
             )
+        flag("Copy", "blocking", self.blocking)
+        if not flag("Copy", "pinned", self.pinned) and self.kind == "d2d":
+            raise ValueError("Copy.pinned: False, but a 'd2d' copy uses no memory of the host")
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """None."""
+        return ()
 
     def __repr__(self) -> str:
-        return f"Copy({self.bytes}, {self.kind!r}{_duration_source(self.duration)})"
+        return _source(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Memset:
-    """``cudaMemsetAsync`` as a node of a :class:`Graph`.
+    """``cudaMemsetAsync``: an event of a :class:`Sequence`, or a node of a :class:`Graph`.
 
     Args:
         bytes: 1 to 2**30.
         duration: seconds that it takes. None: its bytes and the device decide.
+        stream: a number or :data:`LEGACY_STREAM`. None: a stream of its own. A node has none.
+        non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
+        host: the host thread that calls, 0 to 1023. A node has none.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -72,16 +97,26 @@ class Memset:
 
     bytes: int
     duration: float | None = None
+    _: KW_ONLY
+    stream: Stream | None = None
+    non_blocking: bool = False
+    host: int = 0
 
     def __post_init__(self) -> None:
         _check(self)
 
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """None."""
+        return ()
+
     def __repr__(self) -> str:
-        return f"Memset({self.bytes}{_duration_source(self.duration)})"
+        return _source(self)
 
 
 Transfer: TypeAlias = Copy | Memset
 TRANSFERS: dict[str, type[Transfer]] = {kind.__name__.lower(): kind for kind in (Copy, Memset)}
+_NEEDED = ("bytes", "kind")
 
 
 def _check(transfer: Transfer) -> None:
@@ -91,10 +126,20 @@ def _check(transfer: Transfer) -> None:
     if transfer.duration is not None:
         duration = seconds(owner, "duration", transfer.duration)
         object.__setattr__(transfer, "duration", duration)
+    object.__setattr__(transfer, "host", checked_host(owner, transfer.host))
+    if transfer.stream is not None:
+        object.__setattr__(transfer, "stream", checked_stream(owner, transfer.stream))
+    if flag(owner, "non_blocking", transfer.non_blocking) and transfer.stream == LEGACY_STREAM:
+        raise ValueError(
+            f"{owner}.non_blocking: True, but {owner}.stream is {LEGACY_STREAM!r}, which blocks"
+        )
 
 
-def _duration_source(duration: float | None) -> str:
-    return "" if duration is None else f", duration={duration!r}"
+def _source(transfer: Transfer) -> str:
+    values = told(transfer)
+    parts = [repr(values.pop(name)) for name in _NEEDED if name in values]
+    parts += [f"{name}={value!r}" for name, value in values.items()]
+    return f"{type(transfer).__name__}({', '.join(parts)})"
 
 
 def transfer_key(transfer: Transfer) -> str:
@@ -103,17 +148,20 @@ def transfer_key(transfer: Transfer) -> str:
 
 
 def transfer_to_data(transfer: Transfer) -> dict[str, Any]:
-    data: dict[str, Any] = {"bytes": transfer.bytes}
-    if isinstance(transfer, Copy):
-        data["kind"] = transfer.kind
-    if transfer.duration is not None:
-        data["duration"] = transfer.duration
-    return {transfer_key(transfer): data}
+    """Its fields, those at their default left out."""
+    return told(transfer)
 
 
-def transfer_from_data(where: str, given: Mapping[str, object]) -> Transfer:
-    """Of an object with one of the keys of TRANSFERS."""
-    ((key, fields),) = given.items()
-    needed = ("bytes", "kind") if TRANSFERS[key] is Copy else ("bytes",)
-    values = known_fields(f"{where}.{key}", fields, (*needed, "duration"), needed)
-    return TRANSFERS[key](**values)
+def copy_from_data(where: str, given: object) -> Copy:
+    """The inverse of :func:`transfer_to_data`."""
+    return Copy(**_known(where, given, Copy))
+
+
+def memset_from_data(where: str, given: object) -> Memset:
+    """The inverse of :func:`transfer_to_data`."""
+    return Memset(**_known(where, given, Memset))
+
+
+def _known(where: str, given: object, kind: type[Transfer]) -> dict[str, Any]:
+    names = tuple(field.name for field in fields(kind))
+    return known_fields(where, given, names, tuple(name for name in _NEEDED if name in names))

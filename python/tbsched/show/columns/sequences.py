@@ -16,6 +16,7 @@ from tbsched.program.sequence import (
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 from tbsched.show.layout.graphs import nodes_of
@@ -26,7 +27,7 @@ _OF_LAUNCH = (
     "cluster", "priority",
 )  # fmt: skip
 _AFTER_DURATION = (
-    "cooperative", "programmatic", "trigger", "memory_wait", "completion_event",
+    "cooperative", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
 )  # fmt: skip
 _KEYS = {kind.event: kind.key for kind in KINDS}
 
@@ -36,6 +37,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     names = (
         "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
         *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
+        "pinned", "blocking", "host",
     )  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in names}
     nodes = nodes_of(sequence)
@@ -59,15 +61,18 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
 
 def _rows(event: Event) -> list[dict[str, Any]]:
     match event:
-        case Launch() | GraphLaunch():
+        case Launch() | GraphLaunch() | Copy() | Memset():
             stream = None if event.stream is None else str(event.stream)
-            own = {"stream": stream, "non_blocking": event.non_blocking}
-            nodes = (event,) if isinstance(event, Launch) else event.graph.nodes
+            own = {"stream": stream, "non_blocking": event.non_blocking, "host": event.host}
+            nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
             return [{**_node_row(node), **own} for node in nodes]
         case Release():
             return [{"launch": event.launch}]
         case RecordEvent() | WaitEvent():
-            return [{"cuda_event": event.event, "stream": str(event.stream)}]
+            return [{"cuda_event": event.event, "stream": str(event.stream), "host": event.host}]
+        case Synchronize():
+            stream = None if event.stream is None else str(event.stream)
+            return [{"cuda_event": event.event, "stream": stream, "host": event.host}]
         case _:
             assert_never(event)
 
@@ -76,7 +81,9 @@ def _node_row(node: Launch | Copy | Memset) -> dict[str, Any]:
     if isinstance(node, Launch):
         return _launch_row(node)
     row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}
-    return row | ({"kind": node.kind} if isinstance(node, Copy) else {})
+    if isinstance(node, Copy):
+        row |= {"kind": node.kind, "pinned": node.pinned, "blocking": node.blocking}
+    return row
 
 
 def _launch_row(launch: Launch) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def trace_data(trace: Trace) -> dict[str, Any]:
         "events": events_to_data(trace.sequence),
         "launches": [_launch(number, *pair) for number, pair in enumerate(pairs)],
         "makespan": trace.makespan if len(trace) and has_times(trace) else None,
+        "transfer_ns": None if trace.transfer_ns is None else trace.transfer_ns.tolist(),
         "waits": None if trace.waits is None else rows_data(trace.waits),
     }
 

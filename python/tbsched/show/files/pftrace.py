@@ -22,7 +22,7 @@ from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import lanes_of, streams_of
 from tbsched.show.layout.names import label
 from tbsched.show.text.traces import trace_head
-from tbsched.show.words import limiter_words, transfer_name
+from tbsched.show.words import limiter_words, transfer_name, transfer_words
 from tbsched.traces.trace import Trace
 
 _SEQUENCE = 1  # whose packets share names
@@ -102,15 +102,24 @@ class _Writer:
             )  # fmt: skip
 
     def _streams(self, gpu: int) -> None:
-        """In rows by stream when the blocks of launches ran, and what launches waited for."""
+        """In rows by stream when launches ran and bytes moved, and what launches waited for."""
         titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
-        runs = self._slices.runs
+        runs, copies = self._slices.runs, self._slices.transfers
         running = self._track(gpu, "streams")
-        track = self._lanes(running, titles, row[runs.launch], runs.begin_ns, runs.end_ns)
+        rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
+        begin_ns = np.append(runs.begin_ns, copies.begin_ns)
+        end_ns = np.append(runs.end_ns, copies.end_ns)
+        track = self._lanes(running, titles, rows, begin_ns, end_ns)
         self._slice(
-            runs.begin_ns, runs.end_ns, track,
+            runs.begin_ns, runs.end_ns, track[: len(runs.launch)],
             name=self._names.numbers(self._labels[k] for k in runs.launch),
             launch=runs.launch, asks_for=self._asks_for[runs.launch],
+        )  # fmt: skip
+        transfers = self._trace.sequence.transfers
+        self._slice(
+            copies.begin_ns, copies.end_ns, track[len(runs.launch) :],
+            name=self._names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
+            asks_for=self._words.numbers(transfer_words(transfers[k]) for k in copies.launch),
         )  # fmt: skip
         self._waits(self._track(gpu, "streams: waits", _FEW_WAITS), titles, row)
 

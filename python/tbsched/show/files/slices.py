@@ -81,6 +81,8 @@ class Slices(HoldsArrays):
     """What a trace shows. Time begins with the first thing that is known to happen.
 
     Attributes:
+        transfers: when copies and memsets moved their bytes; ``launch`` is their number among those
+            of the sequence.
         issue_ns: when each launch reached the GPU, int64 (launches,); -1: nobody knows.
         release_ns: when the host released each launch, int64 (launches,); -1: never.
     """
@@ -88,6 +90,7 @@ class Slices(HoldsArrays):
     blocks: Blocks
     runs: Runs
     waits: Waits
+    transfers: Runs
     issue_ns: Int64Array
     release_ns: Int64Array
 
@@ -126,7 +129,10 @@ def timed_slices(trace: Trace) -> Slices:
     names = ("launch", "block", "sm", "start_ns", "end_ns")
     launch, block, sm, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)
     waits = _timed_waits(trace)
-    zero = min((int(x.min()) for x in (begin_ns, waits.begin_ns) if len(x)), default=0)
+    moved = np.empty((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
+    times = (begin_ns, waits.begin_ns, moved)
+    zero = min((int(x.min()) for x in times if len(x)), default=0)
+    begun_ns, over_ns = (moved - zero).T
     begin_ns, end_ns = begin_ns - zero, end_ns - zero
     waits = replace(waits, begin_ns=waits.begin_ns - zero, end_ns=waits.end_ns - zero)
     end_ns = np.maximum(end_ns, begin_ns + 1)  # to Perfetto an end comes behind its beginning
@@ -140,6 +146,7 @@ def timed_slices(trace: Trace) -> Slices:
         blocks=together(launch, block, sm, begin_ns, end_ns),
         runs=runs,
         waits=_alone_in_stream(trace, runs, waits),
+        transfers=Runs(np.arange(len(moved)), begun_ns, np.maximum(over_ns, begun_ns + 1)),
         issue_ns=issue_ns,
         release_ns=np.full(len(trace), -1),
     )

@@ -21,16 +21,22 @@ from tbsched.show.html.parts import (
 from tbsched.show.html.standing import standing_html
 from tbsched.show.html.svg.levels import Level, levels_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
-from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.show.layout.events import launched_and_released
 from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.show.layout.names import cut, label
+from tbsched.show.layout.names import cut, label, span_name
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
 from tbsched.show.waits import Waits
-from tbsched.show.words import counted, limiter_words, seconds_words, transfer_name
+from tbsched.show.words import (
+    counted,
+    limiter_words,
+    seconds_words,
+    transfer_name,
+    transfer_words,
+)
 from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
@@ -99,7 +105,8 @@ def _timed_html(trace: Trace) -> str:
     ran = blocks_that_ran(trace)
     waits = None if trace.waits is None else Waits(trace)
     colours = colours_of(launches)
-    names = _names(trace, colours, waits)
+    of_spans = colours + [TRANSFER_COLOUR] * len(trace.sequence.transfers)
+    names = _names(trace, of_spans, waits)
     blocks = sum([launch.blocks for launch in launches])
     return card(
         trace_head(trace),
@@ -139,9 +146,11 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
 
     @functools.cache
     def short(number: int) -> str:
-        return label(launches[number], _NAME)
+        return span_name(trace.sequence, number, _NAME)
 
     def title(number: int) -> str:
+        if number >= len(launches):
+            return _transfer_title(trace, number - len(launches))
         launch = launches[number]
         begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
         name = f": {short(number)}" if launch.name else ""
@@ -153,6 +162,14 @@ def _names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
         return "\n".join(lines)
 
     return Names(colours, short, title)
+
+
+def _transfer_title(trace: Trace, number: int) -> str:
+    assert trace.transfer_ns is not None
+    transfer = trace.sequence.transfers[number]
+    begin, end = (seconds_words(time / 1e9) for time in trace.transfer_ns[number].tolist())
+    name = transfer_name(number, transfer)
+    return f"{name}\n{transfer_words(transfer)}\nran from {begin} to {end}"
 
 
 def _stream_timeline(

@@ -25,6 +25,10 @@ def colours_of(launches: Sequence[Launch]) -> list[str]:
     return colours_of_names([launch.name for launch in launches])
 
 
+# Of copies and memsets, in every view.
+TRANSFER_COLOUR = "#808890"
+
+
 def colours_of_names(names: Sequence[str | None]) -> list[str]:
     """The same, for launches of which only the names are known."""
     slots = _slots(sorted({name for name in names if name}, key=_preferred))

@@ -38,6 +38,8 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
     found: dict[int, Node] = {}
     launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
+        if isinstance(event, Copy | Memset):
+            next(transfers)
         if not isinstance(event, GraphLaunch):
             for _ in event.launches:
                 next(launches)
@@ -73,9 +75,14 @@ def words_of(sequence: Sequence) -> Callable[[int], str]:
 
 
 def streams_used(sequence: Sequence) -> list[Stream | None]:
-    """The stream of each launch; nodes are in that of their graph."""
-    found: list[Stream | None] = []
+    """The stream of each launch, then of each copy and memset; nodes are in that of their graph."""
+    launches: list[Stream | None] = []
+    transfers: list[Stream | None] = []
     for event in sequence:
         if isinstance(event, Launch | GraphLaunch):
-            found += [event.stream] * len(event.launches)
-    return found
+            launches += [event.stream] * len(event.launches)
+        if isinstance(event, Copy | Memset):
+            transfers.append(event.stream)
+        elif isinstance(event, GraphLaunch):
+            transfers += [event.stream] * len(event.graph.transfers)
+    return launches + transfers

@@ -29,9 +29,11 @@ class Spans(HoldsArrays):
     Attributes:
         titles: of the rows, such as ``SM 0``, ``SM 0-7`` or ``stream 2``.
         lanes: int64 (rows,), how many lanes each row has.
-        row, lane, launch: int64 (spans,).
+        row, lane: int64 (spans,).
+        launch: int64 (spans,), the number of the launch; of a copy or memset its number among those
+            of the sequence, behind all launches.
         begin_ns, end_ns: int64 (spans,), on the trace's own clock.
-        zero_ns: where time begins, at the start of the first block.
+        zero_ns: where time begins, at the start of the first block, copy or memset.
         length_ns: of the whole.
         note: how spans were put together, in words to be shown; empty if each is by itself.
     """
@@ -96,7 +98,7 @@ def spans_by_stream(
     columns: int | None = None,
 ) -> Spans:
     """When each launch ran, from the start of its first block to the end of its last, in a row per
-    stream.
+    stream; and when each copy and memset did.
 
     Nodes of a graph are in the row of the stream that it is launched in. Launches without a stream
     are in one row together. So are the streams beyond ``most_rows``. Of
@@ -113,6 +115,11 @@ def spans_by_stream(
         ValueError: nobody recorded when blocks ran.
     """
     launch, begin, end = launch_spans(blocks_that_ran(trace) if ran is None else ran)
+    if trace.transfer_ns is not None:
+        launch = np.append(launch, len(trace) + np.arange(len(trace.transfer_ns)))
+        begin, end = (
+            np.append(a, b) for a, b in zip((begin, end), trace.transfer_ns.T, strict=True)
+        )
     titles, row_of = streams_of(trace.sequence, most_rows)
     row = row_of[launch]
     if len(launch) <= most_spans:
@@ -307,7 +314,7 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
 
 
 def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
-    """The titles of rows, and the row of each launch; nodes of a graph are in its stream."""
+    """The titles of rows, and the row of each launch, and then of each copy and memset."""
     used = streams_used(sequence)
     streams = set(used)
     named: list[Stream] = sorted(stream for stream in streams if isinstance(stream, int))

@@ -8,7 +8,8 @@ import numpy as np
 
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
-from tbsched.show.words import launch_words
+from tbsched.program.sequence import Sequence as Program
+from tbsched.show.words import launch_words, transfer_name
 
 LONGEST = 48
 _GAP = "…"
@@ -29,6 +30,14 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
     # What comes first says most, so the rest is left out.
     first = words[: longest - 2].rpartition(", ")[0]
     return f"{first}, {_GAP}" if first else cut(words, longest)
+
+
+def span_name(sequence: Program, number: int, longest: int = LONGEST) -> str:
+    """The label of a launch; of numbers behind those, the name of a copy or memset."""
+    transfer = number - len(sequence.launches)
+    if transfer < 0:
+        return label(sequence.launches[number], longest)
+    return transfer_name(transfer, sequence.transfers[transfer])
 
 
 def kernels_of(launches: Sequence[Launch]) -> Int64Array:

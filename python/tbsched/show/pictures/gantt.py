@@ -12,7 +12,7 @@ from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Float64Array, StructuredArray
 from tbsched.program.checks import instance
 from tbsched.show.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.show.layout.names import cut, label
+from tbsched.show.layout.names import cut, span_name
 from tbsched.show.pictures.canvas import (
     add_boxes,
     axes_for,
@@ -37,8 +37,9 @@ _LETTER = 0.6  # width of a letter, of the size of the print
 def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     """Draws when each block ran on which SM, or when each launch ran in which stream.
 
-    A colour is a kernel. Blocks that ran on an SM at the same time are in lanes of their own. If
-    there are too many for that, it shows which launch took most of each moment, and says so.
+    A colour is a kernel. Copies and memsets are in the rows of streams, in grey. Blocks that ran on
+    an SM at the same time are in lanes of their own. If there are too many for that, it shows which
+    launch took most of each moment, and says so.
 
     Example:
         >>> import tbsched as tb
@@ -76,7 +77,7 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     what = "blocks on each SM" if by == "sm" else "launches in each stream"
     entitle(ax, f"{who(trace)}: {what} over time", spans.note)
     key_of_kernels(ax, trace, time_of(ran, len(trace)))
-    colours = colour_table(trace.sequence.launches)
+    colours = colour_table(trace.sequence.launches, len(trace.sequence.transfers))
     (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
     return ax
 
@@ -127,10 +128,11 @@ def _names(
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
     launches = trace.sequence.launches
     for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
-        launch = launches[spans.launch[k]]
-        name = label(launch)
+        number = int(spans.launch[k])
+        is_named = number >= len(launches) or launches[number].name is not None
+        name = span_name(trace.sequence, number)
         if len(name) > letters[k]:
-            if launch.name is None or letters[k] < 6:
+            if not is_named or letters[k] < 6:
                 continue
             name = cut(name, int(letters[k]))
         colour = tuple(colours[spans.launch[k]])

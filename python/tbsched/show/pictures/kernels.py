@@ -12,7 +12,7 @@ from matplotlib.typing import ColorType
 
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.program.events.launch import Launch
-from tbsched.show.layout.colours import colours_of
+from tbsched.show.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.show.layout.names import kernels_of, label
 from tbsched.show.pictures.canvas import key
 from tbsched.traces.trace import Trace
@@ -21,9 +21,13 @@ _LETTERS = 30  # of a name
 _MOST = 100  # rows, of which even the tallest legend shows the first ones only
 
 
-def colour_table(launches: tuple[Launch, ...]) -> Float64Array:
-    """A colour per launch, float64 (launches, 4): red, green, blue, opacity."""
-    names, which = np.unique(np.array(colours_of(launches), "U7"), return_inverse=True)
+def colour_table(launches: tuple[Launch, ...], transfers: int = 0) -> Float64Array:
+    """A colour per launch, and per copy or memset behind them, float64 (launches + transfers, 4).
+
+    The columns are red, green, blue and opacity.
+    """
+    colours = colours_of(launches) + [TRANSFER_COLOUR] * transfers
+    names, which = np.unique(np.array(colours, "U7"), return_inverse=True)
     return to_rgba_array(names.tolist())[which]
 
 

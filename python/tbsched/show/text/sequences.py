@@ -12,16 +12,27 @@ from rich.table import Table
 from tbsched.program.events.graph import Graph
 from tbsched.program.events.transfers import transfer_key
 from tbsched.program.sequence import (
+    Copy,
     GraphLaunch,
     Launch,
+    Memset,
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 from tbsched.show.layout.graphs import nodes_of
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import counted, launch_words, size_of, stream_words, transfer_words
+from tbsched.show.words import (
+    counted,
+    host_words,
+    launch_words,
+    size_of,
+    stream_words,
+    synchronize_words,
+    transfer_words,
+)
 
 ROWS_SHOWN = 50
 
@@ -89,7 +100,7 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                 yield Row(cells, number)
             case GraphLaunch():
                 where = stream_words(event.stream, event.non_blocking)
-                words = f"{size_of(event.launches)}, in {where}"
+                words = f"{size_of(event.launches)}, in {where}{host_words(event.host)}"
                 yield Row(("graph", str(next(graphs)), "", words))
                 for node in event.graph.nodes:
                     if isinstance(node, Launch):
@@ -100,11 +111,17 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                         number = next(transfers)
                         words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
                         yield Row((transfer_key(node), str(number), "", words))
+            case Copy() | Memset():
+                words = f"{transfer_words(event)}{host_words(event.host)}"
+                yield Row((transfer_key(event), str(next(transfers)), "", words))
             case Release():
                 yield Row(("release", str(event.launch), "", ""))
-            case RecordEvent():
-                yield Row(("record", str(event.event), "", f"in stream {event.stream}"))
-            case WaitEvent():
-                yield Row(("wait", str(event.event), "", f"in stream {event.stream}"))
+            case RecordEvent() | WaitEvent():
+                kind = "record" if isinstance(event, RecordEvent) else "wait"
+                words = f"in stream {event.stream}{host_words(event.host)}"
+                yield Row((kind, str(event.event), "", words))
+            case Synchronize():
+                words = f"{synchronize_words(event)}{host_words(event.host)}"
+                yield Row(("synchronize", "", "", words))
             case _:
                 assert_never(event)

@@ -1,0 +1,23 @@
+// Copies within the GPU's memory and memsets: the driver runs kernels of its own for them.
+//
+// An example: a copy of 1 MB within the GPU's memory is a kernel of 128 blocks. While every warp
+// slot of the GPU is taken, it waits, and so does what comes behind it in the line.
+//
+// How many threads and registers such a block has, nobody measured. A launch that leaves one slot
+// of 1,024 threads free leaves room for 20 GB/s.
+//
+// Source: traces ways/copies; docs/explanation/copies.md.
+#pragma once
+
+#include <optional>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+// None: the driver does it another way.
+std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
+std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
+
+}  // namespace tbsched

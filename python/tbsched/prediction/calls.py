@@ -1,0 +1,88 @@
+"""When the host makes its calls, as the core takes it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tbsched.errors import shown
+from tbsched.program.checks import seconds
+from tbsched.program.sequence import Sequence
+
+
+class Calls(NamedTuple):
+    """One of three ways.
+
+    Attributes:
+        issue_ns: a time for each launch.
+        gap_ns: for each event the time since the last call of its host thread returned.
+        interval_ns: from one launch call of a thread to the next, if both of them are None.
+    """
+
+    issue_ns: list[int] | None = None
+    gap_ns: list[int] | None = None
+    interval_ns: int = 0
+
+
+def calls_of(
+    seq: Sequence,
+    launch_interval: float,
+    issue_times: Iterable[float] | None,
+    host: float | Iterable[float] | None,
+) -> Calls:
+    """When the calls of a sequence are made.
+
+    Raises:
+        TypeError, ValueError: for a held sequence, of the wrong number, or more than one of them.
+    """
+    given = {"launch_interval": launch_interval or None, "issue_times": issue_times, "host": host}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise ValueError(f"{names[1]}: given together with {names[0]}; only one of them can be")
+    if names and not seq.timed:
+        raise ValueError(f"{names[0]}: {shown(given[names[0]])} needs launches with durations")
+    if host is not None:
+        return Calls(gap_ns=_gaps(seq, host))
+    if issue_times is not None:
+        return Calls(issue_ns=_times(seq, issue_times))
+    return Calls(interval_ns=round(launch_interval * 1e9))
+
+
+def _gaps(seq: Sequence, host: float | Iterable[float]) -> list[int]:
+    if isinstance(host, int | float):
+        gaps = [seconds("predict", "host", host)] * len(seq)
+    else:
+        gaps = _seconds("host", host, "a number of seconds, or one per event,")
+    if len(gaps) != len(seq):
+        raise ValueError(f"host: {len(seq)} gaps are needed, one per event, got {shown(gaps)}")
+    return [round(gap * 1e9) for gap in gaps]
+
+
+def _times(seq: Sequence, issue_times: Iterable[float]) -> list[int]:
+    times = _seconds("issue_times", issue_times, "a time per launch")
+    if len(times) != len(seq.launches) or not _ascend(seq, times):
+        raise ValueError(
+            f"issue_times: {len(seq.launches)} ascending times are needed, got {shown(times)}"
+        )
+    return [round(time * 1e9) for time in times]
+
+
+def _ascend(seq: Sequence, times: list[float]) -> bool:
+    """In each host thread by itself."""
+    if all(a <= b for a, b in itertools.pairwise(times)):
+        return True
+    of_host: dict[int, list[float]] = {}
+    left = iter(times)
+    for event in seq:
+        for _ in event.launches:
+            of_host.setdefault(getattr(event, "host", 0), []).append(next(left))
+    return all(a <= b for own in of_host.values() for a, b in itertools.pairwise(own))
+
+
+def _seconds(name: str, given: Iterable[float], needed: str) -> list[float]:
+    try:
+        values = list(given)
+    except TypeError:
+        raise TypeError(f"{name}: {needed} is needed, got {shown(given)}") from None
+    return [seconds("predict", name, value) for value in values]
