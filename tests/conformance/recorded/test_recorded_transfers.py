@@ -93,16 +93,11 @@ def test_fresh_programs_overlap_as_recorded(name: str, share: float) -> None:
     assert sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs) > share
 
 
-@pytest.mark.parametrize(
-    "other",
-    [device("h200-no-copy-engines"), replace(H200, copy_channels=1)],
-    ids=["no-copy-engines", "one-channel"],
-)
-def test_engines_and_channels_matter_in_fresh_programs(other: DeviceSpec) -> None:
+def test_channels_matter_in_fresh_programs() -> None:
     traces = fresh("h200")[::3]
 
     def off(spec: DeviceSpec) -> float:
         late = [starts_ns(predict_as_recorded(trace, spec)) - starts_ns(trace) for trace in traces]
         return float(np.abs(np.concatenate(late)).mean())
 
-    assert off(other) > 1.1 * off(H200)
+    assert off(replace(H200, copy_channels=1)) > 1.1 * off(H200)
