@@ -82,7 +82,7 @@ void python_signals() {
 py::tuple in_python(const cuda::Observation& observation) {
   py::list launches;
   for (const MeasuredLaunch& launch : observation.launches) launches.append(to_dict(launch));
-  return py::make_tuple(launches, observation.gap_ns);
+  return py::make_tuple(launches, observation.calls_ns);
 }
 
 // A forked child has neither the driver's state nor our threads: nothing there can be ended.

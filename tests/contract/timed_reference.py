@@ -10,7 +10,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tbsched.program.sequence import LEGACY_STREAM, Launch, RecordEvent, Sequence, WaitEvent
+from contract.host_reference import CallTimes, Hosts
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+)
 
 
 @dataclass(frozen=True)
@@ -20,25 +28,30 @@ class Launched:
     launch: Work
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """The kernel of a launch, which is loaded."""
+
+
 @dataclass(eq=False)
 class Work:
     """One event of the sequence, on its way."""
 
-    item: Launch | RecordEvent | WaitEvent | Launched
+    item: Launch | RecordEvent | WaitEvent | Launched | Loaded
     stream: object
     issue: int
     must_be_done: list[Work] = field(default_factory=list)
     record: Work | None = None  # of a wait, what it waits for
     blocking: bool = True  # it and the legacy stream wait for each other
-    before: list[Work] = field(default_factory=list)  # all work before it in the program
+    before: list[Work] = field(default_factory=list)  # all work that was issued before it
     follows: Work | None = None  # the launch whose triggers it waits for, while it may still run
     late_wait: bool = False  # of a wait: its event had not happened when it was called
     rank: tuple[int, int] = (0, 0)
-    issued: bool = False
     queue: int = -1  # of a launch that is issued
     taken: int = -1  # the place of a launch among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
+    met_at: int = -1  # of a kernel that is loaded: when all work before it was over
     taken_at: int = 0
     starts: list[int] = field(default_factory=list)
     ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
@@ -62,6 +75,8 @@ class Toy:
     launch_switch: int = 0
     trigger_latency: int = 0
     completed_latency: int = 0
+    load: int = 0
+    calls: CallTimes = field(default_factory=CallTimes)
     head_of_line: bool = True
 
     def gone_at(self, work: Work) -> float:
@@ -93,6 +108,18 @@ class Scheduler:
     next_turn: int = 0
 
 
+@dataclass
+class State:
+    """What has been called, and in part issued."""
+
+    called: list[Work]  # not issued yet
+    issued: list[Work]
+    launches: list[Work]
+    scheduler: Scheduler
+    hosts: Hosts
+    now: int = 0
+
+
 def time_of(seconds: float | None) -> float:
     return math.inf if seconds is None else round(seconds * 1e9)
 
@@ -115,42 +142,72 @@ def nanoseconds(launch: Launch) -> list[int]:
     return [round(seconds * 1e9) for seconds in durations.tolist()]
 
 
-def arranged(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
-    """All work, with what each has to wait for."""
-    works: list[Work] = []
-    by_stream: dict[object, Work] = {}
-    records: dict[int, Work] = {}
+def works_of(sequence: Sequence, issue_ns: list[int]) -> list[Work | None]:
+    """Of each event its work, None for a synchronisation."""
+    works: list[Work | None] = []
     apart = {launch.stream for launch in sequence.launches if launch.non_blocking}
     launches = 0
     for position, item in enumerate(sequence):
+        if isinstance(item, Synchronize):
+            works.append(None)
+            continue
         assert isinstance(item, Launch | RecordEvent | WaitEvent)
         own = item.stream is None
         stream: object = ("own", position) if own else item.stream
         # An event is issued together with the launch before it, or with the first.
         is_launch = isinstance(item, Launch)
         with_launch = launches if is_launch else max(0, launches - 1)
-        work = Work(item, stream, issue_ns[with_launch] if issue_ns else 0, before=works[:])
+        work = Work(item, stream, issue_ns[with_launch] if issue_ns else 0)
         work.blocking = not item.non_blocking if own else stream not in apart  # type: ignore[union-attr]
         launches += is_launch
-        if stream in by_stream:
-            work.must_be_done.append(by_stream[stream])
-        if stream == LEGACY_STREAM:
-            work.must_be_done += [w for w in works if w.blocking]
-        elif work.blocking:
-            work.must_be_done += [w for w in works if w.stream == LEGACY_STREAM and w.blocking]
-        if isinstance(item, WaitEvent) and item.event in records:
-            work.record = records[item.event]
-        if isinstance(item, RecordEvent):
-            records[item.event] = work
-        by_stream[stream] = work
         works.append(work)
-        if isinstance(item, Launch):
-            work.rank = (item.priority if toy.by_priority else 0, position)
-            if item.completion_event is not None:
-                completed = Work(Launched(work), stream, work.issue, blocking=False)
-                records[item.completion_event] = completed
-                works.append(completed)
     return works
+
+
+def link(work: Work, issued: list[Work], toy: Toy) -> list[Work]:
+    """What a work that is issued now has to wait for. Returns it, and what is issued with it."""
+    same = [w for w in issued if w.stream == work.stream and not isinstance(w.item, Launched)]
+    work.before = issued[:]
+    work.must_be_done += same[-1:]
+    work.must_be_done += [w for w in issued if isinstance(w.item, Loaded)]
+    if work.stream == LEGACY_STREAM:
+        work.must_be_done += [w for w in issued if w.blocking]
+    elif work.blocking:
+        work.must_be_done += [w for w in issued if w.stream == LEGACY_STREAM and w.blocking]
+    if isinstance(work.item, WaitEvent):
+        work.record = last_record(work.item.event, issued)
+    if not isinstance(work.item, Launch):
+        return [work]
+    work.rank = (work.item.priority if toy.by_priority else 0, len(issued))
+    if work.item.completion_event is None:
+        return [work]
+    return [work, Work(Launched(work), work.stream, work.issue, blocking=False)]
+
+
+def last_record(event: int, issued: list[Work]) -> Work | None:
+    """The last record of a CUDA event."""
+    for work in reversed(issued):
+        if isinstance(work.item, RecordEvent) and work.item.event == event:
+            return work
+        if isinstance(work.item, Launched):
+            launch = work.item.launch.item
+            assert isinstance(launch, Launch)
+            if launch.completion_event == event:
+                return work
+    return None
+
+
+def awaited(event: Synchronize, issued: list[Work]) -> Callable[[], bool]:
+    """Whether that is over which a synchronisation that is called now waits for."""
+    works = [w for w in issued if not isinstance(w.item, Launched | Loaded)]
+    if event.event is not None:
+        record = last_record(event.event, issued)
+        works = [] if record is None else [record]
+    elif event.stream == LEGACY_STREAM:
+        works = [w for w in works if w.blocking]
+    elif event.stream is not None:
+        works = [w for w in works if w.stream == event.stream]
+    return lambda: all(work.done for work in works)
 
 
 MOST_UNDER_WAY = 8
@@ -189,29 +246,49 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
     return min(empty or range(toy.queues), key=lambda queue: (last_use[queue], queue))
 
 
-def simulate(sequence: Sequence, toy: Toy, issue_ns: list[int]) -> list[Work]:
+def simulate(
+    sequence: Sequence, toy: Toy, issue_ns: list[int], gap_ns: list[int] | None = None
+) -> list[Work]:
     """The launches of a sequence, with the queue of each, and start and end of its blocks in ns."""
-    works = arranged(sequence, toy, issue_ns)
-    launches = [work for work in works if isinstance(work.item, Launch)]
-    now = 0
-    scheduler = Scheduler()
+    works = works_of(sequence, issue_ns)
+    launches = [work for work in works if work is not None and isinstance(work.item, Launch)]
+    hosts = Hosts([] if gap_ns is None else list(sequence), gap_ns or [], toy.calls)
+    called: list[Work] = [] if gap_ns is not None else [w for w in works if w is not None]
+    state = State(called, [], launches, Scheduler(), hosts)
+
+    def issue(number: int, is_loaded: bool) -> None:
+        work = works[number]
+        assert work is not None
+        if is_loaded:
+            load = Work(Loaded(), None, state.now, blocking=False)
+            waits_for = [w for w in state.issued if not isinstance(w.item, Launched)]
+            load.must_be_done = waits_for
+            state.issued.append(load)
+        work.issue = state.now
+        state.called.append(work)
+
     while True:
-        while step(works, launches, toy, scheduler, now):
+        while step(state, toy) or hosts.step(
+            state.now, issue, lambda event: awaited(event, state.issued)
+        ):
             pass
-        if all(work.done for work in works):
+        if hosts.done() and all(w.done for w in [*state.issued, *state.called]):
             return launches
-        times = [work.issue for work in works] + [scheduler.next_turn]
-        times += [work.issue + toy.launch_latency for work in launches]
-        exits = [
-            end + toy.exit_latency for work in launches for end in work.ends if end is not None
-        ]
-        times += exits + [time + toy.completion_latency for time in exits]
-        times += [work.done_at + toy.event_latency for work in works]
-        times += [work.taken_at + toy.completed_latency for work in launches]
-        times += [
-            int(at) + toy.trigger_latency for at in map(toy.triggered_at, launches) if at < math.inf
-        ]
-        now = min(time for time in times if time > now)
+        state.now = min(time for time in times_of(state, toy) if time > state.now)
+
+
+def times_of(state: State, toy: Toy) -> list[int]:
+    """When something may happen by itself."""
+    launches, works = state.launches, state.issued
+    times = [work.issue for work in state.called] + [state.scheduler.next_turn, *state.hosts.dues()]
+    times += [work.issue + toy.launch_latency for work in launches]
+    exits = [end + toy.exit_latency for work in launches for end in work.ends if end is not None]
+    times += exits + [time + toy.completion_latency for time in exits]
+    times += [work.done_at + toy.event_latency for work in works]
+    times += [work.met_at + toy.load for work in works if work.met_at >= 0]
+    times += [work.taken_at + toy.completed_latency for work in launches]
+    triggers = map(toy.triggered_at, launches)
+    return times + [int(at) + toy.trigger_latency for at in triggers if at < math.inf]
 
 
 def met(work: Work, toy: Toy, now: int) -> bool:
@@ -221,6 +298,9 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         return launch.taken >= 0 and launch.taken_at + toy.completed_latency <= now
     if not all(other.done for other in work.must_be_done):
         return False
+    if isinstance(work.item, Loaded):
+        work.met_at = now if work.met_at < 0 else work.met_at
+        return work.met_at + toy.load <= now
     if work.follows is not None:
         triggered = toy.triggered_at(work.follows) + toy.trigger_latency <= now
         return triggered or work.follows.done
@@ -231,22 +311,23 @@ def met(work: Work, toy: Toy, now: int) -> bool:
     return True
 
 
-def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler, now: int) -> bool:
+def step(state: State, toy: Toy) -> bool:
     """Applies the first rule that does something; False if none does."""
-    for work in works:
-        event = work.issued and not isinstance(work.item, Launch) and met(work, toy, now)
+    launches, now = state.launches, state.now
+    for work in state.issued:
+        event = not isinstance(work.item, Launch) and met(work, toy, now)
         if not work.done and (event or toy.over_at(work) + toy.completion_latency <= now):
             work.done = True
             work.done_at = now
             return True
     if go_on(launches, toy, now):
         return True
-    for work in works:
-        if not work.issued and work.issue <= now:
-            work.issued = True
+    for work in state.called:
+        if work.issue <= now:
+            state.called.remove(work)
+            state.issued += link(work, state.issued, toy)
             if isinstance(work.item, Launch):
-                called = [other for other in launches if other.queue >= 0]
-                work.queue = chosen_queue(work, called, toy)
+                work.queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
                 relax(work)
             if work.record is not None:
                 work.late_wait = not work.record.done
@@ -254,7 +335,7 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
     heads = [
         work
         for queue in range(toy.queues)
-        for work in [w for w in launches if w.queue == queue and w.taken < 0][:1]
+        for work in [w for w in state.issued if w.queue == queue and w.taken < 0][:1]
     ]
     ready = [
         work for work in heads if work.issue + toy.launch_latency <= now and met(work, toy, now)
@@ -265,7 +346,7 @@ def step(works: list[Work], launches: list[Work], toy: Toy, scheduler: Scheduler
         first.taken = 1 + max(work.taken for work in launches)
         first.taken_at = now
         return True
-    return place(launches, resident, toy, scheduler, now)
+    return place(launches, resident, toy, state.scheduler, now)
 
 
 def go_on(launches: list[Work], toy: Toy, now: int) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contract.host_reference import CallTimes
 from contract.timed_reference import Toy, simulate
 from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
@@ -24,6 +25,7 @@ from tbsched.program.sequence import (
     RecordEvent,
     Sequence,
     Stream,
+    Synchronize,
     WaitEvent,
 )
 from tbsched.traces.trace import Trace
@@ -160,6 +162,11 @@ class ToyGpu:
             launch_switch_ns=toy.launch_switch,
             trigger_latency_ns=toy.trigger_latency,
             launch_completion_latency_ns=toy.completed_latency,
+            load_ns=toy.load,
+            launch_call_ns=toy.calls.launch,
+            event_call_ns=toy.calls.event,
+            synchronize_ns=toy.calls.synchronize,
+            first_use_ns=toy.calls.first_use,
         )
 
 
@@ -179,17 +186,27 @@ def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
         launch_switch=draw(LATENCIES),
         trigger_latency=draw(LATENCIES),
         completed_latency=draw(LATENCIES),
+        load=draw(LATENCIES),
+        calls=CallTimes(*[draw(LATENCIES) for _ in range(4)]),
     )
     return ToyGpu(toy, order)
 
 
-def check_against_plain_simulation(device: ToyGpu, sequence: Sequence, issue_ns: list[int]) -> None:
-    trace = predict(sequence, device.spec, issue_times=in_seconds(issue_ns))
+def check_against_plain_simulation(
+    device: ToyGpu, sequence: Sequence, times_ns: list[int], *, gaps: bool = False
+) -> None:
+    """Times of issue of launches, or gaps before all calls."""
+    seconds = in_seconds(times_ns)
+    if gaps:
+        trace = predict(sequence, device.spec, host=seconds)
+        expected = simulate(sequence, device.toy, [], times_ns)
+    else:
+        trace = predict(sequence, device.spec, issue_times=seconds)
+        expected = simulate(sequence, device.toy, times_ns)
     found = [
         (p.hardware_queue, p.start_ns.tolist(), p.end_ns.tolist())  # type: ignore[union-attr]
         for p in trace
     ]
-    expected = simulate(sequence, device.toy, issue_ns)
     assert found == [(work.queue, work.starts, work.ends) for work in expected]
 
 
@@ -210,6 +227,42 @@ def test_dependent_and_cooperative_launches_run_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:
     check_against_plain_simulation(device, *program)
+
+
+HOSTS = st.sampled_from([0, 0, 1, 2])
+SYNCHRONISATIONS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Synchronize, host=HOSTS),
+    st.builds(Synchronize, stream=STREAMS, host=HOSTS),
+    st.builds(Synchronize, event=st.integers(0, 1), host=HOSTS),
+)
+
+
+@st.composite
+def hosted_launches(draw: st.DrawFn, launches: st.SearchStrategy[Launch]) -> Launch:
+    first_use = draw(st.sampled_from([False, False, False, True]))
+    name = draw(st.sampled_from([None, "k"])) if first_use else None
+    return dataclasses.replace(draw(launches), first_use=first_use, name=name, host=draw(HOSTS))
+
+
+@st.composite
+def hosted_programs(
+    draw: st.DrawFn, launches: st.SearchStrategy[Launch]
+) -> tuple[Sequence, list[int]]:
+    """A program of several host threads, and the gap before each call in nanoseconds."""
+    cuda = [st.builds(kind, st.integers(0, 1), STREAMS, HOSTS) for kind in (RecordEvent, WaitEvent)]
+    events = st.one_of(
+        hosted_launches(launches), hosted_launches(launches), *cuda, SYNCHRONISATIONS
+    )
+    program = Sequence(draw(st.lists(events, min_size=2, max_size=14)))
+    return program, [draw(GAPS) for _ in program]
+
+
+@settings(REPEATABLE, max_examples=examples(500))
+@given(program=hosted_programs(toy_launches()), device=toy_gpus(st.integers(1, 8)))
+def test_hosts_call_and_wait_as_a_plain_simulation_says(
+    program: tuple[Sequence, list[int]], device: ToyGpu
+) -> None:
+    check_against_plain_simulation(device, *program, gaps=True)
 
 
 def within_capacity(trace: Trace, name: str) -> bool:

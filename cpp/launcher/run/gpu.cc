@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <map>
 #include <string>
 
 #include "launcher/driver/error.h"
@@ -53,19 +52,15 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
-// Of each event since the last call of its host thread returned, of a first call since the first of
-// all.
-std::vector<int64_t> gaps_of(const Sequence& sequence, const std::vector<PlannedCall>& calls) {
+CallsNs calls_of(const std::vector<PlannedCall>& calls) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedCall& call : calls) first = std::min(first, call.begin);
-  std::map<int32_t, Clock::time_point> returned;
-  std::vector<int64_t> gap_ns;
-  for (size_t event = 0; event < calls.size(); ++event) {
-    Clock::time_point& last = returned.try_emplace(host_of(sequence[event]), first).first->second;
-    gap_ns.push_back(std::chrono::nanoseconds(calls[event].begin - last).count());
-    last = calls[event].end;
-  }
-  return gap_ns;
+  const auto ns = [&](const Clock::time_point time) {
+    return int64_t{std::chrono::nanoseconds(time - first).count()};
+  };
+  CallsNs found;
+  for (const PlannedCall& call : calls) found.push_back({ns(call.begin), ns(call.end)});
+  return found;
 }
 
 }  // namespace
@@ -122,7 +117,7 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
       const auto pause = kPausesWhileShared[shared++];
       comes_true(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
-      return {.launches = std::move(verdict.launches), .gap_ns = std::move(verdict.gap_ns)};
+      return {.launches = std::move(verdict.launches), .calls_ns = std::move(verdict.calls_ns)};
     } else if (++doubtful == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);
@@ -167,7 +162,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
   const int32_t sms = context().properties().sms;
   if (!plan.timed) return judge(sequence, evidence, sms, took);
   Verdict verdict = judge_timed(evidence, sms, took);
-  verdict.gap_ns = gaps_of(sequence, plan.calls);
+  verdict.calls_ns = calls_of(plan.calls);
   return verdict;
 }
 

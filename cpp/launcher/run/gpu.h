@@ -19,8 +19,7 @@ namespace tbsched::cuda {
 
 struct Observation {
   std::vector<MeasuredLaunch> launches;
-  // Of a timed sequence, for each event: since the last call of its host thread returned.
-  std::vector<int64_t> gap_ns;
+  CallsNs calls_ns;
 };
 
 class Gpu {

@@ -12,6 +12,7 @@
 // fits neither case and makes the run doubtful.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -31,9 +32,12 @@ struct Evidence {
   std::chrono::nanoseconds issued{};     // the host's launch call, from the first one on
 };
 
+// Of each event of a timed sequence when its call began and returned, from the first call on.
+using CallsNs = std::vector<std::array<int64_t, 2>>;
+
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
-  std::vector<int64_t> gap_ns;  // as Observation has them
+  CallsNs calls_ns;
   std::string doubt;  // empty: none
   // The longest time for which a block was off its SM: another process had the GPU.
   std::chrono::nanoseconds still{};

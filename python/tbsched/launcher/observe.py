@@ -188,7 +188,9 @@ class Gpu:
         found = self._gpu.run(seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle)
         return self._trace(seq, *found)
 
-    def _trace(self, seq: Sequence, measured: list[_launcher.Measured], gap_ns: list[int]) -> Trace:
+    def _trace(
+        self, seq: Sequence, measured: list[_launcher.Measured], called_ns: list[list[int]]
+    ) -> Trace:
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -201,7 +203,7 @@ class Gpu:
         )
         extra = {}
         if seq.timed:
-            extra = issued([launch["issued_ns"] for launch in measured]) | called(gap_ns)
+            extra = issued([launch["issued_ns"] for launch in measured]) | called(called_ns)
         return Trace(seq, self.info, placements, extra=extra)
 
     def close(self) -> None:
@@ -279,7 +281,7 @@ def observe(
         A :class:`Trace`. ``start_ns`` and ``end_ns`` are 0 for blocks that still waited after the
         last event. In a timed sequence they count from the first start. ``timeline`` and
         ``makespan`` are as in a prediction, ``issue_times`` says when the host made each launch
-        call, and ``host_gaps`` how long after the last call of its thread.
+        call, and ``call_times`` when each call began and returned.
 
     Raises:
         ValueError: something this GPU or its driver refuses or could never run: too many blocks for

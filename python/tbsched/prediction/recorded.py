@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,12 +84,15 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
     """When the driver handed each launch on, in seconds: within its call or soon after.
 
     The host notes when it makes a call. The driver hands the launch on some microseconds later, and
-    the roots of a graph one after the other. When it did so shows in the start of a launch that
-    waits for nothing, if that is no later than the host's next call.
+    the roots of a graph one after the other. When it did so shows in the time at which a launch
+    call returned. If nobody recorded that, it shows in the start of a launch that waits for
+    nothing, if that is no later than the host's next call.
     """
     if observation.issue_times is None:
         return None
     issued = np.array([round(time * 1e9) for time in observation.issue_times])
+    if observation.call_times is not None:
+        issued = _before_returns(observation, issued, spec)
     starts = _first_starts(observation)
     calls = list(_calls(observation.sequence, spec))
     waited = set()
@@ -97,42 +100,91 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
         began = _first_starts(predicted)[predicted.waits["launch"]]
         waited = set(predicted.waits["launch"][predicted.waits["begin_ns"] < began].tolist())
     handed_on = {
-        launch: int(starts[launch]) - latency_ns
-        for _, roots, latency_ns in calls
-        for launch in roots
-        if launch not in waited
+        launch: int(starts[launch]) - call.latency_ns
+        for call in calls
+        for launch in call.roots
+        if launch not in waited and (call.is_graph or observation.call_times is None)
     }
     if not handed_on:
-        return [*observation.issue_times]
+        return [time / 1e9 for time in issued.tolist()]
     # No launch is handed on before its call.
     clock = min(time - issued[launch] for launch, time in handed_on.items())
     found = issued.copy()
-    nexts = [int(issued[first]) for first, _, _ in calls[1:]]
-    nexts.append(int(issued[-1]) + _LONGEST_CALL_NS + len(calls[-1][1]) * _LONGEST_ROOT_NS)
-    for (_, roots, _), following in zip(calls, nexts, strict=True):
+    for host in {call.host for call in calls}:
+        _hand_on([call for call in calls if call.host == host], handed_on, clock, found)
+    return [time / 1e9 for time in found.tolist()]
+
+
+def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
+    """When launches were issued, by when their calls returned."""
+    found = issued.copy()
+    returns: list[tuple[int, int]] = []
+    assert observation.call_times is not None
+    first = 0
+    for event, (_, returned) in zip(observation.sequence, observation.call_times, strict=True):
+        if isinstance(event, Launch):
+            returns.append((round(returned * 1e9), first))
+        first += len(event.launches)
+    loaded: set[str] = set()
+    for returned_ns, number in sorted(returns):
+        launch = observation.sequence.launches[number]
+        loads = launch.first_use and launch.name not in loaded
+        took = spec.launch_call_ns + loads * (spec.launch_call_ns + spec.first_use_ns)
+        found[number] = max(found[number], returned_ns - took)
+        if launch.first_use and launch.name is not None:
+            loaded.add(launch.name)
+    return found
+
+
+def _hand_on(calls: list[_Call], handed_on: dict[int, int], clock: int, issued: Int64Array) -> None:
+    """Moves the launches of the calls of a host thread to when they were handed on."""
+    lasts = calls[-1].launches[-1]
+    nexts = [int(issued[call.launches[0]]) for call in calls[1:]]
+    nexts.append(int(issued[lasts]) + _LONGEST_CALL_NS + len(calls[-1].roots) * _LONGEST_ROOT_NS)
+    latest_before = 0
+    for call, following in zip(calls, nexts, strict=True):
         latest = following
-        for launch in reversed(roots):
+        for launch in reversed(call.roots):
             # One that starts later than that has waited for something.
             if handed_on.get(launch, 2**62) - clock <= following:
                 latest = min(latest, handed_on[launch] - clock)
-                found[launch] = max(latest, issued[launch])
-    return [time / 1e9 for time in np.maximum.accumulate(found).tolist()]
+                issued[launch] = max(latest, issued[launch])
+        for launch in call.launches:
+            issued[launch] = latest_before = max(latest_before, int(issued[launch]))
 
 
 def _first_starts(trace: Trace) -> Int64Array:
     return np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
 
 
-def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[tuple[int, list[int], int]]:
-    """Of each call, its first launch, those that wait for no other node of it, and its latency."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """That makes launches, which are numbered.
+
+    Attributes:
+        host: the thread that calls.
+        launches: its launches.
+        roots: those of them that wait for no other.
+        latency_ns: until they reach the GPU.
+        is_graph: whether they are the nodes of a graph.
+    """
+
+    host: int
+    launches: range
+    roots: list[int]
+    latency_ns: int
+    is_graph: bool
+
+
+def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
     first = 0
     for event in sequence:
+        launches = range(first, first + len(event.launches))
+        first = launches.stop
         if isinstance(event, GraphLaunch):
             after = {b for _, b in event.graph.edges}
             nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
-            roots = [first + k for k, node in enumerate(nodes) if node not in after]
-            yield first, roots, spec.graph_latency_ns
-            first += len(nodes)
+            roots = [launches[k] for k, node in enumerate(nodes) if node not in after]
+            yield _Call(event.host, launches, roots, spec.graph_latency_ns, True)
         elif isinstance(event, Launch):
-            yield first, [first], spec.launch_latency_ns
-            first += 1
+            yield _Call(event.host, launches, [*launches], spec.launch_latency_ns, False)

@@ -14,7 +14,7 @@ Extra: TypeAlias = Mapping[str, Any]
 MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, too
 _UNSTABLE = "unstable"
 _ISSUED_NS = "issued_ns"
-_GAP_NS = "gap_ns"
+_CALLED_NS = "called_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +98,28 @@ def check_known(extra: Extra, launches: int, events: int) -> None:
     Raises:
         ValueError: naming the key.
     """
-    for key, each, count in ((_ISSUED_NS, "launch", launches), (_GAP_NS, "event", events)):
-        times = extra.get(key)
-        if times is not None and not (
-            isinstance(times, list)
-            and len(times) == count
-            and all(type(time) is int and 0 <= time <= MAX_NS for time in times)
-        ):
-            raise ValueError(
-                f"{key}: nanoseconds per {each} are needed, integers of 0 to {MAX_NS}, "
-                f"{count} in all"
-            )
+    times = extra.get(_ISSUED_NS)
+    if times is not None and not (_is_times(times) and len(times) == launches):
+        raise ValueError(
+            f"{_ISSUED_NS}: nanoseconds per launch are needed, integers of 0 to {MAX_NS}, "
+            f"{launches} in all"
+        )
+    calls = extra.get(_CALLED_NS)
+    if calls is not None and not (
+        isinstance(calls, list)
+        and len(calls) == events
+        and all(_is_times(call) and len(call) == 2 and call[0] <= call[1] for call in calls)
+    ):
+        raise ValueError(
+            f"{_CALLED_NS}: when each call began and returned is needed, integers of 0 to "
+            f"{MAX_NS}, {events} pairs in all"
+        )
+
+
+def _is_times(given: object) -> bool:
+    return isinstance(given, list) and all(
+        type(time) is int and 0 <= time <= MAX_NS for time in given
+    )
 
 
 def issued(times_ns: list[int]) -> dict[str, Any]:
@@ -121,11 +132,11 @@ def issued_ns(extra: Extra) -> list[int] | None:
     return extra.get(_ISSUED_NS)
 
 
-def called(gaps_ns: list[int]) -> dict[str, Any]:
-    """Of each event how long after the last call of its host thread, in nanoseconds."""
-    return {_GAP_NS: gaps_ns}
+def called(calls_ns: list[list[int]]) -> dict[str, Any]:
+    """Of each event when the call began and when it returned, nanoseconds from the first."""
+    return {_CALLED_NS: calls_ns}
 
 
-def gaps_ns(extra: Extra) -> list[int] | None:
-    """Of each event how long after the last call of its host thread; None: nobody says."""
-    return extra.get(_GAP_NS)
+def called_ns(extra: Extra) -> list[list[int]] | None:
+    """When each call began and returned, nanoseconds from the first; None: nobody says."""
+    return extra.get(_CALLED_NS)

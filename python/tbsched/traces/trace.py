@@ -9,7 +9,7 @@ from typing import Any
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
-from tbsched.traces.annotations import gaps_ns, issued_ns
+from tbsched.traces.annotations import called_ns, issued_ns
 from tbsched.traces.placement import (
     Capacity,
     DeviceInfo,
@@ -147,19 +147,42 @@ class Trace(Shown, HoldsArrays):
         return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
 
     @property
+    def call_times(self) -> tuple[tuple[float, float], ...] | None:
+        """For each event when its call began and returned, in seconds from the first call.
+
+        A recording has them. None: nobody says.
+
+        Example:
+            >>> recorded = tb.observe(program)  # doctest: +SKIP
+            >>> began, returned = recorded.call_times[0]  # doctest: +SKIP
+        """
+        found = called_ns(self.extra)
+        if found is None:
+            return None
+        return tuple((began / 1e9, returned / 1e9) for began, returned in found)
+
+    @property
     def host_gaps(self) -> tuple[float, ...] | None:
         """For each event the seconds since the last call of its host thread returned.
 
-        Of a thread's first call it is the time since the first call of all. A recording has them,
-        and ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
-        issue it. None: nobody says.
+        Of a thread's first call it is the time since the first call of all.
+        ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
+        issue it. None without :attr:`call_times`.
 
         Example:
             >>> recorded = tb.observe(program)  # doctest: +SKIP
             >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
         """
-        found = gaps_ns(self.extra)
-        return None if found is None else tuple(time / 1e9 for time in found)
+        found = called_ns(self.extra)
+        if found is None:
+            return None
+        returned: dict[int, int] = {}
+        gaps = []
+        for event, (begin, end) in zip(self.sequence, found, strict=True):
+            host = getattr(event, "host", 0)
+            gaps.append((begin - returned.get(host, 0)) / 1e9)
+            returned[host] = end
+        return tuple(gaps)
 
     @property
     def makespan(self) -> float:

@@ -1,0 +1,132 @@
+"""Host threads on an H200: what a recorder of its own saw, against the model.
+
+``recorder-*`` are 60 random programs of 2 to 8 kernels with a host thread per stream, run twice
+with eager and twice with lazy loading. ``calls`` are directed: what makes calls wait. The rules
+were found in these recordings.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers import ROOT
+from tbsched.comparison.times import compare_times
+from tbsched.hardware.catalogue import device
+from tbsched.prediction.predict import predict, predict_as_recorded
+from tbsched.program.sequence import Sequence, Synchronize, with_launches
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
+
+HOSTS = ROOT / "tests" / "traces" / "hosts"
+H200 = device("h200")
+
+
+@functools.cache
+def recorded(name: str) -> list[Trace]:
+    return load_traces(HOSTS / f"{name}-h200.jsonl.xz")
+
+
+def pairs(traces: Iterable[Trace], predicted: Callable[[Trace], Trace]) -> float:
+    """The share of pairs of launches that overlap as predicted."""
+    diffs = [compare_times(predicted(trace), trace) for trace in traces]
+    return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
+
+
+def from_gaps(trace: Trace) -> Trace:
+    return predict(trace.sequence, H200, host=trace.host_gaps)
+
+
+@pytest.mark.parametrize(("name", "itself"), [("recorder-eager", 0.98), ("recorder-lazy", 0.93)])
+def test_launches_of_threads_overlap_as_recorded(name: str, itself: float) -> None:
+    traces = recorded(name)
+    assert len(traces) == 120
+    assert pairs(traces, lambda trace: predict_as_recorded(trace, H200)) > 0.99
+    # From the gaps alone it is as near as the GPU is to itself.
+    again = dict(zip(map(id, traces[::2]), traces[1::2], strict=True))
+    assert itself < pairs(traces[::2], lambda trace: again[id(trace)]) < itself + 0.015
+    assert pairs(traces, from_gaps) > itself
+
+
+def without_first_use(trace: Trace) -> Trace:
+    others = [replace(launch, first_use=False) for launch in trace.sequence.launches]
+    return replace(trace, sequence=with_launches(trace.sequence, others))
+
+
+def test_without_first_uses_lazy_loading_is_not_predicted() -> None:
+    changed = [without_first_use(trace) for trace in recorded("recorder-lazy")]
+    assert pairs(changed, from_gaps) < 0.7
+
+
+def test_without_synchronisation_threads_run_ahead() -> None:
+    trace = next(t for t in recorded("calls") if t.id == "syncs_auto:chain_0")
+    assert trace.issue_times is not None
+    found = from_gaps(trace).issue_times
+    assert found is not None
+    assert found[-1] == pytest.approx(trace.issue_times[-1], rel=0.03)
+    kept = [k for k, event in enumerate(trace.sequence) if not isinstance(event, Synchronize)]
+    assert trace.host_gaps is not None
+    gaps = [trace.host_gaps[k] for k in kept]
+    ahead = predict(Sequence([trace.sequence[k] for k in kept]), H200, host=gaps).issue_times
+    assert ahead is not None
+    assert ahead[-1] < trace.issue_times[-1] / 5
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["device_later", "stream_later", "event_again", "event_waited", "stream_waited", "chain"],
+)
+def test_synchronisation_returns_soon_after_what_it_names(kind: str) -> None:
+    for trace in chosen(f"syncs_auto:{kind}"):
+        assert trace.call_times is not None
+        first = next(k for k, e in enumerate(trace.sequence) if isinstance(e, Synchronize))
+        # A launch that calls at once shows when the wait was over.
+        probe = Sequence(
+            [*trace.sequence[: first + 1], trace.sequence[0], *trace.sequence[first + 1 :]]
+        )
+        gaps = [*trace.host_gaps[: first + 1], 0.0, *trace.host_gaps[first + 1 :]]  # type: ignore[index]
+        found = predict(probe, H200, host=gaps).issue_times
+        assert found is not None
+        number = len(trace.sequence[: first + 1].launches)
+        assert found[number] == pytest.approx(trace.call_times[first][1], abs=30e-6)
+
+
+def chosen(prefix: str) -> list[Trace]:
+    found = [trace for trace in recorded("calls") if trace.id.rpartition("_")[0] == prefix]
+    assert len(found) == 3
+    return found
+
+
+@pytest.mark.parametrize("kind", ["busy", "busy_nonblocking", "chain", "same_stream", "later"])
+def test_first_use_waits_for_all_work_on_the_gpu(kind: str) -> None:
+    for trace in chosen(f"first_use:{kind}")[1:]:  # the first of a process now and then does not
+        number = next(k for k, x in enumerate(trace.sequence.launches) if x.first_use)
+        found, seen = from_gaps(trace)[number].start_ns, trace[number].start_ns
+        assert found is not None
+        assert seen is not None
+        # The clocks differ by when the first launch starts: some microseconds.
+        assert abs(int(found.min()) - int(seen.min())) < 40_000
+
+
+def test_more_local_memory_holds_the_call_and_those_of_other_threads() -> None:
+    grown = [t for t in recorded("calls") if t.id.startswith("growth:first")]
+    assert len(grown) == 8
+    waited = []
+    for trace in grown:
+        assert trace.call_times is not None
+        blocked = trace.call_times[1][1] - trace.call_times[1][0] > 1e-3
+        assert blocked == (trace.sequence.launches[1].local_memory > 1024)
+        if not blocked:
+            continue
+        found, seen = from_gaps(trace)[1].start_ns, trace[1].start_ns
+        assert found is not None
+        assert seen is not None
+        waited.append(int(found.min()) / int(seen.min()))
+        # The first launch of the other thread was called at 0.35 ms, and waited with it.
+        assert trace.call_times[3][1] - trace.call_times[3][0] > 1e-3
+        assert from_gaps(trace).issue_times[3] > 1e-3  # type: ignore[index]
+    assert np.allclose(waited, 1, atol=0.1)

@@ -1,0 +1,111 @@
+"""Host threads that make calls one after the other, written plainly; for the toy GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tbsched.program.sequence import Event, Launch, Synchronize
+
+
+@dataclass(frozen=True)
+class CallTimes:
+    """How long calls take, nanoseconds."""
+
+    launch: int = 0
+    event: int = 0
+    synchronize: int = 0
+    first_use: int = 0
+
+
+@dataclass(eq=False)
+class Thread:
+    """A host thread, and the call that it makes next."""
+
+    calls: list[tuple[int, Event, int]] = field(default_factory=list)  # number, event, gap
+    due: int = 0
+    asks: bool = False  # for the right to load a kernel
+    loads: bool = False
+    # What its call waits for; None: it has not asked.
+    awaits: Callable[[], bool] | None = None
+
+    def begin(self, returned: int) -> None:
+        self.asks = self.loads = False
+        self.awaits = None
+        if self.calls:
+            self.due = returned + self.calls[0][2]
+
+
+class Hosts:
+    """All threads of a sequence, and who of them loads a kernel."""
+
+    def __init__(self, events: list[Event], gap_ns: list[int], times: CallTimes) -> None:
+        threads: dict[int, Thread] = {}
+        for number, (event, gap) in enumerate(zip(events, gap_ns, strict=True)):
+            threads.setdefault(getattr(event, "host", 0), Thread()).calls.append(
+                (number, event, gap)
+            )
+        self.threads = list(threads.values())
+        self.times = times
+        self.loader: Thread | None = None
+        self.loaded: set[str] = set()
+        for thread in self.threads:
+            thread.begin(0)
+
+    def dues(self) -> list[int]:
+        return [thread.due for thread in self.threads if thread.calls]
+
+    def done(self) -> bool:
+        return not any(thread.calls for thread in self.threads)
+
+    def step(
+        self,
+        now: int,
+        issue: Callable[[int, bool], None],
+        awaited: Callable[[Synchronize], Callable[[], bool]],
+    ) -> bool:
+        """Goes on with one call. False: no thread can.
+
+        Args:
+            now: the time.
+            issue: an event, by its number, and whether its kernel has just been loaded.
+            awaited: whether all is over that a synchronisation which is called now waits for.
+        """
+        waiting = [thread for thread in self.threads if thread.calls and thread.due <= now]
+        for thread in sorted(waiting, key=lambda t: (t.due, t.asks + t.loads, t.calls[0][0])):
+            number, event, _ = thread.calls[0]
+            if isinstance(event, Synchronize):
+                if thread.awaits is None:
+                    thread.awaits = awaited(event)
+                if not thread.awaits():
+                    continue
+                thread.calls.pop(0)
+                thread.begin(now + self.times.synchronize)
+                return True
+            if isinstance(event, Launch):
+                if self.loader not in (None, thread):
+                    continue
+                if event.first_use and not thread.loads and event.name not in self.loaded:
+                    self._go_on_loading(thread, event, now)
+                    return True
+            issue(number, thread.loads)
+            thread.calls.pop(0)
+            if self.loader is thread:
+                self.loader = None
+                for other in waiting:
+                    other.due = now
+            is_launch = bool(event.launches)
+            thread.begin(now + (self.times.launch if is_launch else self.times.event))
+            return True
+        return False
+
+    def _go_on_loading(self, thread: Thread, event: Launch, now: int) -> None:
+        if not thread.asks:
+            thread.asks = True
+            thread.due = now + self.times.launch
+            return
+        thread.loads = True
+        self.loader = thread
+        thread.due = now + self.times.first_use
+        if event.name is not None:
+            self.loaded.add(event.name)

@@ -1,0 +1,114 @@
+"""Host threads and what they wait for, on a driver that emulates a GPU of four SMs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import tbsched as tb
+from helpers import Fake
+from launcher.test_observe_timed import SMS, all_gone, end, run, start
+from tbsched.launcher.observe import Gpu
+
+
+@pytest.mark.parametrize(
+    "awaited",
+    [
+        tb.Synchronize(),
+        tb.Synchronize(stream=1),
+        tb.Synchronize(event=3),
+        tb.Synchronize(stream="legacy"),
+    ],
+)
+def test_a_host_goes_on_when_the_work_is_over(gpu: Gpu, awaited: tb.Synchronize) -> None:
+    events = [run(stream=1), tb.RecordEvent(3, 1), awaited, run(stream=2)]
+    trace = gpu.observe(tb.Sequence(events))
+    assert start(trace, 1) >= end(trace, 0)
+    without = gpu.observe(tb.Sequence([*events[:2], events[3]]))
+    assert start(without, 1) < end(without, 0)
+
+
+def test_a_host_waits_for_no_more_than_it_names(gpu: Gpu) -> None:
+    slow = run(stream=1, seconds=0.1)
+    for awaited in (tb.Synchronize(stream=2), tb.Synchronize(event=3), tb.Synchronize(event=9)):
+        events = [slow, run(stream=2), tb.RecordEvent(3, 2), awaited, run(stream=3)]
+        trace = gpu.observe(tb.Sequence(events))
+        assert start(trace, 2) < end(trace, 0)
+
+
+def test_threads_begin_together_and_one_that_waits_holds_up_no_other(gpu: Gpu) -> None:
+    waits = [run(stream=1, seconds=0.1), tb.Synchronize(), run(stream=1)]
+    goes_on = [run(stream=2, host=1), tb.Synchronize(stream=2, host=1), run(stream=2, host=1)]
+    trace = gpu.observe(tb.Sequence([*waits, *goes_on]))
+    assert start(trace, 3) >= end(trace, 2)
+    assert start(trace, 3) < end(trace, 0) <= start(trace, 1)
+    assert trace.issue_times is not None
+    assert min(trace.issue_times) == 0
+
+
+def test_the_gaps_between_calls_are_those_without_the_waits(gpu: Gpu) -> None:
+    events = [run(stream=1, seconds=0.1), tb.Synchronize(), run(stream=2, host=1), run(stream=1)]
+    trace = gpu.observe(tb.Sequence(events))
+    assert trace.host_gaps is not None
+    assert len(trace.host_gaps) == 4
+    assert trace.issue_times is not None
+    assert min(trace.host_gaps) >= 0
+    assert sum(trace.host_gaps) < 0.1 <= trace.issue_times[2]
+    again = tb.predict(trace.sequence, "h200", host=trace.host_gaps)
+    assert again.issue_times is not None
+    assert again.issue_times[2] >= 0.1
+
+
+HANGS = tb.Sequence(
+    [
+        run(SMS, 50.0),
+        tb.Synchronize(),
+        run(),
+        run(SMS, 50.0, host=1, stream=1),
+        tb.Synchronize(stream=1, host=1),
+        tb.RecordEvent(0, 1, host=2),
+        tb.Synchronize(event=0, host=2),
+    ]
+)
+
+
+def test_deadline_ends_what_hosts_wait_for(gpu: Gpu) -> None:
+    begin = time.monotonic()
+    with pytest.raises(tb.DeadlineExceeded):
+        gpu.observe(HANGS, deadline=0.3)
+    assert time.monotonic() - begin < 3
+    all_gone(gpu)
+
+
+def test_interrupt_ends_what_hosts_wait_for(gpu: Gpu) -> None:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        gpu.observe(HANGS)
+    assert time.monotonic() - begin < 3
+    all_gone(gpu)
+
+
+@pytest.mark.parametrize(
+    "call", ["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize", "cuEventRecord"]
+)
+def test_a_call_that_fails_ends_all_threads(gpu: Gpu, knobs: Fake, call: str) -> None:
+    gpu.observe(tb.Sequence([tb.Launch(1, 32, 16)]))
+    knobs.fail(call)
+    begin = time.monotonic()
+    with pytest.raises(tb.CudaError) as caught:
+        gpu.observe(HANGS)
+    assert caught.value.call == call
+    assert time.monotonic() - begin < 3
+    all_gone(gpu)
+
+
+def test_first_use_is_for_predictions_alone(gpu: Gpu) -> None:
+    with pytest.raises(
+        ValueError, match=r"launch 1: Launch\.first_use: True, .* only be predicted"
+    ):
+        gpu.observe(tb.Sequence([run(), run(first_use=True)]))
