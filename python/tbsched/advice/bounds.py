@@ -45,8 +45,8 @@ class MakespanBounds:
     Example:
         >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
         >>> found = tb.makespan_bounds(program, "h200", durations=(1e-4, 2e-4))
-        >>> f"{found.least:.7f} to {found.greatest:.7f}"
-        '0.0002004 to 0.0004004'
+        >>> f"{found.least:.6f} to {found.greatest:.6f}"
+        '0.000200 to 0.000400'
         >>> found.exact
         True
     """

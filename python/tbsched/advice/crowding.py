@@ -103,7 +103,7 @@ def _by_area_ns(values: Int64Array, weighing: Float64Array, full: float) -> int:
         longer += weight
     else:
         return 0
-    return math.ceil(area / (full - longer) * (1 + SLACK))
+    return math.floor(area / (full - longer) * (1 + SLACK))
 
 
 class Crowd:
