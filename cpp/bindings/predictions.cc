@@ -100,11 +100,11 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
 }
 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
-                             std::vector<int64_t> issue_ns) {
+                             std::vector<int64_t> issue_ns, std::vector<int32_t> turns) {
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(model, sequence, state, std::move(issue_ns));
+    timeline = predict_timeline(model, sequence, state, std::move(issue_ns), std::move(turns));
   }
   return in_python(std::move(timeline));
 }
@@ -288,9 +288,10 @@ void bind_predictions(py::module_& module) {
              "registers per warp and shared memory of each launch.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
-      py::arg("state"), py::arg("issue_ns"),
+      py::arg("state"), py::arg("issue_ns"), py::arg("turns"),
       "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
-      "behind, begin, end and cause; and the hardware queue of each launch.");
+      "behind, begin, end and cause; and the hardware queue of each launch. Of launches that may "
+      "go on at the same time, the one of the least of `turns` is first.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -67,7 +67,11 @@ def predict_many(
     threads: int,
 ) -> list[Any]: ...
 def predict_timeline(
-    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
+    model: Model,
+    sequence: Sequence,
+    state: InitialState,
+    issue_ns: _Sequence[int],
+    turns: _Sequence[int],
 ) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
 def predict_until_refused(
     model: Model,

@@ -120,8 +120,9 @@ def test_launches_that_fit_beside_each_other_are_as_long_as_the_longest() -> Non
 def test_an_event_orders_streams() -> None:
     """Each fills the GPU, so that without the event either may come first."""
     a, b = timed(264, stream=0), timed(264, stream=1)
-    assert bounds(a, tb.RecordEvent(0, 0), tb.WaitEvent(0, 1), b).exact
-    assert not bounds(a, b).exact
+    either = (50 * US, 100 * US)
+    assert bounds(a, tb.RecordEvent(0, 0), tb.WaitEvent(0, 1), b, durations=either).exact
+    assert not bounds(a, b, durations=either).exact
 
 
 def test_one_of_a_few_queues_may_hold_up_another_stream() -> None:
@@ -129,6 +130,28 @@ def test_one_of_a_few_queues_may_hold_up_another_stream() -> None:
     wide, narrow = (bounds(*kernels, spec=small(8, queues)) for queues in (1, 2))
     assert wide.seen[1] > narrow.greatest
     assert wide.greatest >= wide.seen[1]
+
+
+def test_known_durations_are_exact_over_latent_states_and_ties() -> None:
+    """Three streams wait for one event: any of them may go first, and the last decides."""
+    first = [timed(264, stream=0), tb.RecordEvent(0, 0)]
+    others = [
+        event
+        for k in (1, 2, 3)
+        for event in (
+            tb.WaitEvent(0, k),
+            timed(264 * k, stream=k),
+            timed(132, us=100 * k * k, stream=k),
+        )
+    ]
+    found = bounds(*first, *others)
+    assert found.exact
+    assert found.predictions == 32 * 6
+    assert found.least < tb.predict(tb.Sequence([*first, *others]), H200).makespan
+    assert found.greatest - found.least > 100 * US
+    wider = bounds(*first, *others, predictions=100)
+    assert wider.least <= found.least
+    assert wider.greatest >= found.greatest
 
 
 # -- an anomaly ------------------------------------------------------------------------------------

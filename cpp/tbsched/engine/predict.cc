@@ -109,8 +109,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
-                          std::vector<int64_t> issue_ns) {
-  return TimedEngine(model, state, std::move(issue_ns)).run(sequence);
+                          std::vector<int64_t> issue_ns, std::vector<int32_t> turns) {
+  TimedEngine engine(model, state, std::move(issue_ns));
+  engine.take_turns(std::move(turns));
+  return std::move(engine).run(sequence);
 }
 
 std::vector<int64_t> at_intervals(const Sequence& sequence, const int64_t launch_interval_ns) {

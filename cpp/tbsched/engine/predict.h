@@ -25,8 +25,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
                                  Race& race);
 
 // Of a sequence whose launches have durations. `issue_ns`: when the host issues each, ascending.
+// `turns`: a number for each launch; of those that may go on at the same time, the least goes
+// first.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
-                          std::vector<int64_t> issue_ns);
+                          std::vector<int64_t> issue_ns, std::vector<int32_t> turns = {});
 // Of a host that makes a launch call every `launch_interval_ns`; past kLatestNs it is kNever.
 std::vector<int64_t> at_intervals(const Sequence& sequence, int64_t launch_interval_ns);
 

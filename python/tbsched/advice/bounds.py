@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import (
@@ -40,7 +42,7 @@ class MakespanBounds:
         least: no makespan is shorter.
         greatest: no makespan is longer.
         seen: the shortest and the longest makespan that was predicted on the way.
-        predictions: how many that were.
+        predictions: how many predictions that were.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
@@ -58,7 +60,7 @@ class MakespanBounds:
 
     @property
     def exact(self) -> bool:
-        """Whether both limits are makespans that were predicted."""
+        """Whether both limits are makespans that were predicted, so that none are narrower."""
         return self.seen == (self.least, self.greatest)
 
 
@@ -70,7 +72,7 @@ def makespan_bounds(
     *,
     launch_interval: float = 0.0,
     issue_times: Iterable[float] | None = None,
-    predictions: int = 64,
+    predictions: int = 256,
 ) -> MakespanBounds:
     """The least and the greatest makespan of a program whose durations are known as intervals.
 
@@ -80,17 +82,21 @@ def makespan_bounds(
     intervals, block by block, from each latent state, and in whatever order the GPU takes what
     happens at the same time.
 
-    The limits can be wider than needed. They are exact for launches that run one after the other
-    and are alike within themselves. The page "Bounds of a makespan" says what widens them. ``seen``
-    shows how much it can be: the true limits are between it and these.
+    If all durations are known, each latent state is predicted, with each order of launches that
+    have waited until the same moment. Then the limits are exact. Where that takes too many
+    predictions, or durations are intervals, the limits can be wider than needed. They are exact all
+    the same for launches that run one after the other and are alike within themselves. The page
+    "Bounds of a makespan" says what widens them. ``seen`` shows how much it can be: the true limits
+    are between it and these.
 
     Args:
         seq: a timed program.
         device, policy, launch_interval, issue_times: as for :func:`tbsched.predict`.
         durations: between how many seconds each block runs: one pair for all launches, or for each
             launch a pair, or None for its own duration. None: all launches have their own.
-        predictions: how many programs are predicted for ``seen``, 1 to 2**20: the shortest and the
-            longest durations, and others drawn from the intervals, from all latent states in turn.
+        predictions: how many programs are predicted, 1 to 2**20. For intervals these are the
+            shortest and the longest durations, and others drawn block by block, from all latent
+            states in turn, in orders of chance.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; durations that are no intervals, or not
@@ -115,20 +121,21 @@ def makespan_bounds(
     shortest, longest = _limits(seq, durations)
     issued = None if issue_times is None else tuple(issue_times)
     program = _Program(seq, spec, policy, launch_interval, issued)
-    least, greatest, begin_ns = program.seen(shortest, longest, predictions)
-    low = [
-        Durations.of(launch.duration_ns(), launch.blocks, spec.exit_latency_ns)
-        for launch in shortest
-    ]
-    high = [
-        Durations.of(launch.duration_ns(), launch.blocks, spec.exit_latency_ns)
-        for launch in longest
-    ]
+    if shortest == longest:
+        spans = program.all_spans(predictions)
+        if spans is not None:
+            return MakespanBounds(min(spans), max(spans), (min(spans), max(spans)), len(spans))
+    spans = program.some_spans(shortest, longest, predictions)
+    low, high = (
+        [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
+        for launches in (shortest, longest)
+    )
+    begin_ns = program.begin_ns()
     return MakespanBounds(
         (program.least_end_ns(low) - begin_ns) / 1e9,
         (program.greatest_end_ns(high) - begin_ns) / 1e9,
-        (least, greatest),
-        predictions,
+        (min(spans), max(spans)),
+        len(spans),
     )
 
 
@@ -154,27 +161,44 @@ class _Program:
         named = {e.stream for e in seq if isinstance(e, Launch) and e.stream is not None}
         alone = sum(isinstance(e, Launch) and e.stream is None for e in seq)
         self._lines = len(named) + alone + self._nodes
-        self._may_meet = ~self._ordered()
 
-    def seen(
+    def all_spans(self, most: int) -> list[float] | None:
+        """The makespans from each latent state, of each order; None if there are more of them."""
+        ties = self._ties(self._seq)
+        spans: list[float] = []
+        for state in self._spec.initial_states(self._policy):
+            for trace in ties.all(state):
+                if len(spans) == most:
+                    return None
+                spans.append(trace.makespan)
+        return spans
+
+    def some_spans(
         self, shortest: list[Launch], longest: list[Launch], predictions: int
-    ) -> tuple[float, float, int]:
-        """The shortest and the longest makespan seen, and when the first block starts."""
+    ) -> list[float]:
+        """Makespans for the shortest and the longest durations, and for others between."""
         states = itertools.cycle(self._spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
+        count = len(shortest)
         spans = []
-        begin_ns = 0
         for number, state in zip(range(predictions), states, strict=False):
-            launches = (
-                [shortest, longest][number] if number < 2 else _drawn(shortest, longest, draw)
-            )
-            trace = predict(
-                each_graph_alone(self._seq, with_launches(self._seq, launches)), self._spec,
-                self._policy, state, launch_interval=self._interval, issue_times=self._issue_times,
-            )  # fmt: skip
-            begin_ns = int(trace.timeline["start_ns"].min())
-            spans.append(trace.makespan)
-        return min(spans), max(spans), begin_ns
+            launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
+            if number < 2:
+                launches, turns = [shortest, longest][number], np.arange(count)
+            ties = self._ties(each_graph_alone(self._seq, with_launches(self._seq, launches)))
+            spans.append(ties.predict(state, tuple(turns.tolist())).makespan)
+        return spans
+
+    def _ties(self, seq: Sequence) -> Ties:
+        return Ties(seq, self._spec, self._policy, self._interval, self._issue_times)
+
+    def begin_ns(self) -> int:
+        """When the first block starts: nothing has ended then, so durations do not matter."""
+        trace = predict(
+            self._seq, self._spec, self._policy,
+            launch_interval=self._interval, issue_times=self._issue_times,
+        )  # fmt: skip
+        return int(trace.timeline["start_ns"].min())
 
     def least_end_ns(self, kept: list[Durations]) -> int:
         """No last block ends sooner."""
@@ -285,21 +309,20 @@ class _Program:
         watch_ns = spec.queue_watch_ns if self._lines > spec.watched_queues else 0
         return relays * turns * spec.launch_switch_ns + watch_ns
 
-    def _ordered(self) -> npt.NDArray[np.bool_]:
-        """Which launches never run at the same time, bool (launches, launches).
+    @functools.cached_property
+    def _may_meet(self) -> npt.NDArray[np.bool_]:
+        """Which launches may run at the same time, bool (launches, launches).
 
         Each in turn runs for very long. What then starts as much later has waited for it.
         """
         count = len(self._seq.launches)
         after = np.eye(count, dtype=np.bool_)
-        if count > MAX_ORDERED:
-            return after
-        for launch in range(count):
+        for launch in range(count if count <= MAX_ORDERED else 0):
             spans = [0] * count
             spans[launch] = _LONG_NS
             starts, _ = self._alone(spans, queues=MAX_LAUNCHES)
             after[launch] |= starts >= starts[launch] + _LONG_NS
-        return after | after.T
+        return ~(after | after.T)
 
     def _alone(self, spans_ns: list[int], queues: int) -> tuple[Int64Array, Int64Array]:
         """When each launch starts and ends if it runs so long, and there is room for everything."""

@@ -129,7 +129,7 @@ def predict(
     rows: Any
     issue_ns = run.issue_ns(seq, issue_times)
     if seq.timed:
-        rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
+        rows = _core.predict_timeline(run.model, events, run.state, issue_ns, [])
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
     return run.trace(seq, rows, issue_ns)

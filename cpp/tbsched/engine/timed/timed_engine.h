@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
@@ -32,6 +33,8 @@ class TimedEngine : private Observer {
   // is between two launches is issued together with the first.
   TimedEngine(const Model& model, InitialState state, std::vector<int64_t> issue_ns,
               size_t most_waits = kMostWaits);
+  // Before run(): as Streams.
+  void take_turns(std::vector<int32_t> turns) { streams_.take_turns(std::move(turns)); }
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
 
