@@ -233,7 +233,7 @@ class _Program:
             last_ns = int(self._alone([0] * len(kept), queues)[1].max())
             return last_ns + sum(apart) + step_ns * len(kept) + full_ns
         greatest = int(self._alone(apart, queues)[1].max()) + full_ns
-        if self._nodes:
+        if self._nodes or len(kept) > MAX_ORDERED:
             return greatest
         waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
         return min(greatest, int(self._alone(waiting, queues)[1].max()))
@@ -281,15 +281,22 @@ class _Program:
 
     def _most_at_once(self, launches: list[int], heavy: list[float]) -> float:
         """What launches can weigh together: of those in order, one after the other, one counts."""
-        rows: list[tuple[list[int], float]] = []
-        for launch, weight in zip(launches, heavy, strict=True):
-            for number, (members, most) in enumerate(rows):
-                if not self._may_meet[launch, members].any():
-                    rows[number] = [*members, launch], max(most, weight)
-                    break
-            else:
-                rows.append(([launch], weight))
-        return sum(most for _, most in rows)
+        most = np.zeros(len(self._may_meet))
+        np.maximum.at(most, self._rows[launches], heavy)
+        return float(most.sum())
+
+    @functools.cached_property
+    def _rows(self) -> Int64Array:
+        """Of each launch the number of a row, in which launches never run at the same time."""
+        rows: list[list[int]] = []
+        found = np.zeros(len(self._may_meet), np.int64)
+        for launch, may_meet in enumerate(self._may_meet):
+            free = (k for k, members in enumerate(rows) if not may_meet[members].any())
+            found[launch] = row = next(free, len(rows))
+            if row == len(rows):
+                rows.append([])
+            rows[row].append(launch)
+        return found
 
     def _delay_ns(self, launch: int) -> int:
         """How much later a launch is taken that may be taken, and for which there is room."""
@@ -324,6 +331,17 @@ class _Program:
             after[launch] |= starts >= starts[launch] + _LONG_NS
         return ~(after | after.T)
 
+    @functools.cached_property
+    def _small(self) -> list[Launch]:
+        """Each launch as a block of one warp that ends at once."""
+        return [
+            replace(
+                launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
+                carveout=None, cluster=1, cooperative=False, partition=None, duration=0.0,
+            )
+            for launch in self._seq.launches
+        ]  # fmt: skip
+
     def _alone(self, spans_ns: list[int], queues: int) -> tuple[Int64Array, Int64Array]:
         """When each launch starts and ends if it runs so long, and there is room for everything."""
         count = len(self._seq.launches)
@@ -333,12 +351,9 @@ class _Program:
             resident_grids=2 * count + 1, launch_switch_ns=0, queue_watch_ns=0,
         )  # fmt: skip
         launches = [
-            replace(
-                launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
-                carveout=None, cluster=1, cooperative=False, partition=None, duration=ns / 1e9,
-            )
-            for launch, ns in zip(self._seq.launches, spans_ns, strict=True)
-        ]  # fmt: skip
+            replace(one, duration=ns / 1e9) if ns else one
+            for one, ns in zip(self._small, spans_ns, strict=True)
+        ]
         trace = predict(
             each_graph_alone(self._seq, with_launches(self._seq, launches)), roomy, "most_room",
             launch_interval=self._interval, issue_times=self._issue_times,

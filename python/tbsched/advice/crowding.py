@@ -138,6 +138,10 @@ class Crowd:
         self.at_once = [int(f) * len(own) for f, own in zip(fits, self.sms, strict=True)]
         # Of the processing block that has the most of its warps.
         fullest = -(-warps // parts)
+        self._whole = np.array([one.cluster > 1 or one.cooperative for one in launches])
+        self._largest = np.array([one.carveout == 100 for one in launches])
+        kinds: dict[Launch, int] = {}
+        self._kinds = np.array([kinds.setdefault(_kind(one), len(kinds)) for one in launches])
         self._in_part = np.stack([taken[0], fullest, fullest * registers], axis=1)
         self._part_has = (limits.block_slots, limits.warp_slots, limits.registers)
 
@@ -154,12 +158,11 @@ class Crowd:
         Returns:
             launches, the weight of a block of each, and what their running blocks weigh at least.
         """
-        kernels = [self._launches[k] for k in near]
         mechanisms = self._spec.mechanisms
-        if any(kernel.cluster > 1 or kernel.cooperative for kernel in kernels):
+        if self._whole[near].any():
             return everyone, np.ones(len(everyone)), 1.0
         each = np.ones(len(near))
-        memory = self._memory(kernels)
+        memory = self._memory(near)
         if memory is None and mechanisms.configuration_per_tpc:
             if len(sms) < self._spec.sms:
                 return everyone, np.ones(len(everyone)), 1.0
@@ -189,14 +192,14 @@ class Crowd:
         gaps = 0 if self._spec.mechanisms.shared_memory == "pooled" else gap
         return np.where(own > 0, own + gaps, 0) / (memory - gap)
 
-    def _memory(self, kernels: list[Launch]) -> int | None:
+    def _memory(self, launches: list[int]) -> int | None:
         """Shared memory of an SM that any of these sets; None if it can keep others of them out."""
         if not self._spec.mechanisms.shared_memory_configuration:
             return self._limits.shared_memory
-        if all(kernel.carveout == 100 for kernel in kernels):
+        if self._largest[launches].all():
             return self._limits.shared_memory
-        if len({_kind(kernel) for kernel in kernels}) == 1:
-            return int(self._held(kernels[:1]).configured.max())
+        if (self._kinds[launches] == self._kinds[launches[0]]).all():
+            return int(self._held([self._launches[launches[0]]]).configured.max())
         return None
 
     def _held(self, launches: Iterable[Launch]) -> Residents:
