@@ -112,12 +112,13 @@ HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns) 
 }
 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
-                             Times issue_ns, Times gap_ns, const int64_t interval_ns) {
+                             Times issue_ns, Times gap_ns, const int64_t interval_ns,
+                             std::vector<int32_t> turns) {
   HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns);
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(model, sequence, state, std::move(calls));
+    timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns));
   }
   return in_python(std::move(timeline));
 }
@@ -313,10 +314,11 @@ void bind_predictions(py::module_& module) {
              py::arg("at_ns"), "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
-      py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
+      py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"), py::arg("turns"),
       "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
-      "it, or None; and of each copy and memset its start and end.");
+      "it, or None; and of each copy and memset its start and end. Of launches that may go on at "
+      "the same time, the one of the least of `turns` is first.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 # Which module each public name is in. Modules are imported when they are first needed, so that a
 # program that predicts does not wait for those that fuzz.
 _NAMES_OF = {
+    "advice.bounds": "MakespanBounds makespan_bounds",
     "advice.evenness": "Evenness forced_even",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order what_if",
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     __version__: str
     from tbsched import show as show
     from tbsched import strategies as strategies
+    from tbsched.advice.bounds import MakespanBounds as MakespanBounds
+    from tbsched.advice.bounds import makespan_bounds as makespan_bounds
     from tbsched.advice.evenness import Evenness as Evenness
     from tbsched.advice.evenness import forced_even as forced_even
     from tbsched.advice.launch_configs import Kernel as Kernel

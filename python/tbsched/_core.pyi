@@ -73,6 +73,7 @@ def predict_timeline(
     issue_ns: _Sequence[int] | None,
     gap_ns: _Sequence[int] | None,
     interval_ns: int,
+    turns: _Sequence[int],
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],

@@ -109,8 +109,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
-                          HostCalls calls) {
-  return TimedEngine(model, state, std::move(calls)).run(sequence);
+                          HostCalls calls, std::vector<int32_t> turns) {
+  TimedEngine engine(model, state, std::move(calls));
+  engine.take_turns(std::move(turns));
+  return std::move(engine).run(sequence);
 }
 
 std::vector<Prediction> predict_many(const Model& model,

@@ -25,9 +25,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  Race& race);
 
-// Of a sequence whose launches have durations.
+// Of a sequence whose launches have durations. `turns`: a number for each launch; of those that may
+// go on at the same time, the least goes first.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
-                          HostCalls calls);
+                          HostCalls calls, std::vector<int32_t> turns = {});
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 

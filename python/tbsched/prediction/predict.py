@@ -139,7 +139,7 @@ def predict(
     rows: Any
     calls = run.calls(seq, issue_times, host)
     if seq.timed:
-        rows = _core.predict_timeline(run.model, events, run.state, *calls)
+        rows = _core.predict_timeline(run.model, events, run.state, *calls, [])
     else:
         rows = _core.predict(run.model, events, run.state, warp_slots)
     return run.trace(seq, rows, calls)

@@ -218,8 +218,13 @@ int32_t Streams::rank(const int32_t index) const {
   return order_.by_priority ? items_[index].priority : 0;
 }
 
+int32_t Streams::turn(const int32_t index) const {
+  const int32_t launch = items_[index].launch;
+  return launch >= 0 && std::cmp_less(launch, turns_.size()) ? turns_[launch] : 0;
+}
+
 bool Streams::before(const int32_t a, const int32_t b) const {
-  return rank(a) != rank(b) ? rank(a) < rank(b) : a < b;
+  return std::tuple(rank(a), turn(a), a) < std::tuple(rank(b), turn(b), b);
 }
 
 bool Streams::ready(const int32_t index, const int64_t now) const {

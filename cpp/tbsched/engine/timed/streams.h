@@ -30,6 +30,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/timed/graph_order.h"
@@ -52,6 +53,9 @@ class Streams {
  public:
   explicit Streams(const DeviceSpec& spec);
 
+  // Before anything is issued: of launches that may go on at the same time, and are equally urgent,
+  // the one of the least number goes first; by launch. Without: the first one issued.
+  void take_turns(std::vector<int32_t> turns) { turns_ = std::move(turns); }
   // Before anything is issued: which streams are non-blocking.
   void make_non_blocking(int32_t stream);
   // Before a graph is issued.
@@ -243,6 +247,7 @@ class Streams {
   bool ready(int32_t item, int64_t now) const;
   bool waits_for_nothing(int32_t item) const;
   int32_t rank(int32_t item) const;
+  int32_t turn(int32_t item) const;
   bool before(int32_t a, int32_t b) const;
   int64_t reaches_gpu_ns(const int32_t item) const {
     const Item& found = items_[item];
@@ -278,6 +283,7 @@ class Streams {
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // where there is none
   int64_t nodes_served_ = 0;
+  std::vector<int32_t> turns_;
   int64_t nodes_ready_ = 0;
   struct GraphState {
     GraphOrder order;

@@ -16,6 +16,7 @@
 #include <deque>
 #include <queue>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
@@ -33,6 +34,8 @@ class TimedEngine : private Observer {
   // The model outlives it.
   TimedEngine(const Model& model, InitialState state, HostCalls calls,
               size_t most_waits = kMostWaits);
+  // Before run(): as Streams.
+  void take_turns(std::vector<int32_t> turns) { streams_.take_turns(std::move(turns)); }
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
 

@@ -1,0 +1,448 @@
+"""Between what limits the makespan of a program lies, whatever its blocks' durations."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.advice.crowding import SLACK, Crowd, Durations, least_span_ns, longest_full_ns
+from tbsched.errors import shown
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.prediction.ties import Ties
+from tbsched.program.arrays import Int64Array
+from tbsched.program.checks import instance, integer, items, seconds
+from tbsched.program.sequence import (
+    GraphLaunch,
+    Launch,
+    Sequence,
+    each_graph_alone,
+    with_launches,
+)
+
+MAX_LAUNCHES = 1024
+# With more of them, no launch counts as one that must wait for another.
+MAX_ORDERED = 256
+_LONG_NS = 10**14
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MakespanBounds:
+    """Limits of a makespan, in seconds.
+
+    Attributes:
+        least: no makespan is shorter.
+        greatest: no makespan is longer.
+        seen: the shortest and the longest makespan that was predicted on the way.
+        predictions: how many predictions that were.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
+        >>> found = tb.makespan_bounds(program, "h200", durations=(1e-4, 2e-4))
+        >>> f"{found.least:.6f} to {found.greatest:.6f}"
+        '0.000200 to 0.000400'
+        >>> found.exact
+        True
+    """
+
+    least: float
+    greatest: float
+    seen: Interval
+    predictions: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether both limits are makespans that were predicted, so that none are narrower."""
+        return self.seen == (self.least, self.greatest)
+
+
+def makespan_bounds(
+    seq: Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    durations: Interval | Iterable[Interval | None] | None = None,
+    policy: str | None = None,
+    *,
+    launch_interval: float = 0.0,
+    issue_times: Iterable[float] | None = None,
+    predictions: int = 256,
+) -> MakespanBounds:
+    """The least and the greatest makespan of a program whose durations are known as intervals.
+
+    A shorter block can make a program longer: another launch may then come first, and hold up the
+    rest. So the makespans of the shortest and of the longest durations are no limits. These are:
+    every makespan that :func:`tbsched.predict` gives is within them, for all durations in the
+    intervals, block by block, from each latent state, and in whatever order the GPU takes what
+    happens at the same time.
+
+    If all durations are known, each latent state is predicted, with each order of launches that
+    have waited until the same moment. Then the limits are exact. Where that takes too many
+    predictions, or durations are intervals, the limits can be wider than needed. They are exact all
+    the same for launches that run one after the other and are alike within themselves. The page
+    "Bounds of a makespan" says what widens them. ``seen`` shows how much it can be: the true limits
+    are between it and these.
+
+    Args:
+        seq: a timed program.
+        device, policy, launch_interval, issue_times: as for :func:`tbsched.predict`.
+        durations: between how many seconds each block runs: one pair for all launches, or for each
+            launch a pair, or None for its own duration. None: all launches have their own.
+        predictions: how many programs are predicted, 1 to 2**20. For intervals these are the
+            shortest and the longest durations, and others drawn block by block, from all latent
+            states in turn, in orders of chance.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`; durations that are no intervals, or not
+            one for each launch; a program without launches, or with more than 1024; one for which
+            no limits are known: with copies or memsets, with programmatic launches or memory waits,
+            with more local memory than the GPU starts with, or with graphs and more streams and
+            nodes than grids that can be resident. The message names the launch.
+
+    Example:
+        >>> program = tb.Sequence([
+        ...     tb.Launch(264, 512, 32, carveout=100, stream=0, duration=1e-4),
+        ...     tb.Launch(264, 512, 32, carveout=100, stream=1, duration=1e-4),
+        ... ])
+        >>> found = tb.makespan_bounds(program, "h200", [(1e-4, 2e-4), None])
+        >>> found.least <= found.seen[0] <= found.seen[1] <= found.greatest
+        True
+    """
+    instance("makespan_bounds", "sequence", seq, Sequence)
+    spec = find_device(device)
+    predictions = integer("makespan_bounds", "predictions", predictions, 1, 2**20)
+    _check(seq, spec)
+    shortest, longest = _limits(seq, durations)
+    issued = None if issue_times is None else tuple(issue_times)
+    program = _Program(seq, spec, policy, launch_interval, issued)
+    if shortest == longest:
+        spans = program.all_spans(predictions)
+        if spans is not None:
+            return MakespanBounds(min(spans), max(spans), (min(spans), max(spans)), len(spans))
+    spans = program.some_spans(shortest, longest, predictions)
+    low, high = (
+        [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
+        for launches in (shortest, longest)
+    )
+    begin_ns = program.begin_ns()
+    return MakespanBounds(
+        (program.least_end_ns(low) - begin_ns) / 1e9,
+        (program.greatest_end_ns(high) - begin_ns) / 1e9,
+        (min(spans), max(spans)),
+        len(spans),
+    )
+
+
+class _Program:
+    """A program on a device, and the same where nothing is short."""
+
+    def __init__(
+        self,
+        seq: Sequence,
+        spec: DeviceSpec,
+        policy: str | None,
+        launch_interval: float,
+        issue_times: tuple[float, ...] | None,
+    ) -> None:
+        self._seq = seq
+        self._spec = spec
+        self._policy = policy
+        self._interval = launch_interval
+        self._issue_times = issue_times
+        self._crowd = Crowd(seq.launches, spec, policy)
+        graphs = [event for event in seq if isinstance(event, GraphLaunch)]
+        self._nodes = sum(len(graph.launches) for graph in graphs)
+        named = {e.stream for e in seq if isinstance(e, Launch) and e.stream is not None}
+        alone = sum(isinstance(e, Launch) and e.stream is None for e in seq)
+        self._lines = len(named) + alone + self._nodes
+
+    def all_spans(self, most: int) -> list[float] | None:
+        """The makespans from each latent state, of each order; None if there are more of them."""
+        ties = self._ties(self._seq)
+        spans: list[float] = []
+        for state in self._spec.initial_states(self._policy):
+            for trace in ties.all(state):
+                if len(spans) == most:
+                    return None
+                spans.append(trace.makespan)
+        return spans
+
+    def some_spans(
+        self, shortest: list[Launch], longest: list[Launch], predictions: int
+    ) -> list[float]:
+        """Makespans for the shortest and the longest durations, and for others between."""
+        states = itertools.cycle(self._spec.initial_states(self._policy))
+        draw = np.random.default_rng(0)
+        count = len(shortest)
+        spans = []
+        for number, state in zip(range(predictions), states, strict=False):
+            launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
+            if number < 2:
+                launches, turns = [shortest, longest][number], np.arange(count)
+            ties = self._ties(each_graph_alone(self._seq, with_launches(self._seq, launches)))
+            spans.append(ties.predict(state, tuple(turns.tolist())).makespan)
+        return spans
+
+    def _ties(self, seq: Sequence) -> Ties:
+        return Ties(seq, self._spec, self._policy, self._interval, self._issue_times)
+
+    def begin_ns(self) -> int:
+        """When the first block starts: nothing has ended then, so durations do not matter."""
+        trace = predict(
+            self._seq, self._spec, self._policy,
+            launch_interval=self._interval, issue_times=self._issue_times,
+        )  # fmt: skip
+        return int(trace.timeline["start_ns"].min())
+
+    def least_end_ns(self, kept: list[Durations]) -> int:
+        """No last block ends sooner."""
+        spec = self._spec
+        exit_ns = spec.exit_latency_ns
+        spans = [
+            least_span_ns(own, at_once) - exit_ns
+            for own, at_once in zip(kept, self._crowd.at_once, strict=True)
+        ]
+        starts, ends = self._alone(spans, queues=MAX_LAUNCHES)
+        least = int(ends.max())
+        for sms in set(self._crowd.sms):
+            within = [k for k, own in enumerate(self._crowd.sms) if own <= sms]
+            within.sort(key=lambda k: -starts[k])
+            work = np.array([kept[k].total for k in within])[:, None] * self._crowd.shares[within]
+            needed = np.cumsum(work, axis=0).max(axis=1) / len(sms)
+            sooner = np.floor(starts[within] + needed - exit_ns - 1e-9 * needed)
+            least = max(least, int(sooner.max()))
+        return least
+
+    def greatest_end_ns(self, kept: list[Durations]) -> int:
+        """No last block ends later."""
+        spec = self._spec
+        longest = [own.longest - spec.exit_latency_ns for own in kept]
+        late = [self._delay_ns(k) for k in range(len(kept))]
+        apart = [a + b for a, b in zip(longest, late, strict=True)]
+        everyone = list(range(len(kept)))
+        full_ns = self._full_ns(everyone, everyone, kept, min(self._crowd.sms, key=len), None)
+        queues = MAX_LAUNCHES if self._lines <= spec.hardware_queues else 1
+        if self._lines > spec.resident_grids:
+            step_ns = spec.exit_latency_ns + spec.completion_latency_ns + spec.event_latency_ns
+            last_ns = int(self._alone([0] * len(kept), queues)[1].max())
+            return last_ns + sum(apart) + step_ns * len(kept) + full_ns
+        greatest = int(self._alone(apart, queues)[1].max()) + full_ns
+        if self._nodes or len(kept) > MAX_ORDERED:
+            return greatest
+        waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
+        return min(greatest, int(self._alone(waiting, queues)[1].max()))
+
+    def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
+        """For how long there can be no room for a launch that waits for nothing else."""
+        sms = self._crowd.sms[launch]
+        others = np.flatnonzero(self._may_meet[launch]).tolist()
+        everyone = sorted({launch, *others})
+        one_line = self._spec.launch_order == "one_line"
+        if one_line:
+            sms = min((self._crowd.sms[k] for k in everyone), key=len)
+        near = [k for k in everyone if one_line or self._crowd.sms[k] & sms]
+        return self._full_ns(near, everyone, kept, sms, launch)
+
+    def _full_ns(
+        self,
+        near: list[int],
+        everyone: list[int],
+        kept: list[Durations],
+        sms: frozenset[int],
+        last: int | None,
+    ) -> int:
+        """For how long ``sms`` can be full for one of the launches ``near``.
+
+        One block is not among those that run: the last one of ``last``, or of any launch.
+        """
+        who, weights, full = self._crowd.weights(near, everyone, sms)
+        if self._nodes:
+            weights = np.ones(len(who))
+        spared = float(weights.min() if last is None else weights[who.index(last)])
+        running = [kept[k] for k in who]
+        heavy = [w * own.blocks for w, own in zip(weights, running, strict=True)]
+        if last is not None:
+            heavy[who.index(last)] -= spared
+        if self._most_at_once(who, heavy) + self._nodes < full * (1 - SLACK):
+            return 0
+        if self._nodes:
+            # A node may have a block before it that the driver runs to start it.
+            spec = self._spec
+            relay_ns = np.array([spec.relay_ns + spec.exit_latency_ns])
+            running = [*running, Durations(relay_ns, np.array([self._nodes]))]
+            weights = np.append(weights, 1.0)
+        return longest_full_ns(running, weights, full, spared)
+
+    def _most_at_once(self, launches: list[int], heavy: list[float]) -> float:
+        """What launches can weigh together: of those in order, one after the other, one counts."""
+        most = np.zeros(len(self._may_meet))
+        np.maximum.at(most, self._rows[launches], heavy)
+        return float(most.sum())
+
+    @functools.cached_property
+    def _rows(self) -> Int64Array:
+        """Of each launch the number of a row, in which launches never run at the same time."""
+        rows: list[list[int]] = []
+        found = np.zeros(len(self._may_meet), np.int64)
+        for launch, may_meet in enumerate(self._may_meet):
+            free = (k for k, members in enumerate(rows) if not may_meet[members].any())
+            found[launch] = row = next(free, len(rows))
+            if row == len(rows):
+                rows.append([])
+            rows[row].append(launch)
+        return found
+
+    def _delay_ns(self, launch: int) -> int:
+        """How much later a launch is taken that may be taken, and for which there is room."""
+        spec = self._spec
+        others = np.flatnonzero(self._may_meet[launch]).tolist()
+        turns = 2 * (len(others) + self._nodes)
+        launches = self._seq.launches
+        if (
+            len(set(self._crowd.sms)) > 1
+            or spec.launch_order == "pass_by"
+            or any(launches[k].cluster > 1 for k in (launch, *others))
+        ):  # others pass it, with each of their blocks
+            turns = sum(launches[k].blocks for k in others) + len(others) + 2 * self._nodes
+        if turns or spec.exit_latency_ns + spec.completion_latency_ns < spec.launch_switch_ns:
+            turns += 1
+        relays = 2 if self._nodes else 1
+        watch_ns = spec.queue_watch_ns if self._lines > spec.watched_queues else 0
+        return relays * turns * spec.launch_switch_ns + watch_ns
+
+    @functools.cached_property
+    def _may_meet(self) -> npt.NDArray[np.bool_]:
+        """Which launches may run at the same time, bool (launches, launches).
+
+        Each in turn runs for very long. What then starts as much later has waited for it.
+        """
+        count = len(self._seq.launches)
+        after = np.eye(count, dtype=np.bool_)
+        for launch in range(count if count <= MAX_ORDERED else 0):
+            spans = [0] * count
+            spans[launch] = _LONG_NS
+            starts, _ = self._alone(spans, queues=MAX_LAUNCHES)
+            after[launch] |= starts >= starts[launch] + _LONG_NS
+        return ~(after | after.T)
+
+    @functools.cached_property
+    def _small(self) -> list[Launch]:
+        """Each launch as a block of one warp that ends at once."""
+        return [
+            replace(
+                launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
+                carveout=None, cluster=1, cooperative=False, partition=None, duration=0.0,
+            )
+            for launch in self._seq.launches
+        ]  # fmt: skip
+
+    def _alone(self, spans_ns: list[int], queues: int) -> tuple[Int64Array, Int64Array]:
+        """When each launch starts and ends if it runs so long, and there is room for everything."""
+        count = len(self._seq.launches)
+        sms = 2 * count + 1
+        roomy = replace(
+            self._spec, sms=sms, sm_preference=tuple(range(sms)), gpcs=(), hardware_queues=queues,
+            resident_grids=2 * count + 1, launch_switch_ns=0, queue_watch_ns=0,
+        )  # fmt: skip
+        launches = [
+            replace(one, duration=ns / 1e9) if ns else one
+            for one, ns in zip(self._small, spans_ns, strict=True)
+        ]
+        trace = predict(
+            each_graph_alone(self._seq, with_launches(self._seq, launches)), roomy, "most_room",
+            launch_interval=self._interval, issue_times=self._issue_times,
+        )  # fmt: skip
+        rows = trace.timeline
+        return rows["start_ns"], rows["end_ns"]
+
+
+def _check(seq: Sequence, spec: DeviceSpec) -> None:
+    """Refuses programs for which nothing is known."""
+    if not seq.timed or not seq.launches:
+        raise ValueError("makespan_bounds: sequence: launches with durations are needed")
+    if len(seq.launches) > MAX_LAUNCHES:
+        raise ValueError(
+            f"makespan_bounds: sequence: {len(seq.launches)} launches, at most {MAX_LAUNCHES}"
+        )
+    if seq.transfers:
+        raise ValueError(f"makespan_bounds: sequence: {shown(seq.transfers[0])} has no limits")
+    nodes = sum(len(e.launches) for e in seq if isinstance(e, GraphLaunch))
+    if nodes and len(seq.launches) > spec.resident_grids:
+        raise ValueError(
+            f"makespan_bounds: sequence: graphs and {len(seq.launches)} launches; with graphs at "
+            f"most {spec.resident_grids} can be bounded"
+        )
+    for number, launch in enumerate(seq.launches):
+        for field in ("programmatic", "memory_wait"):
+            value = getattr(launch, field)
+            if value not in (None, False):
+                raise ValueError(
+                    f"makespan_bounds: launch {number}: Launch.{field}: {value} has no limits"
+                )
+        if launch.local_memory > spec.local_memory_initial:
+            raise ValueError(
+                f"makespan_bounds: launch {number}: Launch.local_memory: {launch.local_memory} is "
+                f"more than {spec.local_memory_initial}, with which the GPU starts"
+            )
+
+
+def _limits(
+    seq: Sequence, durations: Interval | Iterable[Interval | None] | None
+) -> tuple[list[Launch], list[Launch]]:
+    """The launches with the shortest and with the longest durations."""
+    given: list[object]
+    if durations is None:
+        given = [None] * len(seq.launches)
+    else:
+        given = list(items("makespan_bounds", "durations", durations))
+        if given and isinstance(given[0], int | float):
+            given = [tuple(given)] * len(seq.launches)
+    if len(given) != len(seq.launches):
+        raise ValueError(
+            f"makespan_bounds: durations: {len(given)} intervals for {len(seq.launches)} launches"
+        )
+    shortest, longest = [], []
+    for number, (launch, interval) in enumerate(zip(seq.launches, given, strict=True)):
+        if interval is None:
+            shortest.append(launch)
+            longest.append(launch)
+            continue
+        low, high = _interval(f"durations[{number}]", interval)
+        shortest.append(replace(launch, duration=low))
+        longest.append(replace(launch, duration=high))
+    return shortest, longest
+
+
+def _interval(field: str, value: object) -> Interval:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(f"makespan_bounds.{field}: a pair of seconds is needed, got {shown(value)}")
+    low, high = (seconds("makespan_bounds", field, limit) for limit in value)
+    if low > high:
+        raise ValueError(f"makespan_bounds.{field}: {low} is more than {high}")
+    return low, high
+
+
+def _drawn(
+    shortest: list[Launch], longest: list[Launch], draw: np.random.Generator
+) -> list[Launch]:
+    """Each launch with durations between: of all blocks alike, or of each block its own."""
+    found = []
+    for low, high in zip(shortest, longest, strict=True):
+        if low.duration == high.duration:
+            found.append(low)
+            continue
+        assert isinstance(low.duration, float)
+        assert isinstance(high.duration, float)
+        alike = draw.random() < 0.5
+        parts = draw.random(1 if alike else low.blocks)
+        if draw.random() < 0.5:
+            parts = np.round(parts)  # the limits themselves
+        values = (low.duration + parts * (high.duration - low.duration)).tolist()
+        found.append(replace(low, duration=values[0] if alike else tuple(values)))
+    return found

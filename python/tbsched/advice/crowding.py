@@ -1,0 +1,216 @@
+"""How long launches can wait for room, and how long they must: arguments that hold for any order.
+
+They count blocks and add up durations. So they hold whichever block ends first, and whichever SM a
+block goes to. ``docs/explanation/bounds.md`` has the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.residents import Residents
+
+# A whole number may come out less by this in floating point.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """How long the blocks of a launch keep their room, in ns: values, ascending, and how often."""
+
+    values: Int64Array
+    counts: Int64Array
+
+    @classmethod
+    def of(cls, durations_ns: Int64Array, blocks: int, exit_ns: int) -> Durations:
+        """Of one duration for all blocks, or one per block."""
+        if len(durations_ns) == 1:
+            return cls(durations_ns + exit_ns, np.array([blocks]))
+        values, counts = np.unique(durations_ns, return_counts=True)
+        return cls(values + exit_ns, counts)
+
+    @property
+    def blocks(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def longest(self) -> int:
+        return int(self.values[-1])
+
+    @property
+    def total(self) -> int:
+        return int(self.values @ self.counts)
+
+
+def least_span_ns(kept: Durations, at_once: int) -> int:
+    """How long a launch needs at least, its rooms included, if so many blocks can run at once.
+
+    A place that several blocks have one after the other is kept by each of them. Of the k * n + 1
+    longest blocks k + 1 must share one of n places.
+    """
+    rounds = -(-kept.blocks // at_once)
+    if rounds == 1:
+        return kept.longest
+    descending = np.repeat(kept.values[::-1], kept.counts[::-1])
+    before = np.concatenate([[0], np.cumsum(descending)])
+    last = at_once * np.arange(rounds) + 1
+    shared = before[last] - before[last - np.arange(1, rounds + 1)]
+    return max(int(shared.max()), kept.total // at_once)
+
+
+def longest_full_ns(
+    kept: list[Durations], weights: Float64Array, full: float, spared: float
+) -> int:
+    """For how long the running blocks can weigh ``full``, if each runs once.
+
+    Args:
+        kept: of each launch.
+        weights: of a block of each launch.
+        full: more than 0.
+        spared: the weight of a block that is not among those that run.
+    """
+    weight = sum(w * k.blocks for w, k in zip(weights, kept, strict=True)) - spared
+    # What runs at one time is over after the longest of it. What runs then are other blocks.
+    rounds = math.floor(weight / full * (1 + SLACK) + SLACK)
+    if rounds == 0:
+        return 0
+    values = np.concatenate([k.values for k in kept])
+    counts = np.concatenate([k.counts for k in kept])
+    weighing = np.concatenate([w * k.counts for w, k in zip(weights, kept, strict=True)])
+    order = np.argsort(-values, kind="stable")
+    values, counts, weighing = values[order], counts[order], weighing[order]
+    taken = np.minimum(np.cumsum(counts), rounds)
+    by_rounds = int(np.diff(taken, prepend=0) @ values)
+    return min(by_rounds, _by_area_ns(values, weighing, full))
+
+
+def _by_area_ns(values: Int64Array, weighing: Float64Array, full: float) -> int:
+    """The longest time t in which blocks that count for min(value, t) can weigh ``full``."""
+    area = float(values @ weighing)
+    longer = 0.0  # weight of the blocks that run longer than t
+    for value, weight in zip(values.tolist(), weighing.tolist(), strict=True):
+        if longer < full and area >= (full - longer) * value:
+            break
+        area -= value * weight
+        longer += weight
+    else:
+        return 0
+    return math.floor(area / (full - longer) * (1 + SLACK))
+
+
+class Crowd:
+    """What the launches of a program take of an SM, as the policy counts it.
+
+    Attributes:
+        at_once: of each launch, more of its blocks than this never run at once.
+        shares: float (launches, resources), what a block takes of all that an SM has.
+        sms: of each launch, the SMs that it may use.
+    """
+
+    def __init__(self, launches: tuple[Launch, ...], spec: DeviceSpec, policy: str | None) -> None:
+        self._launches = launches
+        self._spec = spec
+        self._policy = policy
+        held = self._held(launches)
+        self._limits = limits = held.limits
+        self._shared_memory = held.shared_memory.astype(np.int64)
+        warps = np.array([-(-launch.threads // 32) for launch in launches])
+        registers = held.registers_per_warp.astype(np.int64)
+        parts = limits.processing_blocks
+        taken = [np.ones_like(warps), warps, warps * registers, self._shared_memory]
+        has = [limits.block_slots, parts * limits.warp_slots, parts * limits.registers,
+               limits.shared_memory]  # fmt: skip
+        self.shares = np.stack([t / h for t, h in zip(taken, has, strict=True)], axis=1)
+        everywhere = frozenset(range(spec.sms))
+        self.sms = [
+            everywhere if launch.partition is None else frozenset(launch.partition.sms)
+            for launch in launches
+        ]
+        fits = np.array([h // np.maximum(t, 1) for t, h in zip(taken, has, strict=True)]).min(0)
+        self.at_once = [int(f) * len(own) for f, own in zip(fits, self.sms, strict=True)]
+        # Of the processing block that has the most of its warps.
+        fullest = -(-warps // parts)
+        self._whole = np.array([one.cluster > 1 or one.cooperative for one in launches])
+        self._largest = np.array([one.carveout == 100 for one in launches])
+        kinds: dict[Launch, int] = {}
+        self._kinds = np.array([kinds.setdefault(_kind(one), len(kinds)) for one in launches])
+        self._in_part = np.stack([taken[0], fullest, fullest * registers], axis=1)
+        self._part_has = (limits.block_slots, limits.warp_slots, limits.registers)
+
+    def weights(
+        self, near: list[int], everyone: list[int], sms: frozenset[int]
+    ) -> tuple[list[int], Float64Array, float]:
+        """How full these SMs are where no block of some launch finds room on any of them.
+
+        Args:
+            near: the launch, and all others that can run on these SMs meanwhile.
+            everyone: those, and all that can run elsewhere meanwhile.
+            sms: all that the launch may use.
+
+        Returns:
+            launches, the weight of a block of each, and what their running blocks weigh at least.
+        """
+        mechanisms = self._spec.mechanisms
+        if self._whole[near].any():
+            return everyone, np.ones(len(everyone)), 1.0
+        each = np.ones(len(near))
+        memory = self._memory(near)
+        if memory is None and mechanisms.configuration_per_tpc:
+            if len(sms) < self._spec.sms:
+                return everyone, np.ones(len(everyone)), 1.0
+            return near, each, float(self._spec.tpcs)
+        in_turn = mechanisms.strict_round_robin or self._limits.processing_blocks == 1
+        if memory is None or mechanisms.registers != "pooled" or not in_turn:
+            return near, each, float(len(sms))
+        heaviest = np.maximum(self._by_parts(near), self._by_memory(near, memory))
+        return near, np.minimum(heaviest, each), float(len(sms))
+
+    def _by_parts(self, launches: list[int]) -> Float64Array:
+        """By slots, and by the warps and registers of a processing block."""
+        taken = self._in_part[launches]
+        found = np.zeros(len(launches))
+        for column, has in zip(taken.T, self._part_has, strict=True):
+            unit = math.gcd(*column.tolist())
+            least = -(-(has - int(column.max()) + 1) // unit) * unit
+            found = np.maximum(found, column / least)
+        return found
+
+    def _by_memory(self, launches: list[int], memory: int) -> Float64Array:
+        """By shared memory. Between any two blocks there may be almost as much as one needs."""
+        own = self._shared_memory[launches]
+        if not own.any():
+            return np.zeros(len(launches))
+        gap = int(own.max()) - 1
+        gaps = 0 if self._spec.mechanisms.shared_memory == "pooled" else gap
+        return np.where(own > 0, own + gaps, 0) / (memory - gap)
+
+    def _memory(self, launches: list[int]) -> int | None:
+        """Shared memory of an SM that any of these sets; None if it can keep others of them out."""
+        if not self._spec.mechanisms.shared_memory_configuration:
+            return self._limits.shared_memory
+        if self._largest[launches].all():
+            return self._limits.shared_memory
+        if (self._kinds[launches] == self._kinds[launches[0]]).all():
+            return int(self._held([self._launches[launches[0]]]).configured.max())
+        return None
+
+    def _held(self, launches: Iterable[Launch]) -> Residents:
+        """An SM for a block of each."""
+        kinds = [_kind(launch) for launch in launches]
+        return predict(Sequence(kinds), self._spec, self._policy).residents()
+
+
+def _kind(launch: Launch) -> Launch:
+    """What decides its room, and nothing else."""
+    return Launch(
+        launch.cluster, launch.threads, launch.registers, launch.shared_memory,
+        carveout=launch.carveout, cluster=launch.cluster,
+    )  # fmt: skip

@@ -1,0 +1,83 @@
+"""Launches that may go on at the same time: in which orders, and what becomes of each order."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tbsched import _core
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import Run
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+
+# What a launch waits for before it stands in line for room.
+_BEFORE_THE_LINE = frozenset(
+    ("stream", "trigger", "event", "legacy_stream", "node", "hardware_queue", "grids")
+)
+Turns = tuple[int, ...]
+
+
+class Ties:
+    """A timed program of which launches that have waited until the same moment take any order.
+
+    :func:`tbsched.predict` takes them in the order of issue. A GPU takes them as chance has it.
+
+    Args:
+        seq, device, policy, launch_interval, issue_times: as for :func:`tbsched.predict`.
+    """
+
+    def __init__(
+        self,
+        seq: Sequence,
+        device: str | os.PathLike[str] | DeviceSpec,
+        policy: str | None,
+        launch_interval: float,
+        issue_times: tuple[float, ...] | None,
+    ) -> None:
+        self._seq = seq
+        self._launch = (device, policy), launch_interval
+        self._issue_times = issue_times
+
+    def predict(self, state: InitialState, turns: Turns) -> Trace:
+        """With a number for each launch: of those that tie, the one of the least goes first."""
+        run = Run(*self._launch[0], state, self._launch[1], False)
+        calls = run.calls(self._seq, self._issue_times, None)
+        events = run.events(self._seq)
+        rows = _core.predict_timeline(run.model, events, run.state, *calls, list(turns))
+        return run.trace(self._seq, rows, calls)
+
+    def all(self, state: InitialState) -> Iterator[Trace]:
+        """The predictions of all orders, each once: of n launches that tie up to n! of them."""
+        first = tuple(range(len(self._seq.launches)))
+        known = {first}
+        left = [first]
+        while left:
+            turns = left.pop()
+            trace = self.predict(state, turns)
+            yield trace
+            for group in _tied(trace):
+                # Neighbours change places, and so in the end all do.
+                group.sort(key=turns.__getitem__)
+                for one, next_one in itertools.pairwise(group):
+                    other = list(turns)
+                    other[one], other[next_one] = turns[next_one], turns[one]
+                    if tuple(other) not in known:
+                        known.add(tuple(other))
+                        left.append(tuple(other))
+
+
+def _tied(trace: Trace) -> list[list[int]]:
+    """Launches of one priority that have waited until the same moment."""
+    assert trace.waits is not None
+    until: dict[int, int] = {}
+    for wait in trace.waits:
+        if wait["cause"] in _BEFORE_THE_LINE:
+            until[int(wait["launch"])] = int(wait["end_ns"])
+    groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for launch, end_ns in until.items():
+        groups[end_ns, trace.sequence.launches[launch].priority].append(launch)
+    return [group for group in groups.values() if len(group) > 1]

@@ -1,0 +1,232 @@
+"""Limits of a makespan: never crossed, and exact where the page says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tbsched as tb
+from helpers import ROOT, examples, gpu, launch
+from tbsched.advice.crowding import Durations, least_span_ns, longest_full_ns
+from tbsched.strategies import programs
+from tbsched.traces.files import load_traces
+
+H200 = tb.device("h200")
+US = 1e-6
+
+
+def small(sms: int = 2, queues: int = 8, **more: Any) -> tb.DeviceSpec:
+    """An H200 with few SMs, for which few blocks compete."""
+    spec = gpu(sms=sms, base="h200", hardware_queues=queues, **more)
+    return dataclasses.replace(spec, cluster_blocks_per_sm=1)
+
+
+def timed(blocks: int = 1, warps: int = 32, us: float = 100, **more: Any) -> tb.Launch:
+    return launch(blocks, warps, carveout=100, duration=us * US, **more)
+
+
+def bounds(*events: Any, spec: tb.DeviceSpec | str = H200, **more: Any) -> tb.MakespanBounds:
+    return tb.makespan_bounds(tb.Sequence(events), spec, **{"predictions": 32, **more})
+
+
+# -- never crossed ---------------------------------------------------------------------------------
+
+
+def has_limits(program: tb.Sequence, spec: tb.DeviceSpec) -> bool:
+    return (
+        0 < len(program.launches) <= 16
+        and not program.transfers
+        and not any(
+            one.programmatic or one.memory_wait is not None or one.local_memory > 1024
+            for one in program.launches
+        )
+        and (len(program.launches) <= spec.resident_grids or program.events == program.launches)
+    )
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[tb.DeviceSpec, tb.Sequence, list[Any], float]:
+    spec = small(
+        draw(st.integers(1, 4)),
+        draw(st.sampled_from([1, 2, 8])),
+        resident_grids=draw(st.sampled_from([128, 128, 2])),
+        launch_order=draw(st.sampled_from(["leftover", "leftover", "fifo", "pass_by", "one_line"])),
+    )
+    program = draw(programs(spec).filter(lambda seq: has_limits(seq, spec)))
+    width = draw(st.sampled_from([0.0, 0.1, 0.9]))
+    intervals: list[Any] = []
+    for one in program.launches:
+        known = width == 0 or not isinstance(one.duration, float) or draw(st.integers(0, 3)) == 0
+        intervals.append(None if known else ((1 - width) * one.duration, one.duration))
+    return spec, program, intervals, draw(st.sampled_from([0.0, 2e-6]))
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(cases())
+def test_no_prediction_is_outside(
+    case: tuple[tb.DeviceSpec, tb.Sequence, list[Any], float],
+) -> None:
+    """Durations are drawn block by block, from each latent state."""
+    spec, program, intervals, interval = case
+    found = tb.makespan_bounds(program, spec, intervals, launch_interval=interval, predictions=12)
+    assert found.least <= found.seen[0] <= found.seen[1] <= found.greatest
+
+
+@pytest.mark.parametrize("name", ["h200", "h100"])
+def test_makespans_of_gpus_are_within(name: str) -> None:
+    """Twelve programs of each GPU; their launches are named after the intervals, in us."""
+    path = ROOT / "tests" / "traces" / "hierarchy" / f"timed-{name}.jsonl.xz"
+    late = 0.7 * US  # at most, of a block: traces h200-timed
+    traces = [trace for trace in load_traces(path) if trace.extra["about"] == "bounds"]
+    assert len(traces) == 12
+    for trace in traces:
+        names = [str(kernel.name) for kernel in trace.sequence.launches]
+        limits = [tuple(float(part) * US for part in name.split("-")) for name in names]
+        found = tb.makespan_bounds(
+            trace.sequence, H200, [(low, high + late) for low, high in limits],
+            issue_times=trace.issue_times, predictions=2,
+        )  # fmt: skip
+        assert found.least < trace.makespan < found.greatest
+
+
+# -- exact -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [1, 263, 264, 265, 528, 529])
+def test_one_launch_is_exact_in_any_number_of_rounds(blocks: int) -> None:
+    found = bounds(timed(blocks), durations=(50 * US, 100 * US))
+    assert found.exact
+    rounds = -(-blocks // 264)
+    assert found.greatest == pytest.approx(rounds * 100 * US + (rounds - 1) * 0.45 * US)
+
+
+def test_launches_of_one_stream_are_exact() -> None:
+    kernels = [timed(300, stream=0), timed(20, stream=0), timed(600, warps=8, stream=0)]
+    assert bounds(*kernels, durations=[(1e-4, 2e-4), (0, 1e-3), None]).exact
+
+
+def test_launches_that_fit_beside_each_other_are_as_long_as_the_longest() -> None:
+    kernels = [timed(132, warps=8, us=us, stream=us) for us in (10, 20, 30)]
+    found = bounds(*kernels)
+    assert found.greatest - found.least < 4 * US
+    assert found.seen[0] == found.seen[1]
+
+
+def test_an_event_orders_streams() -> None:
+    """Each fills the GPU, so that without the event either may come first."""
+    a, b = timed(264, stream=0), timed(264, stream=1)
+    either = (50 * US, 100 * US)
+    assert bounds(a, tb.RecordEvent(0, 0), tb.WaitEvent(0, 1), b, durations=either).exact
+    assert not bounds(a, b, durations=either).exact
+
+
+def test_one_of_a_few_queues_may_hold_up_another_stream() -> None:
+    kernels = [timed(us=us, stream=k) for k, us in ((0, 500), (0, 1), (1, 400))]
+    wide, narrow = (bounds(*kernels, spec=small(8, queues)) for queues in (1, 2))
+    assert wide.seen[1] > narrow.greatest
+    assert wide.greatest >= wide.seen[1]
+
+
+def test_known_durations_are_exact_over_latent_states_and_ties() -> None:
+    """Two streams wait for one event: one fills the GPU, and the other takes long."""
+    first = [timed(264, stream=0), tb.RecordEvent(0, 0)]
+    half, full = timed(132, us=900, stream=1), timed(264, stream=2)
+    others = [tb.WaitEvent(0, 1), half, tb.WaitEvent(0, 2), full]
+    found = bounds(*first, *others, predictions=64)
+    assert found.exact
+    assert found.predictions == 32 * 2
+    assert found.greatest - found.least > 99 * US
+    assert found.least == tb.predict(tb.Sequence([*first, *others]), H200).makespan
+    wider = bounds(*first, *others, predictions=63)
+    assert wider.least <= found.least
+    assert wider.greatest >= found.greatest
+
+
+# -- an anomaly ------------------------------------------------------------------------------------
+
+
+def test_shorter_blocks_may_make_a_program_longer_and_the_limits_know() -> None:
+    """The page on bounds has this program, and the numbers."""
+
+    def kernels(us: float) -> list[tb.Launch]:
+        return [
+            tb.Launch(132, 1024, 32, carveout=100, stream=0, duration=us * US),
+            tb.Launch(132, 1024, 32, carveout=100, stream=1, duration=100 * US),
+            tb.Launch(264, 1024, 32, carveout=100, stream=0, duration=100 * US),
+            tb.Launch(132, 1024, 32, carveout=100, stream=1, duration=400 * US),
+        ]
+
+    spans = [tb.predict(tb.Sequence(kernels(us)), H200).makespan for us in (90, 110)]
+    assert spans == [pytest.approx(592.35 * US), pytest.approx(502.08 * US)]
+    found = bounds(*kernels(110), durations=[(90 * US, 110 * US), None, None, None])
+    assert found.least <= spans[1] < spans[0] <= found.greatest
+
+
+# -- the arguments ---------------------------------------------------------------------------------
+
+
+def durations(*values: int) -> Durations:
+    return Durations.of(np.array(values), len(values), 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "at_once", "least"),
+    [((5,), 3, 5), ((5, 5, 5), 3, 5), ((5, 5, 5, 5), 3, 10), ((1, 9, 9), 2, 10), ((9, 1, 1), 2, 9)],
+)
+def test_places_that_blocks_share(values: tuple[int, ...], at_once: int, least: int) -> None:
+    assert least_span_ns(durations(*values), at_once) == least
+
+
+def test_few_blocks_never_fill_sms_and_many_do_so_for_rounds() -> None:
+    def full(*values: int, spared: float = 0.0) -> int:
+        return longest_full_ns([durations(*values)], np.array([0.5]), 1.0, spared)
+
+    assert full(8) == 0
+    assert full(8, 8) == 8
+    assert full(8, 8, spared=0.5) == 0
+    assert full(8, 3) == 3
+    assert full(8, 8, 8) == 8
+    assert full(8, 8, 8, 8) == 16
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("durations", "message"),
+    [
+        ((2e-4, 1e-4), r"durations\[0\]: 0.0002 is more than 0.0001"),
+        ([None, None], "durations: 2 intervals for 1 launches"),
+        ([(1e-4, 2e-4, 3e-4)], r"durations\[0\]: a pair of seconds is needed"),
+        ([1e-4], r"durations\[0\]: a pair of seconds is needed"),
+        ((-1.0, 1.0), r"durations\[0\]: -1.0 is outside 0..1e9 seconds"),
+        (3, "durations: a list is needed, got 3"),
+    ],
+)
+def test_durations_that_are_no_intervals_are_named(durations: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        bounds(timed(), durations=durations)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (timed(stream=0, programmatic=True), "launch 0: Launch.programmatic: True has no limits"),
+        (timed(stream=0, memory_wait=1e-6), "launch 0: Launch.memory_wait: 1e-06 has no limits"),
+        (timed(local_memory=2048), "Launch.local_memory: 2048 is more than 1024"),
+        (launch(1, 1), "launches with durations are needed"),
+    ],
+)
+def test_programs_without_limits_are_refused(kernel: tb.Launch, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bounds(kernel)
+
+
+def test_copies_are_refused() -> None:
+    with pytest.raises(ValueError, match="has no limits"):
+        bounds(tb.Graph([tb.Memset(64), launch(1, 1, duration=1e-6)], [(0, 1)]).launch())
