@@ -15,7 +15,8 @@ Streams::Streams(const DeviceSpec& spec)
     : spec_(spec),
       order_(launch_order_named(spec.launch_order)),
       transfers_(spec),
-      queues_(spec.hardware_queues) {}
+      queues_(spec.hardware_queues),
+      front_ends_(spec.front_ends) {}
 
 void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
@@ -46,7 +47,7 @@ void Streams::issue(const Launch& launch, const int64_t now) {
                              .priority = launch.priority},
                             number, now);
   item_of_launch_.push_back(index);
-  enqueue(index, stream, number);
+  enqueue(index);
   stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.
@@ -74,53 +75,62 @@ void Streams::issue(const WaitEvent& wait, const int64_t now) {
   stream.last_wait = add({.kind = Kind::wait, .record = record}, number, now);
 }
 
-const GraphOrder& Streams::order_of(const Graph& graph) {
-  const auto [known, is_new] = graphs_.try_emplace(&graph);
-  if (is_new) known->second.order = graph_order(graph, spec_);
-  return known->second.order;
+const GraphOrder& Streams::bring(const GraphLaunch& launched) {
+  const auto [known, is_new] = graphs_.try_emplace(launched.graph.get());
+  GraphState& graph = known->second;
+  if (!is_new) return graph.order;
+  graph.order = graph_order(*launched.graph, spec_);
+  use_queue(stream_named(launched.stream), true);
+  for (size_t root = 1; root < graph.order.roots.size(); ++root) {
+    graph.streams.push_back(stream_named(std::nullopt));
+    use_queue(graph.streams.back(), true);
+  }
+  return graph.order;
 }
 
 void Streams::issue(const GraphLaunch& launched, const std::span<const int64_t> issue_ns,
                     const int64_t now) {
   const Graph& graph = *launched.graph;
-  const GraphOrder& order = order_of(graph);
-  int32_t& last_end = graphs_.at(&graph).last_end;
+  GraphState& state = graphs_.at(&graph);
+  const GraphOrder& order = state.order;
   const int32_t number = stream_named(launched.stream);
-  const int32_t begin = add({.kind = Kind::graph_begin, .record = last_end}, number, now);
+  const int32_t begin = add({.kind = Kind::graph_begin, .record = state.last_end}, number, now);
   const auto first = static_cast<int32_t>(items_.size());
   for (const Node& node : graph.nodes) add_node(node, begin);
   for (size_t k = 0; k < order.relays.size(); ++k) {
     item_of_relay_.push_back(static_cast<int32_t>(items_.size()));
     add_node(launches_ + static_cast<int32_t>(item_of_relay_.size()) - 1, kRelayPriority, begin);
   }
-  issue_roots(order, begin, issue_ns, now);
-  // Dependents of an item are told in the reverse order of these calls.
+  issue_roots(state, begin, issue_ns, now);
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
-  last_end = add({.kind = Kind::graph_end}, number, now);
+  state.last_end = add({.kind = Kind::graph_end}, number, now);
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    depend(last_end, first + static_cast<int32_t>(node));
+    depend(state.last_end, first + static_cast<int32_t>(node));
   }
-  streams_[number].go_on_from(last_end);
+  streams_[number].go_on_from(state.last_end);
 }
 
 // The driver launches them one after the other, within the host's call.
-void Streams::issue_roots(const GraphOrder& order, const int32_t begin,
+void Streams::issue_roots(const GraphState& graph, const int32_t begin,
                           const std::span<const int64_t> issue_ns, const int64_t now) {
   const auto first_launch = next_launch() - static_cast<int32_t>(issue_ns.size());
   int64_t issued_ns = now - spec_.node_interval_ns;
-  for (const int32_t node : order.roots) {
-    const int32_t root = begin + 1 + node;
+  const std::vector<int32_t>& roots = graph.order.roots;
+  // Dependents of an item are told in the reverse order of these calls.
+  for (const int32_t node : roots | std::views::reverse) depend(begin + 1 + node, begin);
+  for (size_t k = 0; k < roots.size(); ++k) {
+    const int32_t root = begin + 1 + roots[k];
     Item& item = items_[root];
+    if (k > 0) item.stream = graph.streams[k - 1];
     const int64_t asked_ns = item.transfer == nullptr ? issue_ns[item.launch - first_launch] : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
     item.issued_ns = issued_ns;
-    depend(root, begin);
     if (issued_ns == now) {
-      enqueue_root(root);
+      enqueue(root);
     } else {
       later_.push({issued_ns, root, Change::issued});
     }
@@ -232,28 +242,36 @@ void Streams::depend(const int32_t index, const int32_t on, const Until until,
   items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t stream_number) {
-  stream.queue = choose_queue(stream, stream_number);
-  Queue& queue = queues_[stream.queue];
-  items_[index].queue = stream.queue;
-  items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
+void Streams::enqueue(const int32_t index) {
+  Item& item = items_[index];
+  item.queue = use_queue(item.stream, item.graph >= 0);
+  Queue& queue = queues_[item.queue];
+  item.ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  queue.last_use = ++queue_uses_;
-  queue.last_stream = stream_number;
   later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
-// As a launch of a stream of its own.
-void Streams::enqueue_root(const int32_t index) {
-  const int32_t stream = stream_named(std::nullopt);
-  enqueue(index, streams_[stream], stream);
+int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
+  StreamState& stream = streams_[stream_number];
+  if (stream.queue < 0 || queues_[stream.queue].last_stream != stream_number) {
+    stream.queue = choose_queue(for_graph);
+  }
+  Queue& queue = queues_[stream.queue];
+  queue.last_use = ++queue_uses_;
+  queue.last_stream = stream_number;
+  last_queue_ = stream.queue;
+  return stream.queue;
 }
 
-int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
-  if (stream.queue >= 0 && queues_[stream.queue].last_stream == stream_number) return stream.queue;
-  const auto preferred = std::ranges::min_element(
-      queues_, {}, [](const Queue& queue) { return std::pair(!queue.empty(), queue.last_use); });
-  return static_cast<int32_t>(preferred - queues_.begin());
+int32_t Streams::choose_queue(const bool for_graph) const {
+  const int32_t next = front_end(last_queue_ + 1);
+  const auto preference = [&](const Queue& queue) {
+    const auto number = static_cast<int32_t>(&queue - queues_.data());
+    const bool same = front_end(number) != next;
+    return for_graph ? std::tuple(!queue.empty(), int64_t{same}, queue.last_use)
+                     : std::tuple(!queue.empty(), queue.last_use, int64_t{same});
+  };
+  return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
 }
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
@@ -389,7 +407,7 @@ void Streams::settle(const int64_t now) {
         met(later.item, now);
         break;
       case Change::issued:
-        enqueue_root(later.item);
+        enqueue(later.item);
         break;
       case Change::reached:
         break;
@@ -470,21 +488,31 @@ void Streams::met(const int32_t index, const int64_t now) {
   }
 }
 
-// A launch that has waited at the head of its queue waits for nothing any more. The GPU watches few
-// queues at once: where more of them wait, it sees that later.
+// A launch that has waited at the head of its queue waits for nothing any more. Its front end may
+// have to look at other queues first.
 void Streams::be_seen(const int32_t index, const int64_t now) {
+  Item& item = items_[index];
+  if (item.queue < 0 || spec_.queue_watch_ns == 0) return;
   const auto waits = [&](const Queue& queue) {
     if (queue.empty()) return false;
     const int32_t head = queue.items[queue.head];
     const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
     return reaches_gpu_ns(head) < now && (head == index || !is_free);
   };
-  Item& item = items_[index];
-  if (item.queue < 0) return;
   const Queue& own = queues_[item.queue];
   if (own.empty() || own.items[own.head] != index || !waits(own)) return;
-  if (std::ranges::count_if(queues_, waits) <= spec_.watched_queues) return;
+  for (FrontEnd& each : front_ends_) each.waiting = 0;
+  for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
+    if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
+  }
+  const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
+  if (std::ranges::none_of(front_ends_, goes_round)) return;
   item.seen_ns = now + spec_.queue_watch_ns;
+  FrontEnd& end = front_ends_[front_end(item.queue)];
+  if (goes_round(end)) {
+    item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
+    end.last_seen_ns = item.seen_ns;
+  }
   later_.push({item.seen_ns, index, Change::reached});
 }
 
