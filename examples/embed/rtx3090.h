@@ -64,7 +64,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .completion_latency_ns = 0,
       .exit_latency_ns = 0,
       .event_latency_ns = 0,
-      .watched_queues = 2,
+      .front_ends = 2,
       .queue_watch_ns = 0,
       .trigger_latency_ns = 0,
       .launch_completion_latency_ns = 0,

@@ -57,6 +57,7 @@ class Work:
     ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
 
 
+FRONT_ENDS = 2  # each looks at every second hardware queue
 MOST_URGENT = -1  # of the two priorities that a GPU tells apart if its file says nothing else
 
 
@@ -243,7 +244,12 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
         return earlier[-1].queue
     empty = [q for q in range(toy.queues) if all(other.taken >= 0 for other in users[q])]
     last_use = [called.index(mine[-1]) if mine else -1 for mine in users]
-    return min(empty or range(toy.queues), key=lambda queue: (last_use[queue], queue))
+    before = max(range(toy.queues), key=last_use.__getitem__) if any(users) else -1
+    next_end = (before + 1) % FRONT_ENDS
+    return min(
+        empty or range(toy.queues),
+        key=lambda queue: (last_use[queue], queue % FRONT_ENDS != next_end, queue),
+    )
 
 
 def simulate(

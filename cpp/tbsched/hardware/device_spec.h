@@ -36,7 +36,7 @@ inline constexpr Range launch_latency_ns{0, 1000000000};
 inline constexpr Range completion_latency_ns{0, 1000000000};
 inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
-inline constexpr Range watched_queues{1, 1024};
+inline constexpr Range front_ends{1, 1024};
 inline constexpr Range queue_watch_ns{0, 1000000000};
 inline constexpr Range trigger_latency_ns{0, 1000000000};
 inline constexpr Range launch_completion_latency_ns{0, 1000000000};
@@ -200,9 +200,9 @@ struct DeviceSpec {
   int64_t exit_latency_ns = 0;
   // on top of completion_latency_ns, for what waits for an event
   int64_t event_latency_ns = 0;
-  // so many hardware queues that wait are watched at once
-  int32_t watched_queues = 2;
-  // on top of completion_latency_ns, where more queues wait than are watched
+  // so many parts of the GPU look at hardware queues, each at its own
+  int32_t front_ends = 2;
+  // how long a front end takes to turn to another hardware queue that waits
   int64_t queue_watch_ns = 0;
   // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
   // start
@@ -341,7 +341,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "completion_latency_ns", .range = ranges::completion_latency_ns, .required = false}, spec.completion_latency_ns);
   visit(Field{.section = "scheduler", .name = "exit_latency_ns", .range = ranges::exit_latency_ns, .required = false}, spec.exit_latency_ns);
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
-  visit(Field{.section = "scheduler", .name = "watched_queues", .range = ranges::watched_queues, .required = false}, spec.watched_queues);
+  visit(Field{.section = "scheduler", .name = "front_ends", .range = ranges::front_ends, .required = false}, spec.front_ends);
   visit(Field{.section = "scheduler", .name = "queue_watch_ns", .range = ranges::queue_watch_ns, .required = false}, spec.queue_watch_ns);
   visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
   visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);

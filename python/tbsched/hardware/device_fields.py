@@ -111,8 +111,8 @@ class DeviceFields:
             launch may start.
         exit_latency_ns: from the end of a block until its room is there for another.
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
-        watched_queues: so many hardware queues that wait are watched at once.
-        queue_watch_ns: on top of completion_latency_ns, where more queues wait than are watched.
+        front_ends: so many parts of the GPU look at hardware queues, each at its own.
+        queue_watch_ns: how long a front end takes to turn to another hardware queue that waits.
         trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
             that waits for it may start.
         launch_completion_latency_ns: from when a launch leaves its hardware queue until its
@@ -204,7 +204,7 @@ class DeviceFields:
     completion_latency_ns: int = 0
     exit_latency_ns: int = 0
     event_latency_ns: int = 0
-    watched_queues: int = 2
+    front_ends: int = 2
     queue_watch_ns: int = 0
     trigger_latency_ns: int = 0
     launch_completion_latency_ns: int = 0
@@ -299,7 +299,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "completion_latency_ns", "ns", "not measured"),
     Field("scheduler", "exit_latency_ns", "ns", "not measured"),
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
-    Field("scheduler", "watched_queues", "int", "as on the H200"),
+    Field("scheduler", "front_ends", "int", "as on the H200"),
     Field("scheduler", "queue_watch_ns", "ns", "not measured"),
     Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
     Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),

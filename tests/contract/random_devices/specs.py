@@ -98,7 +98,7 @@ def scheduler(draw: st.DrawFn, _: int) -> Values:
         "resident_grids": draw(st.sampled_from([1, 2, 128, 2**20])),
         **{f"{name}_latency_ns": draw(st.sampled_from(LATENCIES)) for name in latencies},
         "launch_switch_ns": draw(st.sampled_from(LATENCIES)),
-        "watched_queues": draw(st.integers(1, 3)),
+        "front_ends": draw(st.integers(1, 3)),
         "queue_watch_ns": draw(st.sampled_from(LATENCIES)),
     }
 

@@ -10,7 +10,8 @@ Streams::Streams(const DeviceSpec& spec)
     : spec_(spec),
       order_(launch_order_named(spec.launch_order)),
       transfers_(spec),
-      queues_(spec.hardware_queues) {}
+      queues_(spec.hardware_queues),
+      front_ends_(spec.front_ends) {}
 
 void Streams::make_non_blocking(const int32_t stream) {
   streams_[stream_named(stream)].non_blocking = true;
@@ -58,7 +59,7 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
                              .priority = launch.priority},
                             number, now);
   item_of_launch_[launch_number] = index;
-  enqueue(index, stream, number);
+  enqueue(index);
   stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.
@@ -165,22 +166,36 @@ void Streams::depend(const int32_t index, const int32_t on, const Until until,
   items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t stream_number) {
-  stream.queue = choose_queue(stream, stream_number);
-  Queue& queue = queues_[stream.queue];
-  items_[index].queue = stream.queue;
-  items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
+void Streams::enqueue(const int32_t index) {
+  Item& item = items_[index];
+  item.queue = use_queue(item.stream, item.graph >= 0);
+  Queue& queue = queues_[item.queue];
+  item.ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  queue.last_use = ++queue_uses_;
-  queue.last_stream = stream_number;
   later_.push({reaches_gpu_ns(index), index, Change::reached});
 }
 
-int32_t Streams::choose_queue(const StreamState& stream, const int32_t stream_number) const {
-  if (stream.queue >= 0 && queues_[stream.queue].last_stream == stream_number) return stream.queue;
-  const auto preferred = std::ranges::min_element(
-      queues_, {}, [](const Queue& queue) { return std::pair(!queue.empty(), queue.last_use); });
-  return static_cast<int32_t>(preferred - queues_.begin());
+int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
+  StreamState& stream = streams_[stream_number];
+  if (stream.queue < 0 || queues_[stream.queue].last_stream != stream_number) {
+    stream.queue = choose_queue(for_graph);
+  }
+  Queue& queue = queues_[stream.queue];
+  queue.last_use = ++queue_uses_;
+  queue.last_stream = stream_number;
+  last_queue_ = stream.queue;
+  return stream.queue;
+}
+
+int32_t Streams::choose_queue(const bool for_graph) const {
+  const int32_t next = front_end(last_queue_ + 1);
+  const auto preference = [&](const Queue& queue) {
+    const auto number = static_cast<int32_t>(&queue - queues_.data());
+    const bool same = front_end(number) != next;
+    return for_graph ? std::tuple(!queue.empty(), int64_t{same}, queue.last_use)
+                     : std::tuple(!queue.empty(), queue.last_use, int64_t{same});
+  };
+  return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
 }
 
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
@@ -313,7 +328,7 @@ void Streams::happen(const Later& later, const int64_t now) {
       met(later.item, now);
       break;
     case Change::issued:
-      enqueue_root(later.item);
+      enqueue(later.item);
       break;
     case Change::reached:
       break;
@@ -394,21 +409,31 @@ void Streams::met(const int32_t index, const int64_t now) {
   }
 }
 
-// A launch that has waited at the head of its queue waits for nothing any more. The GPU watches few
-// queues at once: where more of them wait, it sees that later.
+// A launch that has waited at the head of its queue waits for nothing any more. Its front end may
+// have to look at other queues first.
 void Streams::be_seen(const int32_t index, const int64_t now) {
+  Item& item = items_[index];
+  if (item.queue < 0 || spec_.queue_watch_ns == 0) return;
   const auto waits = [&](const Queue& queue) {
     if (queue.empty()) return false;
     const int32_t head = queue.items[queue.head];
     const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
     return reaches_gpu_ns(head) < now && (head == index || !is_free);
   };
-  Item& item = items_[index];
-  if (item.queue < 0) return;
   const Queue& own = queues_[item.queue];
   if (own.empty() || own.items[own.head] != index || !waits(own)) return;
-  if (std::ranges::count_if(queues_, waits) <= spec_.watched_queues) return;
+  for (FrontEnd& each : front_ends_) each.waiting = 0;
+  for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
+    if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
+  }
+  const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
+  if (std::ranges::none_of(front_ends_, goes_round)) return;
   item.seen_ns = now + spec_.queue_watch_ns;
+  FrontEnd& end = front_ends_[front_end(item.queue)];
+  if (goes_round(end)) {
+    item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
+    end.last_seen_ns = item.seen_ns;
+  }
   later_.push({item.seen_ns, index, Change::reached});
 }
 

@@ -6,20 +6,24 @@
 // legacy stream, and meanwhile holds up everything behind it. Recording an event and waiting for
 // one take no place in a queue; a wait takes effect with the next launch of its stream.
 //
-// The GPU watches few queues of which the head waits. Where more of them wait, it sees later that
-// one need not. Source: traces h200-timed/programs; docs/explanation/time-on-an-h200.md.
+// Front ends of the GPU look at the queues of which the head waits, each at its own. Where several of
+// them wait, it goes round, and sees later that one need not. Source: traces h200-timed/waiting;
+// docs/explanation/time-on-an-h200.md.
 //
 // Three kinds of work wait for less:
 //   - A programmatic launch waits for the triggers of the launch before it in its stream. It counts
 //     as over, to what comes later, only when that launch is over too.
 //   - A node of a graph waits for the nodes that it depends on, and takes no queue. Those without
-//     such nodes wait for what comes before the graph, each as a launch of a stream of its own.
+//     such nodes wait for what comes before the graph. The first is as a launch of the graph's
+//     stream, each other as a launch of a stream of its own, the same whenever the graph comes.
 //   - Work of a non-blocking stream and the legacy stream do not wait for each other.
 //
 // Which queue a launch takes is the driver's choice, made at the launch call. A stream goes on with
 // its queue as long as it was the last one to use it. Else it takes the queue that was used longest
-// ago: of those from which the GPU has taken everything, or, where there is none, of all.
-// Source: traces h200-timed/queues; docs/explanation/time-on-an-h200.md says how often it is right.
+// ago: of those from which the GPU has taken everything, or, where there is none, of all. Among
+// queues that were never used, and always for a graph, it prefers the front end that did not get the
+// launch before. Source: traces h200-timed/queues, h200-timed/waiting;
+// docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
 #include <compare>
@@ -58,8 +62,8 @@ class Streams {
   void take_turns(std::vector<int32_t> turns) { turns_ = std::move(turns); }
   // Before anything is issued: which streams are non-blocking.
   void make_non_blocking(int32_t stream);
-  // Before a graph is issued.
-  const GraphOrder& order_of(const Graph& graph);
+  // Before anything is issued, in the order of the program: the driver brings the graph to the GPU.
+  const GraphOrder& bring(const GraphLaunch& launched);
   // Before anything is issued: how many launches there are, relays of graphs and driver's kernels,
   // which are numbered behind them, and copies and memsets.
   void expect(int32_t launches, int32_t hidden, int32_t transfers);
@@ -185,6 +189,16 @@ class Streams {
 
     bool empty() const { return head == items.size(); }
   };
+  struct GraphState {
+    GraphOrder order;
+    std::vector<int32_t> streams;  // of all roots but the first, for their queues
+    int32_t last_end = -1;         // of the launch before
+  };
+  // It looks at some of the queues.
+  struct FrontEnd {
+    int32_t waiting = 0;       // so many of them wait
+    int64_t last_seen_ns = 0;  // when it last saw that one of several need not
+  };
   // What happens to an item by itself, a while after its cause.
   enum class Change : uint8_t { done, triggered, one_met, issued, reached, transferred };
   struct Later {
@@ -216,7 +230,7 @@ class Streams {
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers, int64_t now);
   int64_t issue(const GraphLaunch& launched, EventNumbers numbers,
                 std::span<const int64_t> issue_ns, int64_t now);
-  int64_t issue_roots(const GraphOrder& order, int32_t begin, int32_t first_launch,
+  int64_t issue_roots(const GraphState& graph, int32_t begin, int32_t first_launch,
                       std::span<const int64_t> issue_ns, int64_t now);
   void depend_on_streams(int32_t item, bool blocking_alone);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
@@ -233,8 +247,8 @@ class Streams {
   bool is_programmatic(const Launch& launch, const StreamState& stream) const;
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
-  void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
-  void enqueue_root(int32_t item);
+  void enqueue(int32_t item);
+  int32_t use_queue(int32_t stream_number, bool for_graph);  // returns it
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
   void end_transfer_at(int32_t item, int64_t now, int64_t end_ns);
@@ -243,7 +257,8 @@ class Streams {
   void wake(int32_t item, int64_t now);
   void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
-  int32_t choose_queue(const StreamState& stream, int32_t stream_number) const;
+  int32_t choose_queue(bool for_graph) const;
+  int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
   bool ready(int32_t item, int64_t now) const;
   bool waits_for_nothing(int32_t item) const;
   int32_t rank(int32_t item) const;
@@ -279,16 +294,14 @@ class Streams {
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
+  int32_t last_queue_ = -1;  // that was used
+  std::vector<FrontEnd> front_ends_;
   std::set<ReadyNode> nodes_;
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // where there is none
   int64_t nodes_served_ = 0;
   std::vector<int32_t> turns_;
   int64_t nodes_ready_ = 0;
-  struct GraphState {
-    GraphOrder order;
-    int32_t last_end = -1;  // of the launch before
-  };
   std::unordered_map<const Graph*, GraphState> graphs_;
   std::priority_queue<Later> later_;
   std::vector<int32_t> finished_;         // whose dependents are to be told

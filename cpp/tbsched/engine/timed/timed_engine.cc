@@ -205,7 +205,7 @@ void TimedEngine::add(const GraphLaunch& launched) {
   if (launched.non_blocking) streams_.make_non_blocking(launched.stream);
   std::vector<int32_t> numbers;
   for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
-  for (const int32_t node : streams_.order_of(*launched.graph).relays) {
+  for (const int32_t node : streams_.bring(launched).relays) {
     hidden_.push_back({&relay_, numbers[node]});
   }
 }
