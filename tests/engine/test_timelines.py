@@ -163,6 +163,7 @@ class ToyGpu:
             trigger_latency_ns=toy.trigger_latency,
             launch_completion_latency_ns=toy.completed_latency,
             load_ns=toy.load,
+            queue_places=toy.places,
             launch_call_ns=toy.calls.launch,
             event_call_ns=toy.calls.event,
             synchronize_ns=toy.calls.synchronize,
@@ -187,6 +188,7 @@ def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
         trigger_latency=draw(LATENCIES),
         completed_latency=draw(LATENCIES),
         load=draw(LATENCIES),
+        places=draw(st.sampled_from([1021, 1021, 1, 2])),
         calls=CallTimes(*[draw(LATENCIES) for _ in range(4)]),
     )
     return ToyGpu(toy, order)
