@@ -110,8 +110,7 @@ def test_timed_programs_are_compared_and_shrink() -> None:
     report = campaign(strategy=programs(RIGHT), max_examples=50)
     (found,) = report.counterexamples
     assert found.shrunk
-    (launch,) = found.sequence
-    assert isinstance(launch, Launch)
+    (launch,) = found.sequence.launches
     assert (launch.stream, launch.duration) == (None, 1e-6)
     check_code(found.code)
 

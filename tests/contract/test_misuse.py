@@ -65,7 +65,7 @@ MESSAGES = {
     "timed: more blocks than a timeline holds": "blocks: 1073741824 with durations are more than",
     "timed: a copy of no bytes": "copy or memset: bytes: 0 are outside 1..1073741824",
     "timed: a memset of too many bytes": "copy or memset: bytes: 1073741825 are outside",
-    "timed: a copy of a negative duration": "copy or memset: duration: -1 ns is beyond the range of time",
+    "timed: a copy of a negative duration": "copy or memset: duration: -1 ns is beyond",
     "timed: more waits than are kept": "waits: 9 of 9 launches have more than 20, the most",
     "many: a fault that has no words": "out of memory",
     "table: an unknown sequence": "sequence 0: the table has 0",

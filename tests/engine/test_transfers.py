@@ -126,7 +126,8 @@ def test_a_kernel_of_the_driver_stands_in_the_line() -> None:
     full = kernel(0, 300, blocks=264, threads=1024)
     program = [full, copy(1, "d2d", 64 * MB), kernel(2, 50, blocks=132, threads=1024)]
     found = tb.predict(tb.Sequence(program), SPEC)  # F-behind-X
-    assert found[1].start_ns is not None and found.transfer_ns is not None
+    assert found[1].start_ns is not None
+    assert found.transfer_ns is not None
     assert found[1].start_ns.min() > found.transfer_ns[0, 0] + 20_000
     assert "held up behind copy 0 (65536 KB, d2d, stream 1)" in found.explain(1)
 
@@ -222,4 +223,5 @@ def test_no_order_of_nodes_and_streams_stops_an_engine() -> None:
 def test_a_program_of_copies_alone_is_one() -> None:
     found = tb.predict(tb.Sequence([copy(0), tb.Memset(64, stream=0)]), SPEC)
     assert len(found) == 0
-    assert found.transfer_ns is not None and len(found.transfer_ns) == 2
+    assert found.transfer_ns is not None
+    assert len(found.transfer_ns) == 2

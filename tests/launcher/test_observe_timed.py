@@ -230,3 +230,30 @@ def test_the_deadline_that_nobody_gave_is_one_that_may_be_given(gpu: Gpu) -> Non
 def test_timed_sequences_are_not_repeated(gpu: Gpu) -> None:
     with pytest.raises(ValueError, match="repeats: 2 must be 1"):
         gpu.observe(tb.Sequence([run()]), repeats=2)
+
+
+def test_copies_and_memsets_are_issued_in_their_streams(gpu: Gpu, knobs: Fake) -> None:
+    kernel = tb.Launch(1, 32, 16, duration=1e-5, stream=0)
+    program = [
+        kernel, tb.Copy(1 << 16, "h2d", stream=0), tb.Copy(8, "d2h", stream=1, pinned=False),
+        tb.Copy(1 << 17, "d2d"), tb.Memset(64, stream=2, non_blocking=True), kernel,
+    ]  # fmt: skip
+    before = {name: knobs[name] for name in ("h2d", "d2h", "d2d", "memsets", "streams")}
+    found = gpu.observe(tb.Sequence(program))
+    assert {name: knobs[name] - count for name, count in before.items()} == {
+        "h2d": 1, "d2h": 1, "d2d": 1, "memsets": 1, "streams": 4,
+    }  # fmt: skip
+    assert found.placements[1].start_ns.min() >= found.placements[0].end_ns.max()
+    assert found.transfer_ns is None
+
+
+def test_a_copy_that_blocks_is_waited_for(gpu: Gpu, knobs: Fake) -> None:
+    before = knobs["synchronized"]
+    gpu.observe(tb.Sequence([run(stream=0), tb.Copy(8, "d2h", stream=0, blocking=True)]))
+    assert knobs["synchronized"] == before + 1
+
+
+def test_a_program_of_copies_alone_is_played(gpu: Gpu, knobs: Fake) -> None:
+    before = knobs["h2d"]
+    assert len(gpu.observe(tb.Sequence([tb.Copy(8, "h2d", stream=0)]))) == 0
+    assert knobs["h2d"] == before + 1

@@ -20,7 +20,10 @@ from tbsched.launcher.observe import Gpu
 from tbsched.traces.oracle import Oracle
 
 # Only timed sequences show them, and a default campaign draws none.
-TIMED = {"no-graph-branches", "no-copy-engines", "all-queues-watched"}
+TIMED = {
+    "no-graph-branches", "no-copy-engines", "no-copy-kernels", "copy-channel-per-stream",
+    "no-copy-wake", "all-queues-watched",
+}  # fmt: skip
 
 
 def caught(oracle: Oracle, predictor: str, seconds: float, seed: int) -> dict[str, Any]:

@@ -62,7 +62,7 @@ inline constexpr Range small_copy_latency_ns{0, 1000000000};
 inline constexpr Range inline_copy_ns{0, 1000000000};
 inline constexpr Range small_memset_latency_ns{0, 1000000000};
 inline constexpr Range small_memset_bytes{0, 1048576};
-inline constexpr Range copy_block_bytes{1, 1073741824};
+inline constexpr Range copy_block_bytes{1, 1000000000};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};

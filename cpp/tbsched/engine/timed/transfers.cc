@@ -34,8 +34,7 @@ Transfers::Need Transfers::need_of(const Memset& memset) const {
   if (memset.bytes <= spec_.small_memset_bytes) {
     return need(spec_.inline_copy_ns, spec_.small_memset_latency_ns);
   }
-  const int64_t bytes_ns =
-      spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
+  const int64_t bytes_ns = spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
   return need(bytes_ns, bytes_ns);
 }
 
@@ -104,23 +103,26 @@ void Transfers::be_ready(const int32_t transfer, const int64_t from_ns) {
 }
 
 std::optional<int32_t> Transfers::begin(const int64_t now) {
+  const bool one_by_one = spec_.mechanisms.copy_engines;
   for (Engine& engine : engines_) {
-    if (engine.busy && spec_.mechanisms.copy_engines) continue;
-    for (size_t k = 0; k < engine.channels.size(); ++k) {
-      const size_t number = (engine.current + k) % engine.channels.size();
-      Channel& channel = engine.channels[number];
-      if (channel.empty()) continue;
-      const int32_t transfer = channel.waiting[channel.head];
-      const Need& need = needs_[transfer];
-      if (need.ready_ns > now) continue;
-      ++channel.head;
-      engine.current = number;
-      engine.busy = true;
-      const int64_t free_ns = spec_.mechanisms.copy_engines ? engine.free_ns : now;
-      const int64_t start_ns = std::max(now, free_ns);
-      times_[transfer] = {start_ns, start_ns + need.bytes_ns};
-      return transfer;
+    if (engine.busy && one_by_one) continue;
+    const bool any_ready = std::ranges::any_of(engine.channels, [&](const Channel& channel) {
+      return !channel.empty() && ready_ns(channel) <= now;
+    });
+    if (!any_ready) continue;
+    // While it stood still, others may have followed the one for which it begins.
+    const bool stood_still = one_by_one && engine.free_ns < now;
+    const int64_t until_ns = now + (stood_still ? spec_.host_copy_latency_ns : 0);
+    while (engine.channels[engine.current].empty() ||
+           ready_ns(engine.channels[engine.current]) > until_ns) {
+      engine.current = (engine.current + 1) % engine.channels.size();
     }
+    Channel& channel = engine.channels[engine.current];
+    const int32_t transfer = channel.waiting[channel.head++];
+    engine.busy = true;
+    const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
+    times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
+    return transfer;
   }
   return std::nullopt;
 }

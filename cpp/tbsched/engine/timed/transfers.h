@@ -10,7 +10,8 @@
 //      holds up what is behind it in its channel, whatever the stream. Streams take channels as
 //      they take hardware queues.
 //   3. An engine goes on with the copies of one channel until the next one there must wait. Then it
-//      turns to the next channel.
+//      turns to the next channel. An engine that stood still takes a while before it begins, and
+//      then takes the first channel, too, of which the copy need not wait.
 //   4. Small copies from the host and small memsets take no engine. They go through the hardware
 //      queue of their stream, and take no room on an SM.
 //   5. The host itself copies from and to pageable memory, within the call.
@@ -88,6 +89,9 @@ class Transfers {
 
   Need need_of(const Copy& copy) const;
   Need need_of(const Memset& memset) const;
+  int64_t ready_ns(const Channel& channel) const {
+    return needs_[channel.waiting[channel.head]].ready_ns;
+  }
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
 
   const DeviceSpec& spec_;
