@@ -26,6 +26,7 @@ class Thread:
     due: int = 0
     asks: bool = False  # for the right to load a kernel
     loads: bool = False
+    wants_place: bool = False
     # What its call waits for; None: it has not asked.
     awaits: Callable[[], bool] | None = None
 
@@ -62,6 +63,7 @@ class Hosts:
         self,
         now: int,
         issue: Callable[[int, bool], None],
+        has_place: Callable[[int], bool],
         awaited: Callable[[Synchronize], Callable[[], bool]],
     ) -> bool:
         """Goes on with one call. False: no thread can.
@@ -69,9 +71,10 @@ class Hosts:
         Args:
             now: the time.
             issue: an event, by its number, and whether its kernel has just been loaded.
+            has_place: whether an event, by its number, finds a place in a hardware queue.
             awaited: whether all is over that a synchronisation which is called now waits for.
         """
-        waiting = [thread for thread in self.threads if thread.calls and thread.due <= now]
+        waiting = [t for t in self.threads if t.calls and t.due <= now and not t.wants_place]
         for thread in sorted(waiting, key=lambda t: (t.due, t.asks + t.loads, t.calls[0][0])):
             number, event, _ = thread.calls[0]
             if isinstance(event, Synchronize):
@@ -88,6 +91,9 @@ class Hosts:
                 if event.first_use and not thread.loads and event.name not in self.loaded:
                     self._go_on_loading(thread, event, now)
                     return True
+                if not has_place(number):
+                    thread.wants_place = True
+                    continue
             issue(number, thread.loads)
             thread.calls.pop(0)
             if self.loader is thread:
@@ -97,6 +103,14 @@ class Hosts:
             is_launch = bool(event.launches)
             thread.begin(now + (self.times.launch if is_launch else self.times.event))
             return True
+        return False
+
+    def retry(self, now: int, has_place: Callable[[int], bool]) -> bool:
+        """Whether a call that waited for a place finds one now."""
+        for thread in self.threads:
+            if thread.wants_place and has_place(thread.calls[0][0]):
+                thread.wants_place, thread.due = False, now
+                return True
         return False
 
     def _go_on_loading(self, thread: Thread, event: Launch, now: int) -> None:

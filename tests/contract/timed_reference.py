@@ -6,6 +6,7 @@ leaves out is the subject of other tests: SMs, warps, registers, shared memory.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -77,6 +78,7 @@ class Toy:
     trigger_latency: int = 0
     completed_latency: int = 0
     load: int = 0
+    places: int = 1021  # in a hardware queue
     calls: CallTimes = field(default_factory=CallTimes)
     head_of_line: bool = True
 
@@ -273,10 +275,21 @@ def simulate(
         work.issue = state.now
         state.called.append(work)
 
+    def has_place(number: int) -> bool:
+        work = works[number]
+        assert work is not None
+        if isinstance(work.item, Launch):
+            queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
+            waiting = [w for w in state.issued if w.queue == queue and w.taken < 0]
+            return len(waiting) < toy.places
+        return True
+
+    def call() -> bool:
+        waits_for = functools.partial(awaited, issued=state.issued)
+        return hosts.step(state.now, issue, has_place, waits_for)
+
     while True:
-        while step(state, toy) or hosts.step(
-            state.now, issue, lambda event: awaited(event, state.issued)
-        ):
+        while step(state, toy, call) or hosts.retry(state.now, has_place):
             pass
         if hosts.done() and all(w.done for w in [*state.issued, *state.called]):
             return launches
@@ -317,7 +330,7 @@ def met(work: Work, toy: Toy, now: int) -> bool:
     return True
 
 
-def step(state: State, toy: Toy) -> bool:
+def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
     """Applies the first rule that does something; False if none does."""
     launches, now = state.launches, state.now
     for work in state.issued:
@@ -338,6 +351,8 @@ def step(state: State, toy: Toy) -> bool:
             if work.record is not None:
                 work.late_wait = not work.record.done
             return True
+    if call():
+        return True
     heads = [
         work
         for queue in range(toy.queues)

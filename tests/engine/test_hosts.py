@@ -193,6 +193,19 @@ def test_larger_local_memory_waits_for_an_idle_gpu_and_other_launches_with_it() 
     assert starts(run(*events[:2], timed(stream=2))) == [0, 1, 1]
 
 
+def test_a_launch_call_waits_for_a_place_in_its_queue() -> None:
+    events = [timed(stream=0) for _ in range(5)]
+    spec = replace(ONE, queue_places=2, hardware_queues=2)
+    trace = predict(Sequence([*events, timed(stream=1, host=1)]), spec, host=0)
+    # One runs and two wait; the fourth has a place when the second runs. Other queues have room.
+    assert called(trace)[:5] == [0, 0, 0, 0, 1]
+    assert starts(trace) == [0, 1, 2, 3, 4, 0]
+    assert called(predict(Sequence([*events, timed(stream=1)]), spec, host=0))[-1] == 2
+    one = replace(spec, hardware_queues=1)
+    found = predict(Sequence([*events, timed(stream=1, host=1)]), one, host=[0, 0, 0, 0, 0, 0.5e-3])
+    assert starts(found)[-1] > 1
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contract.host_reference import CallTimes
@@ -163,6 +163,7 @@ class ToyGpu:
             trigger_latency_ns=toy.trigger_latency,
             launch_completion_latency_ns=toy.completed_latency,
             load_ns=toy.load,
+            queue_places=toy.places,
             launch_call_ns=toy.calls.launch,
             event_call_ns=toy.calls.event,
             synchronize_ns=toy.calls.synchronize,
@@ -187,6 +188,7 @@ def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
         trigger_latency=draw(LATENCIES),
         completed_latency=draw(LATENCIES),
         load=draw(LATENCIES),
+        places=draw(st.sampled_from([1021, 1, 1, 2])),
         calls=CallTimes(*[draw(LATENCIES) for _ in range(4)]),
     )
     return ToyGpu(toy, order)
@@ -237,6 +239,9 @@ SYNCHRONISATIONS: st.SearchStrategy[Event] = st.one_of(
 )
 
 
+OTHER = Launch(1, 32, 16, stream=1, duration=US)
+
+
 @st.composite
 def hosted_launches(draw: st.DrawFn, launches: st.SearchStrategy[Launch]) -> Launch:
     first_use = draw(st.sampled_from([False, False, False, True]))
@@ -259,6 +264,10 @@ def hosted_programs(
 
 @settings(REPEATABLE, max_examples=examples(500))
 @given(program=hosted_programs(toy_launches()), device=toy_gpus(st.integers(1, 8)))
+@example(
+    program=(Sequence([*4 * [Launch(1, 32, 16, stream=0, duration=US)], OTHER]), [0] * 5),
+    device=ToyGpu(Toy(8, queues=2, grids=8, by_priority=True, places=1), "leftover"),
+)
 def test_hosts_call_and_wait_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:

@@ -67,6 +67,7 @@ inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
+inline constexpr Range queue_places{1, 1048576};
 inline constexpr Range launch_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
 inline constexpr Range synchronize_ns{0, 1000000000};
@@ -266,6 +267,9 @@ struct DeviceSpec {
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
+  // so many launches can wait in a hardware queue; the next launch call waits until there is a
+  // place
+  int32_t queue_places = 1021;
   // how long a launch call takes that waits for nothing
   int64_t launch_call_ns = 0;
   // how long a call takes that records an event or makes a stream wait for one
@@ -372,6 +376,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
+  visit(Field{.section = "scheduler", .name = "queue_places", .range = ranges::queue_places, .required = false}, spec.queue_places);
   visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
   visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);

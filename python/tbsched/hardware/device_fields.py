@@ -157,6 +157,8 @@ class DeviceFields:
             unknown.
         memset_latency_ns: how long a block of a memset takes at least.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
+        queue_places: so many launches can wait in a hardware queue; the next launch call waits
+            until there is a place.
         launch_call_ns: how long a launch call takes that waits for nothing.
         event_call_ns: how long a call takes that records an event or makes a stream wait for one.
         synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
@@ -235,6 +237,7 @@ class DeviceFields:
     device_copy_bandwidth: int = 0
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
+    queue_places: int = 1021
     launch_call_ns: int = 0
     event_call_ns: int = 0
     synchronize_ns: int = 0
@@ -330,6 +333,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "device_copy_bandwidth", "int", "not measured"),
     Field("scheduler", "memset_latency_ns", "ns", "not measured"),
     Field("scheduler", "memset_bandwidth", "int", "not measured"),
+    Field("scheduler", "queue_places", "int", "as on the H200"),
     Field("scheduler", "launch_call_ns", "ns", "not measured"),
     Field("scheduler", "event_call_ns", "ns", "not measured"),
     Field("scheduler", "synchronize_ns", "ns", "not measured"),

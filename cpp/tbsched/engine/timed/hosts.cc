@@ -153,12 +153,18 @@ void Hosts::wait(const Call& call, const Event& event, const std::optional<int32
   }
 }
 
+void Hosts::wait_for_place(Call call, const int32_t item) {
+  call.wants_place = true;
+  waiting_.emplace(item, call);
+}
+
 void Hosts::go_on(const int32_t item, const Sequence& sequence, const int64_t now) {
   const Call call = waiting_.extract(item).mapped();
   go_on(call, sequence[call.event], now);
 }
 
 void Hosts::go_on(Call call, const Event& event, const int64_t now) {
+  if (std::exchange(call.wants_place, false)) return push_again(call, now);
   call.has_waited = true;
   if (std::holds_alternative<Copy>(event)) {
     hold_back(call, now);

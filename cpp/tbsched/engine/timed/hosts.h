@@ -13,10 +13,11 @@
 //      GPU.
 //   4. A copy that blocks returns when it is over. In the legacy stream, launch calls of other
 //      threads wait until then.
-//   5. A launch call that needs more local memory than any before waits until all work is over,
+//   5. A launch call waits while its hardware queue has no place.
+//   6. A launch call that needs more local memory than any before waits until all work is over,
 //      and sets the memory up. Until then, launch calls of other threads wait.
-// Where the times of calls are given, whoever gave them has waited already: rules 2, 4 and 5 do not
-// count.
+// Where the times of calls are given, whoever gave them has waited already: rules 2, 4, 5 and 6 do
+// not count. At intervals, 5 and 6 do not.
 //
 // Source: traces hosts.
 #pragma once
@@ -66,6 +67,7 @@ class Hosts {
     // When the thread's last launch call was due, this one included; -1: there was none.
     int64_t launched_ns;
     Load load = Load::none;
+    bool wants_place = false;  // in a hardware queue
     bool has_waited = false;
 
     // The next one is at the top of a heap. A call that loads a kernel lets others go first.
@@ -100,6 +102,8 @@ class Hosts {
   void load(Call call, const Event& event);
   // The call waits for this item of Streams; none: nothing is left to wait for.
   void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
+  // The call waits for a place in a hardware queue.
+  void wait_for_place(Call call, int32_t item);
   bool any_waits() const { return !waiting_.empty(); }
   // The item is over.
   void go_on(int32_t item, const Sequence& sequence, int64_t now);

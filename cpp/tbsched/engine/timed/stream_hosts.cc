@@ -41,6 +41,26 @@ std::optional<int32_t> Streams::wait_for_transfer(const int32_t transfer, const 
   return items_[wait].unmet == 0 ? std::nullopt : std::optional(wait);
 }
 
+std::optional<int32_t> Streams::wait_for_place(const Launch& launch, const int64_t now) {
+  settle(now);
+  const auto known = launch.stream ? number_of_stream_.find(*launch.stream) : number_of_stream_.end();
+  const bool is_new = known == number_of_stream_.end();
+  const int32_t number = is_new ? -1 : known->second;
+  const Queue& queue = queues_[choose_queue(is_new ? StreamState() : streams_[number], number)];
+  const size_t waiting = queue.items.size() - queue.head;
+  const auto places = static_cast<size_t>(spec_.queue_places);
+  if (waiting < places) return std::nullopt;
+  const int32_t wait = push({.kind = Kind::host, .non_blocking = true, .issued_ns = now});
+  places_awaited_.emplace(queue.items[queue.head + waiting - places], wait);
+  return wait;
+}
+
+void Streams::give_place(const int32_t taken) {
+  const auto [first, last] = places_awaited_.equal_range(taken);
+  for (auto each = first; each != last; ++each) over_.push_back(each->second);
+  places_awaited_.erase(first, last);
+}
+
 // The last work of a stream is behind all other of it.
 void Streams::depend_on_streams(const int32_t item, const bool blocking_alone) {
   std::erase_if(open_, [&](const int32_t number) {

@@ -226,6 +226,7 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
 }
 
 void Streams::pass_head(Queue& queue, const int64_t now) {
+  if (!places_awaited_.empty()) give_place(queue.items[queue.head]);
   if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
 }
 

@@ -80,6 +80,8 @@ class Streams {
   std::optional<int32_t> wait_for(const Event& event, int64_t now);
   // The same where it waits for the end of a copy that it has issued.
   std::optional<int32_t> wait_for_transfer(int32_t transfer, int64_t now);
+  // The same of a launch call: a place in its hardware queue.
+  std::optional<int32_t> wait_for_place(const Launch& launch, int64_t now);
   // Of those, which are over now and were not when this was last asked; valid until the next call.
   std::span<const int32_t> over(int64_t now);
   // Takes, if there is room for a grid, the launch that may start: of several the first in the
@@ -232,6 +234,7 @@ class Streams {
                 std::span<const int64_t> issue_ns, int64_t now);
   int64_t issue_roots(const GraphState& graph, int32_t begin, int32_t first_launch,
                       std::span<const int64_t> issue_ns, int64_t now);
+  void give_place(int32_t taken);
   void depend_on_streams(int32_t item, bool blocking_alone);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_
   // These return the index of the item.
@@ -309,6 +312,8 @@ class Streams {
   std::vector<int32_t> open_;             // streams that may have work that is not done
   std::vector<int32_t> over_;             // what the host waited for, and was not told of
   std::vector<int32_t> told_over_;
+  // What the host waits for, by the launch that must be taken from its queue.
+  std::unordered_multimap<int32_t, int32_t> places_awaited_;
   int32_t last_legacy_ = -1;
   int32_t last_load_ = -1;
   int32_t last_other_ = -1;  // the last item outside the legacy stream, of a stream that blocks

@@ -276,10 +276,18 @@ void TimedEngine::issue(const Sequence& sequence) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
       hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
+    } else if (const std::optional<int32_t> place = wait_for_place(event)) {
+      hosts_.wait_for_place(call, *place);
     } else {
       make(call, event);
     }
   }
+}
+
+std::optional<int32_t> TimedEngine::wait_for_place(const Event& event) {
+  const auto* const launch = std::get_if<Launch>(&event);
+  if (launch == nullptr || !hosts_.after_gaps()) return std::nullopt;
+  return streams_.wait_for_place(*launch, now_);
 }
 
 void TimedEngine::make(const Hosts::Call& call, const Event& event) {

@@ -116,6 +116,7 @@ class TimedEngine : private Observer {
   void leave();
   void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
+  std::optional<int32_t> wait_for_place(const Event& event);
   void make(const Hosts::Call& call, const Event& event);
   void admit();
   void place();
