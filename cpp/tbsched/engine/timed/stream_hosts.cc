@@ -44,9 +44,8 @@ std::optional<int32_t> Streams::wait_for_transfer(const int32_t transfer, const 
 std::optional<int32_t> Streams::wait_for_place(const Launch& launch, const int64_t now) {
   settle(now);
   const auto known = launch.stream ? number_of_stream_.find(*launch.stream) : number_of_stream_.end();
-  const bool is_new = known == number_of_stream_.end();
-  const int32_t number = is_new ? -1 : known->second;
-  const Queue& queue = queues_[choose_queue(is_new ? StreamState() : streams_[number], number)];
+  const int32_t number = known == number_of_stream_.end() ? -1 : known->second;
+  const Queue& queue = queues_[queue_of(number, false)];
   const size_t waiting = queue.items.size() - queue.head;
   const auto places = static_cast<size_t>(spec_.queue_places);
   if (waiting < places) return std::nullopt;

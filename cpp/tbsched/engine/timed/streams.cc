@@ -177,14 +177,18 @@ void Streams::enqueue(const int32_t index) {
 
 int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
   StreamState& stream = streams_[stream_number];
-  if (stream.queue < 0 || queues_[stream.queue].last_stream != stream_number) {
-    stream.queue = choose_queue(for_graph);
-  }
+  stream.queue = queue_of(stream_number, for_graph);
   Queue& queue = queues_[stream.queue];
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
   last_queue_ = stream.queue;
   return stream.queue;
+}
+
+int32_t Streams::queue_of(const int32_t stream_number, const bool for_graph) const {
+  const int32_t own = stream_number < 0 ? -1 : streams_[stream_number].queue;
+  const bool keeps_it = own >= 0 && queues_[own].last_stream == stream_number;
+  return keeps_it ? own : choose_queue(for_graph);
 }
 
 int32_t Streams::choose_queue(const bool for_graph) const {

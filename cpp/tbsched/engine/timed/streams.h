@@ -260,6 +260,8 @@ class Streams {
   void wake(int32_t item, int64_t now);
   void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
+  // The one that its next launch takes. `stream_number`: -1: a new stream.
+  int32_t queue_of(int32_t stream_number, bool for_graph) const;
   int32_t choose_queue(bool for_graph) const;
   int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
   bool ready(int32_t item, int64_t now) const;
