@@ -83,12 +83,13 @@ def makespan_bounds(
     happens at the same time.
 
     If all durations are known, each latent state is predicted, with each order of launches that
-    have waited until the same moment. Then the limits are exact, of blocks that run for exactly so
-    long: even a narrow interval also counts orders in which equal blocks end. Where that takes too many
-    predictions, or durations are intervals, the limits can be wider than needed. They are exact all
-    the same for launches that run one after the other and are alike within themselves. The page
-    "Bounds of a makespan" says what widens them. ``seen`` shows how much it can be: the true limits
-    are between it and these.
+    have waited until the same moment. Then the limits are exact, for blocks that run exactly so
+    long. An interval, however narrow, also counts all orders in which equal blocks can end.
+
+    For intervals, and where there are too many states and orders, the limits can be wider than
+    needed. They are exact all the same for launches that run one after the other and are alike
+    within themselves. The page "Bounds of a makespan" says what widens them. ``seen`` shows how
+    much it can be: the true limits are between it and these.
 
     Args:
         seq: a timed program.
