@@ -45,7 +45,7 @@ def has_limits(program: tb.Sequence, spec: tb.DeviceSpec) -> bool:
             one.programmatic or one.memory_wait is not None or one.local_memory > 1024
             for one in program.launches
         )
-        and (len(program.launches) <= spec.resident_grids or program.events == program.launches)
+        and (2 * len(program.launches) <= spec.resident_grids or program.events == program.launches)
     )
 
 
@@ -225,6 +225,13 @@ def test_durations_that_are_no_intervals_are_named(durations: Any, message: str)
 def test_programs_without_limits_are_refused(kernel: tb.Launch, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         bounds(kernel)
+
+
+def test_graphs_with_more_grids_than_can_be_resident_are_refused() -> None:
+    graph = tb.Graph([timed(), timed()], [(0, 1)]).launch()
+    assert bounds(graph, spec=small(resident_grids=4)).exact
+    with pytest.raises(ValueError, match=r"2 launches, 2 of them nodes of graphs; .* at most 3"):
+        bounds(graph, spec=small(resident_grids=3))
 
 
 def test_copies_are_refused() -> None:

@@ -70,6 +70,7 @@ def public_values() -> list[Any]:
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
+        tb.makespan_bounds(TIMED, "h200", predictions=2),
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),
     ]  # fmt: skip
 

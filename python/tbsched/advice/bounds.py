@@ -83,11 +83,13 @@ def makespan_bounds(
     happens at the same time.
 
     If all durations are known, each latent state is predicted, with each order of launches that
-    have waited until the same moment. Then the limits are exact. Where that takes too many
-    predictions, or durations are intervals, the limits can be wider than needed. They are exact all
-    the same for launches that run one after the other and are alike within themselves. The page
-    "Bounds of a makespan" says what widens them. ``seen`` shows how much it can be: the true limits
-    are between it and these.
+    have waited until the same moment. Then the limits are exact, for blocks that run exactly so
+    long. An interval, however narrow, also counts all orders in which equal blocks can end.
+
+    For intervals, and where there are too many states and orders, the limits can be wider than
+    needed. They are exact all the same for launches that run one after the other and are alike
+    within themselves. The page "Bounds of a makespan" says what widens them. ``seen`` shows how
+    much it can be: the true limits are between it and these.
 
     Args:
         seq: a timed program.
@@ -102,8 +104,8 @@ def makespan_bounds(
         TypeError, ValueError: as :func:`tbsched.predict`; durations that are no intervals, or not
             one for each launch; a program without launches, or with more than 1024; one for which
             no limits are known: with copies or memsets, with programmatic launches or memory waits,
-            with more local memory than the GPU starts with, or with graphs and more streams and
-            nodes than grids that can be resident. The message names the launch.
+            with more local memory than the GPU starts with, or with graphs and more launches and
+            nodes together than grids that can be resident. The message names the launch.
 
     Example:
         >>> program = tb.Sequence([
@@ -373,10 +375,12 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
     if seq.transfers:
         raise ValueError(f"makespan_bounds: sequence: {shown(seq.transfers[0])} has no limits")
     nodes = sum(len(e.launches) for e in seq if isinstance(e, GraphLaunch))
-    if nodes and len(seq.launches) > spec.resident_grids:
+    if nodes and len(seq.launches) + nodes > spec.resident_grids:
+        # A node may have a grid of the driver before it.
         raise ValueError(
-            f"makespan_bounds: sequence: graphs and {len(seq.launches)} launches; with graphs at "
-            f"most {spec.resident_grids} can be bounded"
+            f"makespan_bounds: sequence: {len(seq.launches)} launches, {nodes} of them nodes of "
+            f"graphs; with graphs, launches and nodes must be at most {spec.resident_grids}, the "
+            "grids that can be resident"
         )
     for number, launch in enumerate(seq.launches):
         for field in ("programmatic", "memory_wait"):
