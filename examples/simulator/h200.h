@@ -74,7 +74,7 @@ inline tbsched::DeviceSpec h200() {
       .exit_latency_ns = 450,
       .event_latency_ns = 100,
       .front_ends = 2,
-      .queue_watch_ns = 1200,
+      .queue_watch_ns = 1250,
       .trigger_latency_ns = 700,
       .launch_completion_latency_ns = 550,
       .node_latency_ns = 510,
