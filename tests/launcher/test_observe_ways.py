@@ -116,6 +116,13 @@ def test_a_kernel_is_loaded_once_for_all_partitions_and_carveouts(gpu: Gpu, knob
     assert (knobs["libraries"], knobs["functions"]) == (before[0] + 1, before[1] + 4)
 
 
+def test_a_carveout_set_in_one_context_is_not_that_of_another(gpu: Gpu, knobs: Fake) -> None:
+    """The driver has one for all, so each launch sets its own."""
+    for carveout, part in ((100, FIRST), (0, None), (100, FIRST), (50, SECOND), (0, None)):
+        observed(gpu, tb.Launch(1, 32, 78, carveout=carveout, partition=part))
+        assert knobs["carveout"] == carveout
+
+
 def test_what_is_launched_again_costs_few_driver_calls(gpu: Gpu, knobs: Fake) -> None:
     launches = [tb.Launch(1, 32, 78, 5000, carveout=c, partition=p) for p, c in
                 ((None, 50), (FIRST, 60), (FIRST, 60), (None, 50), (FIRST, 70))]  # fmt: skip
@@ -124,8 +131,8 @@ def test_what_is_launched_again_costs_few_driver_calls(gpu: Gpu, knobs: Fake) ->
     gpu.observe(seq)
     knobs.fail(at=0)
     gpu.observe(seq)
-    # The thread's context and, for four launches, the partition's; 60 and 70 in turn.
-    expected = {"cuLaunchKernelEx": 6, "cuFuncSetAttribute": 2, "cuCtxPushCurrent_v2": 1 + 4 + 1}
+    # The thread's context and, for four launches, the partition's.
+    expected = {"cuLaunchKernelEx": 6, "cuFuncSetAttribute": 6, "cuCtxPushCurrent_v2": 1 + 4 + 1}
     expected["cuCtxPopCurrent_v2"] = expected["cuCtxPushCurrent_v2"]
     assert {call: knobs.calls(call) for call in expected} == expected
     assert knobs.calls() == sum(expected.values()) + knobs.calls("cuStreamQuery")

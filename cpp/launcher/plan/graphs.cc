@@ -21,7 +21,7 @@ class KernelParameters {
  public:
   KernelParameters(PlannedLaunch& planned, const CUlaunchConfig& config)
       : arguments_{&planned.arguments} {
-    parameters_.func = planned.function->handle();
+    planned.function->name_in(parameters_);
     parameters_.gridDimX = config.gridDimX;
     parameters_.gridDimY = parameters_.gridDimZ = 1;
     parameters_.blockDimX = config.blockDimX;

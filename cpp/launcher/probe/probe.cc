@@ -71,7 +71,7 @@ std::vector<std::byte> load_image(const Context& context, const bool from_ptx,
 
 ProbeFunction::ProbeFunction(const Context& context, const CUkernel kernel,
                              const GreenContext* const partition)
-    : context_(context), partition_(partition), carveout_(kDriversChoice) {
+    : context_(context), partition_(partition), kernel_(kernel) {
   const Driver& driver = context.driver();
   const CurrentContext current = enter();
   driver.kernel_get_function(&handle_, kernel);
@@ -90,12 +90,18 @@ int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
   return value;
 }
 
-void ProbeFunction::prepare(const Launch& launch) {
-  const int32_t carveout = carveout_of(launch);
-  if (carveout == carveout_) return;
+void ProbeFunction::name_in(CUDA_KERNEL_NODE_PARAMS& node) const {
+  if (partition_ == nullptr) {
+    node.func = handle_;
+    return;
+  }
+  node.kern = kernel_;
+  node.ctx = partition_->context();
+}
+
+void ProbeFunction::prepare(const Launch& launch) const {
   context_.driver().function_set_attribute(
-      handle_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout);
-  carveout_ = carveout;
+      handle_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, carveout_of(launch));
 }
 
 int32_t ProbeFunction::resident(const Launch& launch, const CUstream stream) {

@@ -19,7 +19,8 @@
 namespace tbsched::cuda {
 
 // A kernel as one context has it: that of the whole GPU, or of a partition. Its carveout is that of
-// the next launch, not of the kernel: the driver reads it in the launch call.
+// the next launch, in whatever context: the driver keeps one for all, and reads it in the launch
+// call.
 class ProbeFunction {
  public:
   // `partition`: null: the whole GPU, whose context is the current one in all calls.
@@ -28,13 +29,15 @@ class ProbeFunction {
   ProbeFunction& operator=(const ProbeFunction&) = delete;
 
   CUfunction handle() const { return handle_; }
+  // As a node of a graph names it: a function's partition would go unnoticed there.
+  void name_in(CUDA_KERNEL_NODE_PARAMS& node) const;
   int32_t attribute(CUfunction_attribute which) const;
   // Makes the context current in which it is set up and launched.
   CurrentContext enter() const {
     return {context_.driver(), partition_ != nullptr ? partition_->context() : nullptr};
   }
   // Sets the carveout for the launch that follows. It has been entered.
-  void prepare(const Launch& launch);
+  void prepare(const Launch& launch) const;
   // Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
   // clusters, on all SMs of the stream.
   int32_t resident(const Launch& launch, CUstream stream);
@@ -53,8 +56,8 @@ class ProbeFunction {
 
   const Context& context_;
   const GreenContext* const partition_;
+  const CUkernel kernel_;
   CUfunction handle_ = nullptr;
-  int32_t carveout_;  // what was set last
   std::map<Size, int32_t> resident_;
 };
 

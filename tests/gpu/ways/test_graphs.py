@@ -59,7 +59,8 @@ def test_nodes_launched_again_keep_their_attributes(hopper: Gpu) -> None:
     assert starts(trace)[3] >= ends(trace)[2]
     begin = starts(observed(hopper, urgent.launch(0), urgent.launch(0)))
     assert begin[2] < begin[1]
-    assert begin[5] < begin[4]
+    # The first that comes, then the most urgent.
+    assert begin[5] < max(begin[3:5])
     trace = observed(hopper, chain.launch(0), chain.launch(0))
     waves = []
     for clusters, inside, many in ((trace[k], trace[k + 1], trace[k + 2]) for k in (0, 3)):
@@ -81,20 +82,22 @@ def test_copies_and_memsets_take_their_time(gpu: Gpu) -> None:
     ):
         graph = tb.Graph([run(), transfer, run()], [(0, 1), (1, 2)])
         trace = observed(gpu, graph.launch())
-        print(f"{transfer}: {starts(trace)[2] - ends(trace)[1]} ns between two launches")
-        assert starts(trace)[2] - ends(trace)[1] > least_ns
+        print(f"{transfer}: {starts(trace)[1] - ends(trace)[0]} ns between two launches")
+        assert starts(trace)[1] - ends(trace)[0] > least_ns
 
 
-def test_nodes_have_their_own_attributes(gpu: Gpu) -> None:
+@pytest.mark.parametrize("partition", [None, 1])
+def test_nodes_have_their_own_attributes(hopper: Gpu, partition: int | None) -> None:
     """Carveouts decide how many blocks of some shared memory an SM holds."""
-    blocks = 32 * gpu.info.sms
+    part = None if partition is None else parts(min_sms=64)[partition]
+    blocks = 32 * (hopper.info.sms if part is None else len(part))
     nodes = [
-        tb.Launch(blocks, 32, 16, 8192, carveout=carveout, duration=LONG)
+        tb.Launch(blocks, 32, 16, 8192, carveout=carveout, partition=part, duration=LONG)
         for carveout in (25, 100, 50)
     ]
-    alone = [observed(gpu, node)[0] for node in nodes]
+    alone = [observed(hopper, node)[0] for node in nodes]
     graph = tb.Graph(nodes, [(0, 1), (1, 2)])
-    for before, now in zip(alone, observed(gpu, graph.launch()), strict=True):
+    for before, now in zip(alone, observed(hopper, graph.launch()), strict=True):
         first = [
             int((placement.start_ns - placement.start_ns.min() < LONG * 5e8).sum())  # type: ignore[union-attr]
             for placement in (before, now)

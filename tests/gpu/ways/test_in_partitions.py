@@ -99,14 +99,15 @@ def test_the_legacy_stream_leaves_partitions_alone(hopper: Gpu) -> None:
 
 
 def test_carveouts_change_from_launch_to_launch_in_one_sequence(hopper: Gpu) -> None:
-    """Of one kernel, in two partitions and on the whole GPU in turn."""
+    """Of one kernel, in two partitions and on the whole GPU in turn, each with another."""
     first, second, *_ = parts(min_sms=32)
     places = (None, first, second)
     carveouts = (25, 100, 50, 100, None, 25)
     launches = []
-    for carveout in carveouts:
-        for part in places:
+    for turn in range(len(carveouts)):
+        for place, part in enumerate(places):
             blocks = 32 * (hopper.info.sms if part is None else len(part))
+            carveout = carveouts[(turn + place) % len(carveouts)]
             launches.append(tb.Launch(blocks, 32, 56, 8192, carveout=carveout, partition=part))
     alone = [observed(hopper, launch)[0].placed for launch in launches]
     events: list[Event] = []

@@ -46,4 +46,7 @@ class Contexts {
   mutable std::map<std::thread::id, std::vector<CUcontext>> stacks_;
 };
 
+// Made if the context has none.
+Function& function_of(CUkernel kernel, CUcontext context);
+
 }  // namespace fake

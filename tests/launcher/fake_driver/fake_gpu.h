@@ -63,17 +63,17 @@ using SmSet = uint64_t;
 constexpr int kSms = 4;
 constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
 
-// A kernel as one context has it, with attributes of its own.
+// A kernel as one context has it. All contexts share the attributes.
 struct Function {
   int registers = 0;
   int local = 0;
   uint64_t context = 0;  // its number; 0: the primary one
   SmSet sms = kAllSms;
-  std::map<CUfunction_attribute, int> attributes;
+  std::map<CUfunction_attribute, int>* attributes = nullptr;  // the kernel's
 
   int attribute(const CUfunction_attribute which, const int unset) const {
-    const auto found = attributes.find(which);
-    return found == attributes.end() ? unset : found->second;
+    const auto found = attributes->find(which);
+    return found == attributes->end() ? unset : found->second;
   }
   bool allows(const size_t shared) const {
     constexpr int unset = 48 * 1024;

@@ -29,6 +29,7 @@ using tbsched::cuda::ProbeArguments;
 struct Kernel {
   int registers = 0;
   int local = 0;
+  std::map<CUfunction_attribute, int> attributes;
   std::map<uint64_t, std::unique_ptr<Function>> functions;
 };
 
@@ -60,6 +61,21 @@ std::string image_text(const void* const image) {
 
 }  // namespace
 
+fake::Function& fake::function_of(CUkernel handle, CUcontext context) {
+  const Contexts& contexts = Contexts::get();
+  auto& kernel = *reinterpret_cast<Kernel*>(handle);
+  auto& found = kernel.functions[contexts.number_of(context)];
+  if (!found) {
+    found = std::make_unique<Function>(Function{.registers = kernel.registers,
+                                                .local = kernel.local,
+                                                .context = contexts.number_of(context),
+                                                .sms = contexts.sms_of(context),
+                                                .attributes = &kernel.attributes});
+    FakeGpu::get().count("functions");
+  }
+  return *found;
+}
+
 extern "C" {
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned,
@@ -87,20 +103,9 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
 }
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel handle) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  const Contexts& contexts = Contexts::get();
-  const CUcontext current = contexts.current();
+  const CUcontext current = Contexts::get().current();
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  auto& kernel = *reinterpret_cast<Kernel*>(handle);
-  auto& found = kernel.functions[contexts.number_of(current)];
-  if (!found) {
-    found = std::make_unique<Function>(Function{.registers = kernel.registers,
-                                                .local = kernel.local,
-                                                .context = contexts.number_of(current),
-                                                .sms = contexts.sms_of(current),
-                                                .attributes = {}});
-    FakeGpu::get().count("functions");
-  }
-  *function = reinterpret_cast<CUfunction>(found.get());
+  *function = reinterpret_cast<CUfunction>(&fake::function_of(handle, current));
   return CUDA_SUCCESS;
 }
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfunction handle) {
@@ -115,7 +120,7 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute which, int v
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   auto& function = *reinterpret_cast<Function*>(handle);
   if (const CUresult error = entered_context(function); error != CUDA_SUCCESS) return error;
-  function.attributes[which] = value;
+  (*function.attributes)[which] = value;
   return CUDA_SUCCESS;
 }
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* count, CUfunction handle, int threads,

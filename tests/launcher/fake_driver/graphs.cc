@@ -24,8 +24,16 @@ using fake::Function;
 using fake::take_back;
 using tbsched::cuda::ProbeArguments;
 
-CUresult set(FakeNode& node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+// Stricter than a driver, which runs a partition's function on the whole GPU.
+const Function* named_in(const CUDA_KERNEL_NODE_PARAMS& parameters) {
+  if (parameters.func == nullptr) return &fake::function_of(parameters.kern, parameters.ctx);
   const auto* const function = reinterpret_cast<const Function*>(parameters.func);
+  return function->context == 0 ? function : nullptr;
+}
+
+CUresult set(FakeNode& node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+  const Function* const function = named_in(parameters);
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!Contexts::get().exists(function->context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (!function->allows(parameters.sharedMemBytes)) return CUDA_ERROR_INVALID_VALUE;
   node.function = function;
@@ -128,8 +136,10 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec executable, CUgraphNode h
   auto& whole = *reinterpret_cast<FakeExecutable*>(executable);
   if (!Accounts::get().gave("graphs", whole.made_of)) return CUDA_ERROR_INVALID_VALUE;
   FakeNode& node = whole.nodes.at(reinterpret_cast<const FakeNode*>(handle)->number);
-  const auto* const function = reinterpret_cast<const Function*>(parameters->func);
-  if (function->context != node.function->context) return CUDA_ERROR_INVALID_VALUE;
+  const Function* const function = named_in(*parameters);
+  if (function == nullptr || function->context != node.function->context) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   return set(node, *parameters);
 }
 CUresult cuGraphUpload(CUgraphExec, CUstream) { return entered(__func__); }
