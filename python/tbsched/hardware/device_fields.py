@@ -132,6 +132,14 @@ class DeviceFields:
         memset_latency_ns: how long a memset takes on top of its bytes.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
         launch_switch_ns: from the first block of a launch until another launch is considered.
+        time_slice_ns: for how long a process keeps the GPU while others have work; 0 if unknown.
+        process_switch_ns: from the end of a process's turn until the next process has the GPU.
+        preemption_ns: how long it takes to stop the blocks of a process, or to let them go on, on
+            top of their bytes.
+        first_preemption_ns: how much longer it takes to stop blocks that have not been stopped
+            before.
+        preemption_bandwidth: bytes per microsecond of the registers and shared memory of blocks
+            that stop or go on; 0 if unknown.
         mechanisms: which mechanisms act.
     """
 
@@ -187,6 +195,11 @@ class DeviceFields:
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
     launch_switch_ns: int = 0
+    time_slice_ns: int = 0
+    process_switch_ns: int = 0
+    preemption_ns: int = 0
+    first_preemption_ns: int = 0
+    preemption_bandwidth: int = 0
 
 
 # In the order of the C++ struct; those of Mechanisms are among them.
@@ -260,4 +273,9 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "memset_latency_ns", "ns", "not measured"),
     Field("scheduler", "memset_bandwidth", "int", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
+    Field("scheduler", "time_slice_ns", "ns", "not measured"),
+    Field("scheduler", "process_switch_ns", "ns", "not measured"),
+    Field("scheduler", "preemption_ns", "ns", "not measured"),
+    Field("scheduler", "first_preemption_ns", "ns", "not measured"),
+    Field("scheduler", "preemption_bandwidth", "int", "not measured"),
 )

@@ -22,6 +22,7 @@
 // Source: traces h200-timed/queues; docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,16 @@ class Streams {
   std::span<const int32_t> end(int32_t launch, int64_t now);
   // Whether all that comes before it in its stream has left.
   bool first_in_stream(int32_t launch) const;
+  // From now on the GPU does not look at a queue that was empty and gets something.
+  void doze() { dozing_ = true; }
+  // It looks at all queues again.
+  void wake(int64_t now);
+  // Whether a launch waits in a queue that it looks at.
+  bool waits() const {
+    return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
+  }
+  // Launches in queues that the GPU does not look at.
+  size_t unnoticed() const { return unnoticed_.size(); }
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
@@ -198,6 +209,7 @@ class Streams {
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
   void enqueue_root(int32_t item);
+  void join_queue(int32_t item, int64_t reached_ns);
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
@@ -235,6 +247,8 @@ class Streams {
   std::unordered_map<int32_t, int32_t> last_record_;  // by event
   std::vector<Queue> queues_;
   int64_t queue_uses_ = 0;
+  bool dozing_ = false;
+  std::vector<int32_t> unnoticed_;  // which are in no queue yet
   std::set<ReadyNode> nodes_;
   int64_t call_ends_ns_ = 0;
   int64_t nodes_served_ = 0;

@@ -49,9 +49,15 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state,
              .has_runtime = false} {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
-  add(sequence);
+  begin(sequence);
   while (step(sequence)) {
   }
+  return std::move(*this).finish();
+}
+
+void TimedEngine::begin(const Sequence& sequence) { add(sequence); }
+
+Timeline TimedEngine::finish() && {
   remove_relays();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -86,7 +92,12 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
-// Goes on to the next instant, if there is one.
+void TimedEngine::stand_still(const int64_t at_ns, const int64_t ns) {
+  stood_still_ns_ += ns;
+  if (under_way() && due_ns_ != kNever) due_ns_ = std::max(at_ns, due_ns_ - ns);
+  streams_.wake(at_ns);
+}
+
 bool TimedEngine::step(const Sequence& sequence) {
   now_ = next_instant();
   if (now_ == kNever) {
@@ -219,7 +230,8 @@ int64_t TimedEngine::next_instant() const {
 int64_t TimedEngine::next_due_ns(const Sequence& sequence) const {
   if (next_event_ == sequence.size()) return kNever;
   const bool launches = count_launches(sequence[next_event_]) > 0;
-  return std::max(launches ? issue_ns_[launches_issued_] : now_, streams_.call_ends_ns());
+  const int64_t due_ns = launches ? issue_ns_[launches_issued_] - stood_still_ns_ : now_;
+  return std::max(due_ns, streams_.call_ends_ns());
 }
 
 void TimedEngine::leave() {
@@ -235,6 +247,7 @@ void TimedEngine::leave() {
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
       ++grids_left_;
+      launches_left_ += is_relay(blocks.launch) ? 0 : 1;
       for (const int32_t launch : streams_.end(blocks.launch, now_)) go_on(launch);
     }
   }
@@ -244,7 +257,9 @@ void TimedEngine::issue(const Sequence& sequence) {
   while (due_ns_ <= now_) {
     const Event& event = sequence[next_event_++];
     const size_t launches = count_launches(event);
-    streams_.issue(event, std::span(issue_ns_).subspan(launches_issued_, launches), now_);
+    const std::span<int64_t> issued = std::span(issue_ns_).subspan(launches_issued_, launches);
+    for (int64_t& time_ns : issued) time_ns -= stood_still_ns_;
+    streams_.issue(event, issued, now_);
     launches_issued_ += launches;
     due_ns_ = next_due_ns(sequence);
   }

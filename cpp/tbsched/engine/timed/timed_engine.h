@@ -46,6 +46,30 @@ class TimedEngine : private Observer {
   // What is held once all has happened that happens until then. Throws as run().
   Snapshot snapshot(const Sequence& sequence, int64_t at_ns) &&;
 
+  // The same as run(), bit by bit, for a process that shares the GPU: engine/timed/turns.h.
+  void begin(const Sequence& sequence);
+  int64_t next_instant() const;
+  // When the host issues something next.
+  int64_t next_call_ns() const { return due_ns_; }
+  // Goes on to the next instant, if there is one.
+  bool step(const Sequence& sequence);
+  // Whether launches have been issued that are not over.
+  bool under_way() const { return launches_left_ < launches_issued_; }
+  // Whether the GPU knows of any.
+  bool busy() const { return launches_left_ + streams_.unnoticed() < launches_issued_; }
+  // Whether a launch waits in a hardware queue.
+  bool waits() const { return streams_.waits(); }
+  size_t launches_issued() const { return launches_issued_; }
+  const GpuState& gpu() const { return scheduler_.gpu(); }
+  // How often blocks have started.
+  int64_t starts() const { return serial_; }
+  // See Streams.
+  void doze() { streams_.doze(); }
+  // Time stands still at this instant, while the host goes on for so long. Then the GPU looks at
+  // all queues again.
+  void stand_still(int64_t at_ns, int64_t ns);
+  Timeline finish() &&;
+
  private:
   struct LaunchState {
     const Launch* launch;
@@ -98,9 +122,7 @@ class TimedEngine : private Observer {
   void add_relays();
   void remove_relays();
   bool is_relay(int32_t launch) const { return launch >= shown_; }
-  bool step(const Sequence& sequence);
   int64_t least_makespan() const;
-  int64_t next_instant() const;
   int64_t next_due_ns(const Sequence& sequence) const;
   void leave();
   void issue(const Sequence& sequence);
@@ -125,11 +147,13 @@ class TimedEngine : private Observer {
   int64_t launch_switch_ns_;
   size_t most_waits_;
   std::vector<int64_t> issue_ns_;
+  int64_t stood_still_ns_ = 0;
   PlaceOptions options_;
   int64_t now_ = 0;
   size_t next_event_ = 0;
   int64_t due_ns_ = kNever;  // when the host issues it
   size_t launches_issued_ = 0;
+  size_t launches_left_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;
