@@ -306,10 +306,11 @@ void bind_predictions(py::module_& module) {
       py::arg("state"), py::arg("issue_ns"),
       "Three things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; and the hardware queue of each launch.");
-  module.def("predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
-             py::arg("state"), py::arg("issue_ns"),
-             "What predict_timeline() returns for each program, and of each turn its process, begin "
-             "and end.");
+  module.def(
+      "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
+      py::arg("state"), py::arg("issue_ns"),
+      "What predict_timeline() returns for each program, and of each turn its process, begin "
+      "and end.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -331,7 +331,7 @@ class Run:
         launch_interval: float,
         warp_slots: bool,
     ) -> None:
-        self._device = _spec(device)
+        self.spec = self._device = _spec(device)
         if policy is None:
             policy = self._device.policy
         elif not isinstance(policy, str):
@@ -404,12 +404,17 @@ class Run:
         """What the core answered, as it is shown to users."""
         of = (self._device, self._policy, self._initial_state, seq)
         if seq.timed:
-            replay = functools.partial(residents_at, *of, issue_ns)
-            return _timed_trace(seq, self._info, replay, *rows)
+            return self.timed(seq, rows, functools.partial(residents_at, *of, issue_ns))
         return Trace(
             seq, self._info, _placements(rows), capacities=functools.partial(_capacities, *of),
             replay=functools.partial(residents_at, *of, None), check=False,
         )  # fmt: skip
+
+    def timed(
+        self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None
+    ) -> Trace:
+        """The same of a timeline; None: nobody can say what SMs held."""
+        return _timed_trace(seq, self._info, replay, *rows)
 
     def raced(self, seq: Sequence, rows: Any) -> Trace:
         """The same of one outcome of a race, which is not asked again what SMs hold."""
@@ -437,7 +442,7 @@ def _capacities(
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,
-    replay: Callable[[int], Residents],
+    replay: Callable[[int], Residents] | None,
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,

@@ -240,22 +240,16 @@ void Streams::enqueue(const int32_t index, StreamState& stream, const int32_t st
   queue.last_stream = stream_number;
   if (dozing_ && queue.empty()) {
     unnoticed_.push_back(index);
-    return;
+  } else {
+    join_queue(index, reaches_gpu_ns(index));
   }
-  join_queue(index, reaches_gpu_ns(index));
 }
 
-void Streams::join_queue(const int32_t index, const int64_t reached_ns) {
+void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
   Queue& queue = queues_[items_[index].queue];
   items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  later_.push({reached_ns, index, Change::reached});
-}
-
-void Streams::wake(const int64_t now) {
-  dozing_ = false;
-  for (const int32_t item : unnoticed_) join_queue(item, std::max(now, reaches_gpu_ns(item)));
-  unnoticed_.clear();
+  later_.push({seen_ns, index, Change::reached});
 }
 
 // As a launch of a stream of its own.

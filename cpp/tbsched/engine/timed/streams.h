@@ -31,6 +31,7 @@
 #include <span>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/timed/graph_order.h"
@@ -71,7 +72,12 @@ class Streams {
   // From now on the GPU does not look at a queue that was empty and gets something.
   void doze() { dozing_ = true; }
   // It looks at all queues again.
-  void wake(int64_t now);
+  void wake(const int64_t now) {
+    dozing_ = false;
+    for (const int32_t item : std::exchange(unnoticed_, {})) {
+      join_queue(item, std::max(now, reaches_gpu_ns(item)));
+    }
+  }
   // Whether a launch waits in a queue that it looks at.
   bool waits() const {
     return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
@@ -209,7 +215,7 @@ class Streams {
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item, StreamState& stream, int32_t stream_number);
   void enqueue_root(int32_t item);
-  void join_queue(int32_t item, int64_t reached_ns);
+  void join_queue(int32_t item, int64_t seen_ns);
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);

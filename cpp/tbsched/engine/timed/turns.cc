@@ -39,8 +39,7 @@ class Process {
 
   // It has something to do.
   void go_on(const int64_t now) {
-    const int64_t at_ns =
-        engine_.under_way() ? stopped_ns_ - late_ns_ : engine_.next_call_ns();
+    const int64_t at_ns = engine_.under_way() ? stopped_ns_ - late_ns_ : engine_.next_call_ns();
     if (const int64_t waited_ns = now - wants_ns(); waited_ns > 0) {
       late_ns_ += waited_ns;
       stops_.push_back({at_ns, late_ns_});
@@ -114,18 +113,14 @@ class Round {
     std::optional<size_t> next = first_to_come(0);
     while (next) {
       now_ = std::max(now_, processes_[*next].wants_ns());
-      if (last && next != last) {
-        const Process& before = processes_[*last];
-        now_ += spec_.process_switch_ns + preemption_ns(before);
-        if (before.started() && !before.gpu().idle()) now_ += spec_.first_preemption_ns;
-      }
+      if (last && next != last) now_ += switch_ns(processes_[*last]);
       const int64_t begin_ns = now_;
       const std::optional<size_t> waits = next_in_round(*next, now_ + spec_.process_switch_ns);
       take_turn(processes_[*next]);
       found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
       const bool expired = processes_[*next].busy();
       last = next;
-      next = waits && expired ? waits : next_in_round(*last, now_);
+      next = expired ? waits : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
     for (Process& process : processes_) {
@@ -142,7 +137,14 @@ class Round {
     return spec_.preemption_ns + process.gpu().bytes_taken() * 1000 / spec_.preemption_bandwidth;
   }
 
-  // The process that follows in the round and waits now.
+  // From a process to another.
+  int64_t switch_ns(const Process& from) const {
+    const bool stops = !from.gpu().idle();
+    return spec_.process_switch_ns + preemption_ns(from) +
+           (stops && from.started() ? spec_.first_preemption_ns : 0);
+  }
+
+  // The process that follows in the round of those that have work by then.
   std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (current + k) % processes_.size();
@@ -163,28 +165,43 @@ class Round {
 
   // Until its slice is over, or it has nothing to do while another one has.
   void take_turn(Process& process) {
-    int64_t other_ns = kNever;
-    for (const Process& other : processes_) {
-      if (&other != &process) other_ns = std::min(other_ns, other.wants_ns());
-    }
+    const int64_t other_ns = first_of_others(process);
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
     process.go_on(now_ + preemption_ns(process));
     for (;;) {
       const int64_t next_ns = process.next_ns();
-      const int64_t alone_until_ns = std::min(next_ns, other_ns);
-      while (slice_ends_ns < alone_until_ns && process.waits_in_queue()) slice_ends_ns += spec_.time_slice_ns;
+      const bool waits = process.waits_in_queue();
+      if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       if (next_ns >= other_ns) process.doze();
-      const int64_t until_ns = std::max(slice_ends_ns, other_ns);
-      if (next_ns == kNever || next_ns > (process.busy() ? until_ns : other_ns)) {
+      const int64_t until_ns = process.busy() ? std::max(slice_ends_ns, other_ns) : other_ns;
+      if (next_ns == kNever || next_ns > until_ns) {
         if (process.busy()) now_ = until_ns;
         break;
       }
       now_ = std::max(now_, next_ns);
       const size_t issued = process.launches_issued();
       process.step();
-      if (slice_ends_ns < now_ && process.launches_issued() > issued) slice_ends_ns = now_ + spec_.launch_latency_ns + spec_.time_slice_ns;
+      if (!waits && issued < process.launches_issued() && now_ < other_ns) {
+        slice_ends_ns = now_ + spec_.launch_latency_ns + spec_.time_slice_ns;
+      }
     }
     process.stop(now_);
+  }
+
+  int64_t first_of_others(const Process& process) const {
+    int64_t first_ns = kNever;
+    for (const Process& other : processes_) {
+      if (&other != &process) first_ns = std::min(first_ns, other.wants_ns());
+    }
+    return first_ns;
+  }
+
+  // One slice follows another until then.
+  int64_t renewed(const int64_t slice_ends_ns, const int64_t until_ns) const {
+    const int64_t missing_ns = until_ns - slice_ends_ns;
+    if (missing_ns <= 0 || until_ns == kNever) return slice_ends_ns;
+    const int64_t slices = (missing_ns + spec_.time_slice_ns - 1) / spec_.time_slice_ns;
+    return slice_ends_ns + slices * spec_.time_slice_ns;
   }
 
   const DeviceSpec& spec_;

@@ -1,14 +1,22 @@
 // Several processes on one GPU, without MPS: they take turns.
 //
 // An example: two processes have a kernel each that takes 10 ms. The first runs for a slice, and
-// then the second for a slice; the GPU switches nine times before both are over. The SMs are never
-// shared, and blocks stay where they are while their process has not the GPU.
+// then the second for a slice. The SMs are never shared: a block that is stopped stays where it is,
+// and goes on when its process has the GPU again.
 //
 // The rules:
-//   1. A process has work from the call that issues a launch until the launch is over.
-//   2. Whose turn it is keeps the GPU while nobody else has work, and else for a slice.
-//   3. The next turn is that of the process with work which follows in the round.
-//   4. A switch takes a while, in which nobody has the GPU.
+//   1. A process has work from the time at which a launch reaches the GPU until it is over. It
+//      gives its turn up as soon as it has none and another process has.
+//   2. A process keeps the GPU for a slice. Where nobody else has work, a new slice begins as soon
+//      as one is over, if launches wait in hardware queues; and with each launch that comes while
+//      none waits. After the last slice it goes on until another process comes.
+//   3. The next turn is that of the process that follows in the round. If the slice has run out, it
+//      was chosen when the turn began, or is the first one that came since.
+//   4. While others have work, the GPU does not look at a hardware queue that was empty. What comes
+//      there waits for the next turn of its process.
+//   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
+//      registers and shared memory they have.
+// Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
 #include <cstdint>

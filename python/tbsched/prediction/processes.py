@@ -1,0 +1,129 @@
+"""Several processes on one GPU, which take turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.errors import shown
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import Run
+from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.checks import items
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+
+_TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What several processes do that share a GPU, all on one clock.
+
+    Attributes:
+        traces: of each process, in the order given. A block's time includes the turns of others.
+        turns: who has the GPU when: a structured array with ``process`` (int32), ``begin_ns`` and
+            ``end_ns`` (int64), in order of time. Between two turns the GPU switches.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
+        >>> tb.predict_processes([program, program], "h200").turns["process"].tolist()
+        [0, 1, 0, 1]
+    """
+
+    traces: tuple[Trace, ...]
+    turns: StructuredArray
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the first start of a block to the last end; 0 if there is none.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
+            >>> round(1e3 * tb.predict_processes([program] * 2, "h200").makespan, 1)
+            6.6
+        """
+        times = [trace.timeline for trace in self.traces if len(trace.timeline)]
+        if not times:
+            return 0.0
+        first = min(int(rows["start_ns"].min()) for rows in times)
+        return (max(int(rows["end_ns"].max()) for rows in times) - first) / 1e9
+
+
+def predict_processes(
+    programs: Iterable[Sequence],
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+    *,
+    launch_interval: float = 0.0,
+    issue_times: Iterable[Iterable[float]] | None = None,
+) -> Processes:
+    """Predicts when each of several processes has the GPU, and when their blocks run.
+
+    The processes run without MPS, so they never share the SMs: they take turns. Blocks that are
+    stopped at the end of a turn stay on their SM.
+
+    Args:
+        programs: a timed sequence for each process. Where several wait, turns go round in this
+            order. On an H200 that is the order in which the processes made their contexts.
+        device, policy, initial_state: as for :func:`predict`; the device must say how long a slice
+            is (``DeviceSpec.time_slice_ns``).
+        launch_interval: seconds from one launch call of a host to the next, for all processes.
+        issue_times: for each process its times of issue in seconds, all on one clock. Not together
+            with ``launch_interval``.
+
+    Returns:
+        The traces and the turns. The traces do not know what their SMs held.
+
+    Raises:
+        TypeError, ValueError: as :func:`predict`; no program; one that is not timed; a device
+            without slices; issue_times that are not one row per process.
+
+    Example:
+        >>> long = tb.Sequence([tb.Launch(132, 1024, 32, duration=20e-3)])
+        >>> visit = tb.Sequence([tb.Launch(8, 64, 32, duration=1e-4)])
+        >>> found = tb.predict_processes([long, visit], "h200", issue_times=[[0.0], [5e-3]])
+        >>> found.turns["process"].tolist()
+        [0, 1, 0]
+        >>> int(found.traces[1][0].start_ns[0])  # 7 us to the GPU, and then the switch
+        5194624
+    """
+    run = Run(device, policy, initial_state, launch_interval, warp_slots=False)
+    if run.spec.time_slice_ns == 0:
+        raise ValueError(
+            f"time_slice_ns: {run.spec.name} does not say for how long a process keeps the GPU"
+        )
+    known = tuple(items("predict_processes", "programs", programs))
+    if not known:
+        raise ValueError("predict_processes: programs: there are none")
+    rows: list[Iterable[float] | None] = [None] * len(known)
+    if issue_times is not None:
+        rows = list(items("predict_processes", "issue_times", issue_times))
+        if len(rows) != len(known):
+            raise ValueError(
+                f"issue_times: a row for each of {len(known)} processes is needed, got {len(rows)}"
+            )
+    sequences, issued = [], []
+    for number, (program, times) in enumerate(zip(known, rows, strict=True)):
+        if not isinstance(program, Sequence):
+            raise TypeError(f"process {number}: a Sequence is needed, got {shown(program)}")
+        if not program.timed:
+            raise ValueError(f"process {number}: its launches need durations")
+        try:
+            sequences.append(run.events(program))
+            issued.append(run.issue_ns(program, times))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"process {number}: {error}") from None
+    timelines, process, begin_ns, end_ns = _core.predict_processes(
+        run.model, sequences, run.state, issued
+    )
+    turns = np.empty(len(process), _TURN)
+    turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
+    traces = zip(known, timelines, strict=True)
+    return Processes(tuple(run.timed(*each, replay=None) for each in traces), read_only(turns))
