@@ -410,9 +410,7 @@ class Run:
             replay=functools.partial(residents_at, *of, None), check=False,
         )  # fmt: skip
 
-    def timed(
-        self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None
-    ) -> Trace:
+    def timed(self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None) -> Trace:
         """The same of a timeline; None: nobody can say what SMs held."""
         return _timed_trace(seq, self._info, replay, *rows)
 

@@ -41,16 +41,14 @@ class Processes:
 
     @property
     def makespan(self) -> float:
-        """Seconds from the first start of a block to the last end; 0 if there is none.
+        """Seconds from the first start of a block to the last end.
 
         Example:
             >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
             >>> round(1e3 * tb.predict_processes([program] * 2, "h200").makespan, 1)
             6.6
         """
-        times = [trace.timeline for trace in self.traces if len(trace.timeline)]
-        if not times:
-            return 0.0
+        times = [trace.timeline for trace in self.traces]
         first = min(int(rows["start_ns"].min()) for rows in times)
         return (max(int(rows["end_ns"].max()) for rows in times) - first) / 1e9
 

@@ -95,7 +95,6 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
 void TimedEngine::stand_still(const int64_t at_ns, const int64_t ns) {
   stood_still_ns_ += ns;
   if (under_way() && due_ns_ != kNever) due_ns_ = std::max(at_ns, due_ns_ - ns);
-  streams_.wake(at_ns);
 }
 
 bool TimedEngine::step(const Sequence& sequence) {

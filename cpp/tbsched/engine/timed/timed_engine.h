@@ -65,8 +65,8 @@ class TimedEngine : private Observer {
   int64_t starts() const { return serial_; }
   // See Streams.
   void doze() { streams_.doze(); }
-  // Time stands still at this instant, while the host goes on for so long. Then the GPU looks at
-  // all queues again.
+  void wake(const int64_t now) { streams_.wake(now); }
+  // Time stands still at this instant, while the host goes on for so long.
   void stand_still(int64_t at_ns, int64_t ns);
   Timeline finish() &&;
 

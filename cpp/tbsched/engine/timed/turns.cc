@@ -4,9 +4,11 @@
 #include <deque>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/program/refuse.h"
 
 namespace tbsched {
 namespace {
@@ -45,6 +47,7 @@ class Process {
       stops_.push_back({at_ns, late_ns_});
       engine_.stand_still(at_ns, waited_ns);
     }
+    engine_.wake(at_ns);
     starts_ = engine_.starts();
     while (engine_.next_call_ns() <= at_ns) step();
   }
@@ -167,7 +170,12 @@ class Round {
   void take_turn(Process& process) {
     const int64_t other_ns = first_of_others(process);
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
-    process.go_on(now_ + preemption_ns(process));
+    const int64_t resumed_ns = now_ + preemption_ns(process);
+    if (resumed_ns >= slice_ends_ns) {
+      refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
+             " ns are over before the blocks of a process can go on");
+    }
+    process.go_on(resumed_ns);
     for (;;) {
       const int64_t next_ns = process.next_ns();
       const bool waits = process.waits_in_queue();
