@@ -125,14 +125,7 @@ def predict(
         2
     """
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
-    events = run.events(seq)
-    rows: Any
-    issue_ns = run.issue_ns(seq, issue_times)
-    if seq.timed:
-        rows = _core.predict_timeline(run.model, events, run.state, issue_ns)
-    else:
-        rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, rows, issue_ns)
+    return run.predicted(seq, run.issue_ns(seq, issue_times))
 
 
 def predict_many(
@@ -331,7 +324,7 @@ class Run:
         launch_interval: float,
         warp_slots: bool,
     ) -> None:
-        self.spec = self._device = _spec(device)
+        self._device = _spec(device)
         if policy is None:
             policy = self._device.policy
         elif not isinstance(policy, str):
@@ -399,6 +392,16 @@ class Run:
             )
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
+
+    def predicted(self, seq: Sequence, issue_ns: list[int]) -> Trace:
+        """The whole prediction of one sequence."""
+        events = self.events(seq)
+        rows: Any
+        if seq.timed:
+            rows = _core.predict_timeline(self.model, events, self.state, issue_ns)
+        else:
+            rows = _core.predict(self.model, events, self.state, self._warp_slots)
+        return self.trace(seq, rows, issue_ns)
 
     def trace(self, seq: Sequence, rows: Any, issue_ns: list[int]) -> Trace:
         """What the core answered, as it is shown to users."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tbsched import _core
 from tbsched.errors import shown
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import StructuredArray, read_only
-from tbsched.program.checks import items
+from tbsched.program.checks import flag, items
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
@@ -28,7 +30,10 @@ class Processes:
     Attributes:
         traces: of each process, in the order given. A block's time includes the turns of others.
         turns: who has the GPU when: a structured array with ``process`` (int32), ``begin_ns`` and
-            ``end_ns`` (int64), in order of time. Between two turns the GPU switches.
+            ``end_ns`` (int64), in order of time. Between two turns the GPU switches. Empty under
+            MPS.
+        seen: under MPS the traces once more, with the SM numbers that the processes themselves
+            read. Else nothing: they read physical ones.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
@@ -38,6 +43,7 @@ class Processes:
 
     traces: tuple[Trace, ...]
     turns: StructuredArray
+    seen: tuple[Trace, ...] = ()
 
     @property
     def makespan(self) -> float:
@@ -61,11 +67,12 @@ def predict_processes(
     *,
     launch_interval: float = 0.0,
     issue_times: Iterable[Iterable[float]] | None = None,
+    mps: bool = False,
 ) -> Processes:
     """Predicts when each of several processes has the GPU, and when their blocks run.
 
-    The processes run without MPS, so they never share the SMs: they take turns. Blocks that are
-    stopped at the end of a turn stay on their SM.
+    Without MPS they never share the SMs: they take turns. Blocks that are stopped at the end of a
+    turn stay on their SM. Under MPS their launches are placed as if one process had made them.
 
     Args:
         programs: a timed sequence for each process. Where several wait, turns go round in this
@@ -75,6 +82,7 @@ def predict_processes(
         launch_interval: seconds from one launch call of a host to the next, for all processes.
         issue_times: for each process its times of issue in seconds, all on one clock. Not together
             with ``launch_interval``.
+        mps: they are clients of one MPS server, each with all of the GPU.
 
     Returns:
         The traces and the turns. The traces do not know what their SMs held.
@@ -92,23 +100,44 @@ def predict_processes(
         >>> int(found.traces[1][0].start_ns[0])  # 7 us to the GPU, and then the switch
         5194624
     """
-    run = Run(device, policy, initial_state, launch_interval, warp_slots=False)
-    if run.spec.time_slice_ns == 0:
-        raise ValueError(
-            f"time_slice_ns: {run.spec.name} does not say for how long a process keeps the GPU"
-        )
     known = tuple(items("predict_processes", "programs", programs))
     if not known:
         raise ValueError("predict_processes: programs: there are none")
-    rows: list[Iterable[float] | None] = [None] * len(known)
+    spec = find_device(device)
+    if flag("predict_processes", "mps", mps):
+        spec = replace(spec, hardware_queues=spec.hardware_queues * len(known))  # each has its own
+    run = Run(spec, policy, initial_state, launch_interval, warp_slots=False)
+    sequences, issued = _checked(run, known, issue_times)
+    if mps:
+        traces = run_as_one(known, issued, run)
+        return Processes(traces, read_only(np.empty(0, _TURN)), as_seen(traces, spec))
+    if spec.time_slice_ns == 0:
+        raise ValueError(
+            f"time_slice_ns: {spec.name} does not say for how long a process keeps the GPU"
+        )
+    timelines, process, begin_ns, end_ns = _core.predict_processes(
+        run.model, sequences, run.state, issued
+    )
+    turns = np.empty(len(process), _TURN)
+    turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
+    rows = zip(known, timelines, strict=True)
+    return Processes(tuple(run.timed(*each, replay=None) for each in rows), read_only(turns))
+
+
+def _checked(
+    run: Run, programs: tuple[Sequence, ...], issue_times: Iterable[Iterable[float]] | None
+) -> tuple[list[_core.Sequence], list[list[int]]]:
+    """The programs for the core, and when their launches are issued."""
+    rows: list[Iterable[float] | None] = [None] * len(programs)
     if issue_times is not None:
         rows = list(items("predict_processes", "issue_times", issue_times))
-        if len(rows) != len(known):
+        if len(rows) != len(programs):
             raise ValueError(
-                f"issue_times: a row for each of {len(known)} processes is needed, got {len(rows)}"
+                f"issue_times: a row for each of {len(programs)} processes is needed, "
+                f"got {len(rows)}"
             )
     sequences, issued = [], []
-    for number, (program, times) in enumerate(zip(known, rows, strict=True)):
+    for number, (program, times) in enumerate(zip(programs, rows, strict=True)):
         if not isinstance(program, Sequence):
             raise TypeError(f"process {number}: a Sequence is needed, got {shown(program)}")
         if not program.timed:
@@ -118,10 +147,4 @@ def predict_processes(
             issued.append(run.issue_ns(program, times))
         except (TypeError, ValueError) as error:
             raise type(error)(f"process {number}: {error}") from None
-    timelines, process, begin_ns, end_ns = _core.predict_processes(
-        run.model, sequences, run.state, issued
-    )
-    turns = np.empty(len(process), _TURN)
-    turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
-    traces = zip(known, timelines, strict=True)
-    return Processes(tuple(run.timed(*each, replay=None) for each in traces), read_only(turns))
+    return sequences, issued

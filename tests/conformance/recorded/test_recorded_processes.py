@@ -28,8 +28,12 @@ H200 = tb.device("h200")
 
 def recorded(name: str) -> list[dict[str, Any]]:
     """The first run of each program."""
+    return [row for row in rows_of(name) if row["run"] == 0]
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
     text = lzma.decompress((RECORDINGS / f"{name}.jsonl.xz").read_bytes()).decode()
-    return [row for row in map(json.loads, text.splitlines()[1:]) if row["run"] == 0]
+    return [json.loads(line) for line in text.splitlines()[1:]]
 
 
 def launch_of(row: dict[str, Any]) -> tb.Launch:
@@ -38,7 +42,8 @@ def launch_of(row: dict[str, Any]) -> tb.Launch:
     durations = tuple((row["duration_ns"] + extra) * 1e-9 for extra in more)
     priority = row.get("priority", 0)
     return tb.Launch(
-        blocks, row["threads"], 32, row.get("shared_memory", 0), priority=priority,
+        blocks, row["threads"], 32, row.get("shared_memory", 0),
+        carveout=row.get("carveout"), priority=priority,
         stream=row["stream"] * 10 - priority, non_blocking=True,
         duration=durations if spread else durations[0],
     )  # fmt: skip
@@ -66,7 +71,7 @@ def round_of(row: dict[str, Any]) -> list[int]:
     return [number for number in ROUND if number < len(row["processes"])]
 
 
-def predicted(row: dict[str, Any], spec: DeviceSpec = H200) -> tb.Processes:
+def predicted(row: dict[str, Any], spec: DeviceSpec = H200, *, mps: bool = False) -> tb.Processes:
     """The processes in the order of the round."""
     processes = [row["processes"][number] for number in round_of(row)]
     first = min(process["issued_ns"][0] for process in processes)
@@ -74,6 +79,7 @@ def predicted(row: dict[str, Any], spec: DeviceSpec = H200) -> tb.Processes:
         [tb.Sequence([launch_of(each) for each in process["launches"]]) for process in processes],
         spec,
         issue_times=[[(ns - first) * 1e-9 for ns in p["issued_ns"]] for p in processes],
+        mps=mps,
     )
 
 
@@ -156,3 +162,48 @@ def test_who_is_next(label: str, order: list[int]) -> None:
     (row,) = [row for row in recorded("directed-h200") if row["id"] == label]
     for turns in (row["turns"], turns_of(predicted(row), row)):
         assert [process for process, *_ in turns][: len(order)] == order
+
+
+# -- MPS ------------------------------------------------------------------------------------------
+
+
+def clients(name: str) -> list[list[dict[str, Any]]]:
+    """Both runs of each program in which both clients launch something."""
+    rows = rows_of(name)
+    pairs = zip(rows[::2], rows[1::2], strict=True)
+    return [[*pair] for pair in pairs if all(p["launches"] for p in pair[0]["processes"])]
+
+
+def blocks_per_sm(smid: Any) -> list[int]:
+    return np.bincount(smid, minlength=H200.sms).tolist()
+
+
+def mps_score(name: str, label: str) -> tuple[int, int]:
+    """Launches whose blocks per SM were the same in both runs, and of how many they are right."""
+    repeated = right = 0
+    for run, again in clients(name):
+        if not run["id"].startswith(label):
+            continue
+        found = predicted(run, mps=True)
+        for number, trace in zip(round_of(run), found.seen, strict=True):
+            for k, placement in enumerate(trace):
+                one, other = (
+                    blocks_per_sm(r["processes"][number]["smid"][k]) for r in (run, again)
+                )
+                repeated += one == other
+                right += one == other == blocks_per_sm(placement.smid)
+    return repeated, right
+
+
+# The numbers of SMs were understood from mps-h200; mps-h100 is only scored.
+@pytest.mark.parametrize(("name", "least"), [("mps-h200", 0.85), ("mps-h100", 0.92)])
+def test_blocks_per_sm_of_two_clients_where_they_repeat(name: str, least: float) -> None:
+    repeated, right = mps_score(name, "random")
+    assert repeated > 60
+    assert right >= least * repeated
+
+
+@pytest.mark.parametrize("label", ["half_each", "fill", "small", "shared_memory", "turns"])
+def test_clients_are_placed_as_one_process(label: str) -> None:
+    repeated, right = mps_score("mps-h200", label)
+    assert right == repeated > 0
