@@ -66,15 +66,15 @@ def predict_many(
     warp_slots: bool,
     threads: int,
 ) -> list[Any]: ...
-def predict_timeline(
-    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
-) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
 def predict_processes(
     model: Model,
     programs: _Sequence[Sequence],
     state: InitialState,
     issue_ns: _Sequence[_Sequence[int]],
-) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
+) -> tuple[_Partition, ...]: ...
+def predict_timeline(
+    model: Model, sequence: Sequence, state: InitialState, issue_ns: _Sequence[int]
+) -> tuple[tuple[_Ints, _Longs, _Longs], tuple[_Ints, _Ints, _Longs, _Longs, _Ints], _Ints]: ...
 def predict_until_refused(
     model: Model,
     cells: npt.NDArray[np.int32],

