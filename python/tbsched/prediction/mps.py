@@ -46,7 +46,8 @@ def run_as_one(
 
     merged = Sequence([renamed(event, number) for _, number, _, event in calls])
     owners = [number for _, number, _, event in calls for _ in event.launches]
-    trace = run.predicted(merged, [time for time, _, _, event in calls for _ in event.launches])
+    times = [time for time, _, _, event in calls for _ in event.launches]
+    trace = run.predicted(merged, run.events(merged), times)
     return tuple(_part(trace, program, owners, k) for k, program in enumerate(programs))
 
 

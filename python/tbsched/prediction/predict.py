@@ -125,7 +125,8 @@ def predict(
         2
     """
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
-    return run.predicted(seq, run.issue_ns(seq, issue_times))
+    events = run.events(seq)
+    return run.predicted(seq, events, run.issue_ns(seq, issue_times))
 
 
 def predict_many(
@@ -393,9 +394,8 @@ class Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def predicted(self, seq: Sequence, issue_ns: list[int]) -> Trace:
-        """The whole prediction of one sequence."""
-        events = self.events(seq)
+    def predicted(self, seq: Sequence, events: _core.Sequence, issue_ns: list[int]) -> Trace:
+        """The prediction of one sequence, which has been checked."""
         rows: Any
         if seq.timed:
             rows = _core.predict_timeline(self.model, events, self.state, issue_ns)

@@ -15,7 +15,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
-from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, items
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
@@ -23,8 +23,8 @@ from tbsched.traces.trace import Trace
 _TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+@dataclass(frozen=True, eq=False, slots=True)
+class Processes(HoldsArrays):
     """What several processes do that share a GPU, all on one clock.
 
     Attributes:
@@ -97,8 +97,8 @@ def predict_processes(
         >>> found = tb.predict_processes([long, visit], "h200", issue_times=[[0.0], [5e-3]])
         >>> found.turns["process"].tolist()
         [0, 1, 0]
-        >>> round(found.traces[1][0].start_ns[0] / 1e6, 2)  # ms: 7 us to the GPU, and the switch
-        5.18
+        >>> f"{found.traces[1][0].start_ns[0] / 1e6:.2f} ms"  # 7 us to the GPU, and the switch
+        '5.18 ms'
     """
     known = tuple(items("predict_processes", "programs", programs))
     if not known:
@@ -110,7 +110,7 @@ def predict_processes(
     sequences, issued = _checked(run, known, issue_times)
     if mps:
         traces = run_as_one(known, issued, run)
-        return Processes(traces, read_only(np.empty(0, _TURN)), as_seen(traces, spec))
+        return Processes(traces, np.empty(0, _TURN), as_seen(traces, spec))
     if spec.time_slice_ns == 0:
         raise ValueError(
             f"time_slice_ns: {spec.name} does not say for how long a process keeps the GPU"
@@ -120,8 +120,10 @@ def predict_processes(
     )
     turns = np.empty(len(process), _TURN)
     turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
-    rows = zip(known, timelines, strict=True)
-    return Processes(tuple(run.timed(*each, replay=None) for each in rows), read_only(turns))
+    traces = [
+        run.timed(program, rows, None) for program, rows in zip(known, timelines, strict=True)
+    ]
+    return Processes(tuple(traces), turns)
 
 
 def _checked(
@@ -139,9 +141,11 @@ def _checked(
     sequences, issued = [], []
     for number, (program, times) in enumerate(zip(programs, rows, strict=True)):
         if not isinstance(program, Sequence):
-            raise TypeError(f"process {number}: a Sequence is needed, got {shown(program)}")
+            raise TypeError(
+                f"programs: process {number}: a Sequence is needed, got {shown(program)}"
+            )
         if not program.timed:
-            raise ValueError(f"process {number}: its launches need durations")
+            raise ValueError(f"programs: process {number}: its launches need durations")
         try:
             sequences.append(run.events(program))
             issued.append(run.issue_ns(program, times))
