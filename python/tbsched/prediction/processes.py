@@ -120,10 +120,8 @@ def predict_processes(
     )
     turns = np.empty(len(process), _TURN)
     turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
-    traces = [
-        run.timed(program, rows, None) for program, rows in zip(known, timelines, strict=True)
-    ]
-    return Processes(tuple(traces), turns)
+    rows = zip(known, timelines, strict=True)
+    return Processes(tuple([run.timed(program, row, None) for program, row in rows]), turns)
 
 
 def _checked(
