@@ -52,6 +52,7 @@ inline tbsched::DeviceSpec rtx3090() {
           .clusters_take_whole_tpcs = true,
           .clusters_use_singletons = true,
           .clusters_balance = true,
+          .clusters_use_whole_partition = true,
           .blocks_turn_singletons = true,
       },
       .policy = "ampere",

@@ -61,6 +61,7 @@ inline tbsched::DeviceSpec h200() {
           .clusters_take_whole_tpcs = true,
           .clusters_use_singletons = true,
           .clusters_balance = true,
+          .clusters_use_whole_partition = true,
           .blocks_turn_singletons = true,
       },
       .policy = "hopper",

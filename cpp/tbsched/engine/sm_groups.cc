@@ -1,37 +1,37 @@
 #include "tbsched/engine/sm_groups.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "tbsched/hardware/gpu/cluster_domains.h"
 
 namespace tbsched {
 
 int32_t SmGroups::of(const Launch& launch, const Device& device) {
-  const bool in_gpcs_only =
+  const bool fits_no_singleton =
       launch.cluster > 1 && !fits_a_singleton(device.cluster_domains, launch.cluster);
-  if (!launch.partition && !in_gpcs_only) return kWholeGpu;
+  if (!launch.partition && !fits_no_singleton) return kWholeGpu;
+  const bool uses_singletons =
+      launch.partition &&
+      (!fits_no_singleton || device.spec.mechanisms.clusters_use_whole_partition);
   static const std::vector<int32_t> none;
   const std::vector<int32_t>& sms = launch.partition ? launch.partition->sms : none;
-  const auto found = known_.find(sms);
-  if (found != known_.end()) return found->second;
-  const int32_t group = launch.partition ? add(*launch.partition) : add_gpcs(device.topology);
-  known_.emplace(sms, group);
+  std::map<std::vector<int32_t>, int32_t>& known = known_[uses_singletons ? 0 : 1];
+  const auto found = known.find(sms);
+  if (found != known.end()) return found->second;
+  const int32_t group = add(launch.partition.get(), uses_singletons, device.topology);
+  known.emplace(sms, group);
   return group;
 }
 
-int32_t SmGroups::add(const Partition& partition) {
+int32_t SmGroups::add(const Partition* const partition, const bool uses_singletons,
+                      const Topology& topology) {
   SmSet sms;
-  for (const int32_t sm : partition.sms) sms.add(sm);
-  groups_.push_back(std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = true}));
-  return static_cast<int32_t>(groups_.size()) - 1;
-}
-
-int32_t SmGroups::add_gpcs(const Topology& topology) {
-  SmSet sms;
-  for (size_t sm = 0; sm < topology.gpc_of_sm.size(); ++sm) {
-    if (topology.gpc_of_sm[sm] >= 0) sms.add(static_cast<int32_t>(sm));
+  for (int32_t sm = 0; sm < topology.sms(); ++sm) {
+    const bool is_inside = partition == nullptr || std::ranges::binary_search(partition->sms, sm);
+    if (is_inside && (uses_singletons || topology.gpc_of_sm[sm] >= 0)) sms.add(sm);
   }
-  groups_.push_back(std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = false}));
+  groups_.push_back(
+      std::make_unique<const SmGroup>(SmGroup{.sms = sms, .is_partition = partition != nullptr}));
   return static_cast<int32_t>(groups_.size()) - 1;
 }
 

@@ -1,6 +1,7 @@
 // The sets of SMs that launches use: few, each made once, however many launches use it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,8 +16,8 @@ namespace tbsched {
 inline constexpr int32_t kWholeGpu = -1;
 
 // A partition; or the GPCs, where clusters of the whole GPU fit no singleton TPC. Clusters in a
-// partition use all of it, singleton TPCs included: nobody else gets those while they wait.
-// Source: traces partitions/.
+// partition use all of it, singleton TPCs included: nobody else gets those while they wait, and
+// balanced clusters share their SMs. Source: traces partition-launches/, ways/clusters.
 struct SmGroup {
   SmSet sms;
   bool is_partition;
@@ -32,11 +33,12 @@ class SmGroups {
   const SmGroup& operator[](const int32_t group) const { return *groups_[group]; }
 
  private:
-  int32_t add(const Partition& partition);
-  int32_t add_gpcs(const Topology& topology);
+  // No partition: of all SMs.
+  int32_t add(const Partition* partition, bool uses_singletons, const Topology& topology);
 
   std::vector<std::unique_ptr<const SmGroup>> groups_;
-  std::map<std::vector<int32_t>, int32_t> known_;  // by the SMs of the partition; none: the GPCs
+  // By the SMs of the partition, none standing for all; with its singleton TPCs, and without.
+  std::array<std::map<std::vector<int32_t>, int32_t>, 2> known_;
 };
 
 }  // namespace tbsched

@@ -107,6 +107,9 @@ struct Mechanisms {
   // a cluster of which an SM needs to hold one block goes to the SMs with the most room, and may
   // have several blocks on an SM
   bool clusters_balance = true;
+  // clusters that fit no TPC of no GPC use those of their partition all the same: they hold them
+  // while they wait, and share their SMs where they are balanced
+  bool clusters_use_whole_partition = true;
   // single blocks on TPCs of no GPC move the turn of clusters among them
   bool blocks_turn_singletons = true;
 };
@@ -275,6 +278,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
   visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
+  visit(Field{.section = "mechanisms", .name = "clusters_use_whole_partition", .required = false}, spec.mechanisms.clusters_use_whole_partition);
   visit(Field{.section = "mechanisms", .name = "blocks_turn_singletons", .required = false}, spec.mechanisms.blocks_turn_singletons);
   visit(Field{.section = "scheduler", .name = "policy"}, spec.policy);
   visit(Field{.section = "scheduler", .name = "launch_order", .required = false}, spec.launch_order);

@@ -40,6 +40,9 @@ class Mechanisms:
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
         clusters_balance: a cluster of which an SM needs to hold one block goes to the SMs with the
             most room, and may have several blocks on an SM.
+        clusters_use_whole_partition: clusters that fit no TPC of no GPC use those of their
+            partition all the same: they hold them while they wait, and share their SMs where they
+            are balanced.
         blocks_turn_singletons: single blocks on TPCs of no GPC move the turn of clusters among
             them.
     """
@@ -61,6 +64,7 @@ class Mechanisms:
     clusters_take_whole_tpcs: bool = True
     clusters_use_singletons: bool = True
     clusters_balance: bool = True
+    clusters_use_whole_partition: bool = True
     blocks_turn_singletons: bool = True
 
 
@@ -244,6 +248,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "clusters_balance", "bool", "as on the H200; matters only where max_cluster is above 1"),
+    Field("mechanisms", "clusters_use_whole_partition", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "blocks_turn_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("scheduler", "policy", "string"),
     Field("scheduler", "launch_order", "string", "ICCD 2023, section II-D, leftover policy"),

@@ -136,6 +136,7 @@ COSTS = {
     "no-head-of-line": set(),  # each of these sequences ends with the first launch that waits
     "no-priority": set(),  # all have the same
     "one-line": set(),  # without partitions
+    "partition-clusters-in-gpcs": set(),
     "no-cluster-slots": {"cl", "clusters"},
     "clusters-anywhere": {"cl", "clusters"},
     "clusters-in-halves": {"cl", "clusters"},

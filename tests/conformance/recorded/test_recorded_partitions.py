@@ -74,6 +74,15 @@ def test_clusters_are_refused_where_the_driver_refuses_them(row: dict[str, Any])
             predict(Sequence([launch]), H200)
 
 
+@both
+def test_clusters_use_the_tpcs_of_no_gpc_in_partitions_alone(gpu: str) -> None:
+    recording = Recording.of(load_traces(FOLDER.with_name("ways") / f"clusters-{gpu}.jsonl.xz"))
+    in_partitions = [name for name in recording.ids if not name.startswith("whole_")]
+    assert len(in_partitions) == {"h200": 88, "h100": 2}[gpu]
+    assert recording.unexplained() == []
+    assert recording.unexplained("h200-partition-clusters-in-gpcs") == in_partitions
+
+
 def test_cooperative_launches_have_ranks_and_numbers_of_their_own() -> None:
     recording = Recording.of(load_traces(FOLDER.with_name("ways") / "cooperative-h200.jsonl.xz"))
     assert len(recording.ids) == 421

@@ -89,6 +89,15 @@ def test_where_an_sm_holds_one_block_idle_sms_and_whole_tpcs_are_not_sought() ->
     assert placed(held, one) == [[1, 17, 32]]
 
 
+def test_larger_clusters_share_the_sms_of_no_gpc_in_a_partition_alone() -> None:
+    one = {"shared_memory": 15361, "carveout": 14}  # 32 KB hold one, 64 KB three
+    part = Partition((0, 1, 16, 17, 124, 125))
+    assert placed(clusters(2, 4, partition=part, **one)) == [[0, 1, 16, 17], [124, 125, 124, 125]]
+    assert placed(clusters(2, 4, partition=part)) == [[0, 1, 16, 17], [0, 1, 16, 17]]
+    on_all = placed(clusters(99, 4, **one))
+    assert {gpc_of(sm) for cluster in on_all for sm in cluster if sm >= 0} == set(range(8))
+
+
 def test_clusters_on_an_sm_make_it_less_wanted_but_single_blocks_do_not() -> None:
     sms = sms_of_gpc(0)
     every = launch(132)  # so that no SM is idle

@@ -10,6 +10,7 @@ namespace tbsched {
 
 // A number of chance below the limit; 0 where the seed is 0.
 size_t Recorded::below(const size_t limit, const int32_t sm) {
+  asked_chance_ = asked_chance_ || limit > 1;
   return seeds_[sm] == 0 ? 0 : random_of_sm_[sm]() / 64 % limit;
 }
 

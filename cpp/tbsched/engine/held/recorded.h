@@ -31,6 +31,8 @@ class Recorded final : public Race {
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block,
                                                 int32_t blocks) override;
   std::optional<Leaver> take(int32_t sm) override;
+  // Whether the seeds have decided anything.
+  bool asked_chance() const { return asked_chance_; }
 
  private:
   size_t below(size_t limit, int32_t sm);
@@ -40,6 +42,7 @@ class Recorded final : public Race {
   std::vector<std::minstd_rand> random_of_sm_;
   std::vector<Leaver> leavers_;
   bool moved_ = false;  // since next()
+  bool asked_chance_ = false;
   bool over_ = true;    // also nothing more that was recorded can happen
 };
 

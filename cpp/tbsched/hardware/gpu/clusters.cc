@@ -87,8 +87,10 @@ void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, cons
                          ClusterFit& fit) {
   fit.room = {};
   fit.sms.clear();
-  // A GPC of few SMs takes a larger cluster that is balanced; a TPC of no GPC does not.
-  const bool shares_sms = is_balanced(demand, gpu) && domain.gpc >= 0;
+  // A GPC of few SMs takes a larger cluster that is balanced. A TPC of no GPC does so for launches
+  // in a partition: those on the whole GPU leave it out (engine/sm_groups).
+  const bool shares_sms =
+      is_balanced(demand, gpu) && (domain.gpc >= 0 || demand.partition != nullptr);
   if (domain.gpc < 0 && !gpu.spec().mechanisms.clusters_use_singletons) return;
   if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return;
   look_at(domain, demand, gpu);

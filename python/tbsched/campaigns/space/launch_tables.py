@@ -267,10 +267,6 @@ class LaunchTables:
             # As many blocks for each of its SMs.
             rows[:, BLOCKS] = -(-rows[:, BLOCKS] * sms // self.spec.sms)
             rows[:, CLUSTER] = self.clusters[rows[:, PARTITION], rows[:, CLUSTER]]
-            # A GPU loads a kernel for each number of registers in each partition, which takes it
-            # longer than to run it: there are few such numbers.
-            inside = rows[:, PARTITION] >= 0
-            rows[inside, 2] = np.maximum(rows[inside, 2] // 64 * 64, self.registers.min())
         cluster = rows[:, CLUSTER]
         rows[:, BLOCKS] = -(-rows[:, BLOCKS] // cluster) * cluster
         # A block for each SM always fits.
