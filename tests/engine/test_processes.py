@@ -9,6 +9,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
+from tbsched.program.sequence import Event
 
 # Slices of 2 ms. A switch takes 0.1 ms; to stop blocks, or to let them go on, 0.01 ms.
 SHARED = gpu(time_slice_ns=2_000_000, process_switch_ns=100_000, preemption_ns=10_000)
@@ -163,3 +164,58 @@ def test_no_programs_no_slices_and_rows_that_do_not_fit() -> None:
         tb.predict_processes([[timed(1)]], SHARED)  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"predict_processes\.programs: a list is needed"):
         tb.predict_processes(3, SHARED)  # type: ignore[arg-type]
+
+
+# -- under MPS ------------------------------------------------------------------------------------
+
+
+def under_mps(
+    *programs: list[Event], issue_ms: list[list[float]], spec: str = "h200"
+) -> tb.Processes:
+    times = [[ms * 1e-3 for ms in row] for row in issue_ms]
+    return tb.predict_processes(
+        [tb.Sequence(p) for p in programs], spec, issue_times=times, mps=True
+    )
+
+
+def test_clients_of_mps_are_placed_as_one_process() -> None:
+    a, b = (tb.Launch(blocks, 256, 32, stream=0, duration=5e-3) for blocks in (40, 60))
+    found = under_mps([a, a], [b], issue_ms=[[0, 2], [1]])
+    # The numbers of streams are their own: only launches of one process wait for each other.
+    one = tb.predict(tb.Sequence([a, replace(b, stream=1), a]), "h200", issue_times=[0, 1e-3, 2e-3])
+    mine, other = found.traces
+    for placement, expected in zip([*mine, *other], [one[0], one[2], one[1]], strict=True):
+        assert np.array_equal(placement.smid, expected.smid)
+        assert np.array_equal(placement.start_ns, expected.start_ns)  # type: ignore[arg-type]
+    assert not len(found.turns)
+    assert mine.waits is not None
+    assert [(int(row["launch"]), int(row["behind"])) for row in mine.waits] == [(1, 0)]
+
+
+def test_a_client_numbers_tpcs_as_it_comes_to_use_them() -> None:
+    small = tb.Launch(12, 64, 32, stream=0, duration=1e-3)
+    (seen,) = under_mps([small, small], issue_ms=[[0, 3]]).seen
+    for placement in seen:  # in the second launch anew
+        assert sorted(placement.smid.tolist()) == [0, 2, 4, 6, *range(8, 16)]
+    later = tb.Launch(132, 64, 32, stream=1, duration=1e-3)
+    (seen,) = under_mps([small, later], issue_ms=[[0, 0.5]]).seen
+    assert sorted(seen[1].smid.tolist()) == list(range(132))
+    assert sorted(seen[0].smid.tolist()) == [0, 2, 4, 6, *range(8, 16)]
+
+
+def test_events_and_the_legacy_stream_under_mps() -> None:
+    first = tb.Launch(1, 32, 32, stream=0, duration=3e-3)
+    waits: list[Event] = [
+        tb.Launch(1, 32, 32, stream=1, duration=1e-3),
+        tb.RecordEvent(0, stream=1),
+        tb.WaitEvent(0, stream=2),
+        tb.Launch(1, 32, 32, stream=2, duration=1e-3),
+    ]
+    # Event 0 of one process is not that of the other.
+    found = under_mps([first, tb.RecordEvent(0, stream=0)], waits, issue_ms=[[0], [0, 0]])
+    start = found.traces[1][1].start_ns
+    assert start is not None
+    assert 1_000_000 < start[0] < 1_100_000
+    legacy = tb.Launch(1, 32, 32, stream="legacy", duration=1e-3)
+    with pytest.raises(ValueError, match="process 1: stream: the legacy one is not known"):
+        under_mps([first], [legacy], issue_ms=[[0], [0]])
