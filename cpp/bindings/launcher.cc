@@ -232,6 +232,8 @@ class LauncherGpu {
     return dict;
   }
 
+  uint64_t interruptions() const { return get().interruptions(); }
+
   py::dict info() const {
     const cuda::DeviceProperties& properties = get().context().properties();
     const auto version = [](const int32_t major, const int32_t minor) {
@@ -344,6 +346,7 @@ PYBIND11_MODULE(_launcher, module) {
            py::arg("deadline"), py::arg("settle"))
       .def("batch", &LauncherGpu::batch, py::kw_only(), py::arg("warp_slots"), py::arg("settle"))
       .def("time_spent", &LauncherGpu::time_spent)
+      .def("interruptions", &LauncherGpu::interruptions)
       .def("info", &LauncherGpu::info)
       .def("warnings", &LauncherGpu::warnings)
       .def("resident", &LauncherGpu::resident, py::arg("launch"))

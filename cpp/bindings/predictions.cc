@@ -17,6 +17,7 @@
 #include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
+#include "tbsched/engine/timed/turns.h"
 
 namespace py = pybind11;
 
@@ -121,6 +122,20 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
     timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns));
   }
   return in_python(std::move(timeline));
+}
+
+py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
+                              const InitialState state,
+                              std::vector<std::vector<int64_t>> issue_ns) {
+  ProcessTimelines found;
+  {
+    const py::gil_scoped_release unlocked;
+    found = predict_processes(model, programs, state, std::move(issue_ns));
+  }
+  py::list timelines;
+  for (Timeline& timeline : found.timelines) timelines.append(in_python(std::move(timeline)));
+  return py::make_tuple(timelines, column(found.turns, &Turn::process),
+                        column(found.turns, &Turn::begin_ns), column(found.turns, &Turn::end_ns));
 }
 
 py::list predict_many_in_python(const Model& model, const std::vector<const Sequence*>& sequences,
@@ -314,11 +329,17 @@ void bind_predictions(py::module_& module) {
              py::arg("at_ns"), "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
-      py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"), py::arg("turns"),
+      py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
+      py::arg("turns"),
       "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
       "it, or None; and of each copy and memset its start and end. Of launches that may go on at "
       "the same time, the one of the least of `turns` is first.");
+  module.def(
+      "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
+      py::arg("state"), py::arg("issue_ns"),
+      "What predict_timeline() returns for each program, and of each turn its process, begin "
+      "and end.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

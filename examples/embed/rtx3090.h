@@ -83,5 +83,10 @@ inline tbsched::DeviceSpec rtx3090() {
       .memset_latency_ns = 0,
       .memset_bandwidth = 0,
       .launch_switch_ns = 0,
+      .time_slice_ns = 0,
+      .process_switch_ns = 0,
+      .preemption_ns = 0,
+      .first_preemption_ns = 0,
+      .preemption_bandwidth = 0,
   };
 }

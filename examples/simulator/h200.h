@@ -92,5 +92,10 @@ inline tbsched::DeviceSpec h200() {
       .memset_latency_ns = 450,
       .memset_bandwidth = 4500000,
       .launch_switch_ns = 180,
+      .time_slice_ns = 2097152,
+      .process_switch_ns = 137000,
+      .preemption_ns = 12500,
+      .first_preemption_ns = 12000,
+      .preemption_bandwidth = 1100000,
   };
 }

@@ -32,6 +32,7 @@ _NAMES_OF = {
     "launcher.observe": "observe observe_many",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
+    "prediction.processes": "Processes predict_processes",
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
     "program.sequence": (
@@ -91,6 +92,8 @@ if TYPE_CHECKING:
     from tbsched.prediction.predict import predict as predict
     from tbsched.prediction.predict import predict_as_recorded as predict_as_recorded
     from tbsched.prediction.predict import predict_many as predict_many
+    from tbsched.prediction.processes import Processes as Processes
+    from tbsched.prediction.processes import predict_processes as predict_processes
     from tbsched.program.duration import Drawn as Drawn
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit

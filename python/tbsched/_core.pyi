@@ -66,6 +66,12 @@ def predict_many(
     warp_slots: bool,
     threads: int,
 ) -> list[Any]: ...
+def predict_processes(
+    model: Model,
+    programs: _Sequence[Sequence],
+    state: InitialState,
+    issue_ns: _Sequence[_Sequence[int]],
+) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,
     sequence: Sequence,

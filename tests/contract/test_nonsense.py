@@ -81,6 +81,10 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
         "sequences": [HELD], **MODEL, "initial_state": None, "launch_interval": 0.0,
         "warp_slots": False, "threads": 1,
     },
+    tb.predict_processes: {
+        "programs": [TIMED], **MODEL, "device": "h200", "initial_state": None,
+        "launch_interval": 0.0, "issue_times": None, "mps": False,
+    },
     tb.predict_as_recorded: {"observation": TRACE, **MODEL, "initial_state": None},
     tb.outcomes: {"seq": HELD, **MODEL, "initial_state": None, "races": 1},
     tb.compare: {"a": TRACE, "b": TRACE},

@@ -121,6 +121,27 @@ def test_another_process_is_noticed(gpu: Gpu) -> None:
     observes_at_once(gpu)
 
 
+def test_two_campaigns_at_once_report_nothing(gpu: Gpu) -> None:
+    campaign = {"level": "exact", "max_seconds": 6.0, "max_examples": 10**6, "progress": False}
+    code = (
+        "import tbsched as tb; from tbsched.launcher.observe import Gpu\n"
+        "gpu = Gpu(0); print('ready', flush=True)\n"
+        f"report = tb.fuzz(gpu, 'h200', **{campaign!r})\n"
+        "print(report.ended, len(report.counterexamples))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        report = tb.fuzz(gpu, "h200", **campaign)  # type: ignore[arg-type]
+        *ended, found = child.stdout.read().split()
+    print(report.ended, ended)
+    assert not report.counterexamples
+    assert found == "0"
+    assert "another process" in (report.ended, " ".join(ended))
+
+
 @pytest.mark.usefixtures("gpu")
 def test_killed_process() -> None:
     code = (

@@ -294,11 +294,10 @@ def test_the_turns_of_another_process_are_noticed(gpu: Gpu, knobs: Fake) -> None
     assert [*map(type, outcomes)] == [tb.SharedGpu] * 2
 
 
-def test_a_campaign_beside_another_process_finds_nothing(gpu: Gpu, knobs: Fake) -> None:
-    knobs["turn_us"], knobs["away_us"] = 150, 4000
+def wrong_campaign(gpu: Gpu) -> tb.Report:
     few = st.builds(tb.Launch, st.integers(1, 4), st.just(1024), st.just(32))
-    rows = {"sms": SMS, "sm_preference": tuple(range(SMS)), "gpcs": (), "policy": "most_room"}
-    report = tb.fuzz(
+    rows = {"sms": SMS, "sm_preference": tuple(range(SMS)), "gpcs": (), "policy": "first_fit"}
+    return tb.fuzz(
         gpu,
         replace(tb.device("h200"), max_cluster=1, **rows),  # type: ignore[arg-type]
         strategy=st.lists(few, min_size=2, max_size=4).map(tb.Sequence),
@@ -306,10 +305,29 @@ def test_a_campaign_beside_another_process_finds_nothing(gpu: Gpu, knobs: Fake) 
         seed=1,
         progress=False,
     )
+
+
+def test_a_campaign_beside_another_process_finds_nothing(gpu: Gpu, knobs: Fake) -> None:
+    knobs["turn_us"], knobs["away_us"] = 150, 4000
+    report = wrong_campaign(gpu)
     assert not report.counterexamples
     assert report.ended == "another process"
     assert report.unstable
     assert all("another process uses this GPU" in row.reason for row in report.unstable)
+
+
+def test_what_disagrees_between_another_processs_turns_is_not_reported(
+    gpu: Gpu, knobs: Fake
+) -> None:
+    assert wrong_campaign(gpu).counterexamples
+    before = gpu.interruptions
+    knobs["turn_us"], knobs["away_us"] = 15_000, 2500  # longer than the runs of a campaign
+    report = wrong_campaign(gpu)
+    assert gpu.interruptions > before
+    assert report.disagreements
+    assert not report.counterexamples
+    assert report.ended == "another process"
+    assert "another process uses this GPU" in report.unstable[-1].reason
 
 
 def test_another_processs_turn_that_ends_costs_one_run_more(gpu: Gpu, knobs: Fake) -> None:

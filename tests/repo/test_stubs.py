@@ -29,6 +29,7 @@ RETURNS = {
         "npt.NDArray[np.int32] | None]\n]"
     ),
     "predict_many": "list[Any]",
+    "predict_processes": "tuple[list[Any], _Ints, _Longs, _Longs]",
     "predict_as_recorded": "list[Any]",
     "outcomes": "list[tuple[list[Any], int]]",
     "predict_until_refused": "list[tuple[_Ints, int, str | None]]",

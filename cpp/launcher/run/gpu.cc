@@ -108,6 +108,7 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   for (;;) {
     Verdict verdict = run_once(sequence, options);
     if (verdict.still.count() != 0) {
+      ++interruptions_;
       if (shared == kPausesWhileShared.size()) {
         throw Shared("another process uses this GPU: in each of " + std::to_string(shared + 1) +
                      " runs blocks were off their SMs, for " +

@@ -1,6 +1,7 @@
 // A GPU that sequences run on. What they need is kept from one to the next.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,6 +43,8 @@ class Gpu {
 
   // Since it was opened.
   TimeSpent time_spent();
+  // Runs that another process's turns spoiled, since it was opened. Waits for nothing.
+  uint64_t interruptions() const { return interruptions_; }
 
   // The two below are not for use while a sequence is observed.
   // Blocks of the launch per SM, or clusters on the whole GPU, as the driver's occupancy query
@@ -59,6 +62,7 @@ class Gpu {
   std::unique_ptr<Holdings> holdings_;
   bool drained_in_order_ = false;
   TimeSpent spent_;
+  std::atomic<uint64_t> interruptions_ = 0;
 };
 
 }  // namespace tbsched::cuda

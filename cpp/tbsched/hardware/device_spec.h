@@ -76,6 +76,11 @@ inline constexpr Range load_ns{0, 1000000000};
 inline constexpr Range local_memory_growth_ns{0, 1000000000};
 inline constexpr Range local_memory_growth_per_byte_ns{0, 1000000000};
 inline constexpr Range launch_switch_ns{0, 1000000000};
+inline constexpr Range time_slice_ns{0, 1000000000};
+inline constexpr Range process_switch_ns{0, 1000000000};
+inline constexpr Range preemption_ns{0, 1000000000};
+inline constexpr Range first_preemption_ns{0, 1000000000};
+inline constexpr Range preemption_bandwidth{0, 1000000000};
 }  // namespace ranges
 
 inline constexpr int32_t kMaxProcessingBlocks = ranges::processing_blocks.high;
@@ -288,6 +293,17 @@ struct DeviceSpec {
   int64_t local_memory_growth_per_byte_ns = 0;
   // from the first block of a launch until another launch is considered
   int64_t launch_switch_ns = 0;
+  // for how long a process keeps the GPU while others have work; 0 if unknown
+  int64_t time_slice_ns = 0;
+  // from the end of a process's turn until the next process has the GPU
+  int64_t process_switch_ns = 0;
+  // how long it takes to stop the blocks of a process, or to let them go on, on top of their bytes
+  int64_t preemption_ns = 0;
+  // how much longer it takes to stop blocks that have not been stopped before
+  int64_t first_preemption_ns = 0;
+  // bytes per microsecond of the registers and shared memory of blocks that stop or go on; 0 if
+  // unknown
+  int32_t preemption_bandwidth = 0;
 };
 
 // Calls visit(field, member) for each, in order; those of `mechanisms` are among them.
@@ -385,6 +401,11 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "local_memory_growth_ns", .range = ranges::local_memory_growth_ns, .required = false}, spec.local_memory_growth_ns);
   visit(Field{.section = "scheduler", .name = "local_memory_growth_per_byte_ns", .range = ranges::local_memory_growth_per_byte_ns, .required = false}, spec.local_memory_growth_per_byte_ns);
   visit(Field{.section = "scheduler", .name = "launch_switch_ns", .range = ranges::launch_switch_ns, .required = false}, spec.launch_switch_ns);
+  visit(Field{.section = "scheduler", .name = "time_slice_ns", .range = ranges::time_slice_ns, .required = false}, spec.time_slice_ns);
+  visit(Field{.section = "scheduler", .name = "process_switch_ns", .range = ranges::process_switch_ns, .required = false}, spec.process_switch_ns);
+  visit(Field{.section = "scheduler", .name = "preemption_ns", .range = ranges::preemption_ns, .required = false}, spec.preemption_ns);
+  visit(Field{.section = "scheduler", .name = "first_preemption_ns", .range = ranges::first_preemption_ns, .required = false}, spec.first_preemption_ns);
+  visit(Field{.section = "scheduler", .name = "preemption_bandwidth", .range = ranges::preemption_bandwidth, .required = false}, spec.preemption_bandwidth);
 }
 
 }  // namespace tbsched

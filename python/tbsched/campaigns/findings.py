@@ -33,6 +33,11 @@ class Findings:
     most: int | None
 
     @property
+    def shared(self) -> bool:
+        """Whether another process was noticed on the GPU: from then on nothing counts."""
+        return self.tally.shared or self.judge.company.came
+
+    @property
     def enough(self) -> bool:
         """Whether the campaign has what it wanted."""
         return self.most is not None and len(self.tally.counterexamples) >= self.most
@@ -48,7 +53,7 @@ class Findings:
         keeps what was found for the next campaign.
         """
         sequence, diff, judge = comparison.sequence, comparison.diff, self.judge
-        if sequence in self.tally.counterexamples or self.tally.shared:
+        if sequence in self.tally.counterexamples or self.shared:
             return
         # One of several, in which the GPU was, or the campaign began.
         usual, *others = judge.spec.initial_states(judge.policy)

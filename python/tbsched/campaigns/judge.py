@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tbsched.campaigns.oracles import ManyOracle, prefix, takes_tables
+from tbsched.campaigns.oracles import Company, ManyOracle, prefix, takes_tables
 from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.comparison.verify import as_it_raced, races
 from tbsched.hardware.initial_state import InitialState
@@ -65,10 +65,12 @@ class Judge:
             :meth:`predict` is told to. Where blocks then find room while others leave, the observed
             outcome counts as agreement if it is a possible one, at level ``occupancy``.
         hasty: look at a GPU only for so long at first; not where observations are kept.
+        company: other processes on the GPU, of an oracle that may be wrapped.
 
     Attributes:
         many: the oracle, if it is one that can observe many sequences.
         tables: the oracle, if it is one that takes tables of events.
+        company: other processes on the GPU.
         settle: seconds of a first look by such an oracle.
         policy_name: of the predictor.
         any_state: whether a GPU may start from any of its latent states.
@@ -85,8 +87,10 @@ class Judge:
         level: str,
         past_refusal: bool | None,
         hasty: bool,
+        company: Company | None = None,
     ) -> None:
         self.oracle = oracle
+        self.company = Company(oracle) if company is None else company
         self.spec = spec
         self.policy = policy
         self.level = check_level(level)
@@ -182,10 +186,12 @@ class Judge:
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
+            SharedGpu: another process uses the GPU, so that it may be that one's doing.
         """
         again = self.judge(comparison.prediction)
         if again.agrees or not compare(comparison.observation, again.observation).occupancy:
             return None
+        self.company.refuse()
         return again
 
 

@@ -18,6 +18,7 @@ from tbsched.campaigns.keeping import CORPUS_SYNC, RECORDING_SYNC, Corpus, Recor
 from tbsched.campaigns.options import CampaignOptions, Path_
 from tbsched.campaigns.oracles import (
     THREADS,
+    Company,
     ManyOracle,
     ModelGpu,
     RecordedOracle,
@@ -118,6 +119,7 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
     native = _is_native(asked, oracle)
     options, space = _space(asked, oracle, spec)
     initial_state = asked.initial_state
+    company = Company(oracle)
     if asked.steer:
         oracle = Steered(oracle, spec, initial_state)
         initial_state = oracle.initial_state
@@ -133,7 +135,7 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
     # What is recorded was looked at with patience.
     judge = Judge(
         oracle, spec, asked.policy, initial_state, asked.level, asked.past_refusal,
-        hasty=recording is None,
+        hasty=recording is None, company=company,
     )  # fmt: skip
     progress = opened.enter_context(shown(asked.progress, asked.max_examples))
     tally = Tally()

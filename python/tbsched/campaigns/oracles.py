@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 import numpy as np
 
 from tbsched.comparison.compare import compare
-from tbsched.errors import shown
+from tbsched.errors import SharedGpu, shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -19,7 +19,7 @@ from tbsched.launcher import observe as launcher
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
-from tbsched.program.sequence import Sequence
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.annotations import marked_unstable, unstable_reason
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import Placement
@@ -30,6 +30,8 @@ OracleLike: TypeAlias = "Oracle | Device | tuple[Device, str | None]"
 
 # Half of the processors, so that the launcher's threads never wait for one.
 THREADS = max(1, min(8, (os.cpu_count() or 1) // 2))
+# Longer than several turns of another process, which are of 2 to 2.5 ms.
+_LOOK = Sequence([Launch(1, 32, 16, duration=0.02)])
 
 
 @runtime_checkable
@@ -53,6 +55,52 @@ class TableOracle(Protocol):
         self, tables: Iterable[EventTable], /, *, settle: float = ..., any_state: bool = ...
     ) -> Generator[list[launcher.Smids], None, None]:
         """See :meth:`tbsched.launcher.observe.Gpu.observe_tables`."""
+
+
+@runtime_checkable
+class WatchfulOracle(Protocol):
+    """An oracle that notices another process: an open ``Gpu``."""
+
+    @property
+    def interruptions(self) -> int:
+        """See :attr:`tbsched.launcher.observe.Gpu.interruptions`."""
+
+    def observe(self, seq: Sequence, /) -> Trace:
+        """See :func:`tbsched.observe`."""
+
+
+class Company:
+    """Other processes that use the oracle's GPU.
+
+    Args:
+        oracle: what observes. One that cannot notice other processes counts as alone.
+
+    Attributes:
+        came: whether one has interrupted a run since this was made.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle if isinstance(oracle, WatchfulOracle) else None
+        self._before = self._interruptions
+
+    @property
+    def came(self) -> bool:
+        return self._interruptions > self._before
+
+    def refuse(self) -> None:
+        """Looks for several turns of another process, had it work to do.
+
+        Raises:
+            SharedGpu: one has come, now or before.
+        """
+        if self._oracle is not None and not self.came:
+            self._oracle.observe(_LOOK)
+        if self.came:
+            raise SharedGpu("another process uses this GPU: its turns interrupted a run")
+
+    @property
+    def _interruptions(self) -> int:
+        return 0 if self._oracle is None else self._oracle.interruptions
 
 
 class ModelGpu:

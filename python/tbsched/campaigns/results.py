@@ -91,7 +91,7 @@ class Report(Shown):
         seconds: how long it took.
         coverage: what bound the launches that were drawn, and which mechanisms decided anything.
         ended: why: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
-            sequences to draw), ``another process`` (which uses the GPU: see ``unstable``) or
+            sequences to draw), ``another process`` (its turns interrupted a run on the GPU) or
             ``interrupted``.
 
     Example:

@@ -40,7 +40,7 @@ class Tally:
     shrinking: int = 0
     counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
     unstable: list[Unstable] = field(default_factory=list)
-    shared: bool = False  # another process uses the GPU: from now on nothing counts
+    shared: bool = False  # the oracle gave up beside another process
     started: float = field(default_factory=time.monotonic)
 
     @property

@@ -48,12 +48,12 @@ class Trials:
     def over(self) -> bool:
         """Whether the time for drawing is, or another process has come."""
         late = self.max_seconds is not None and self.tally.seconds > self.max_seconds
-        return late or self.tally.shared
+        return late or self.findings.shared
 
     @property
     def ended(self) -> str:
         """Why nothing more is drawn."""
-        if self.tally.shared:
+        if self.findings.shared:
             return "another process"
         return "examples" if self.left <= 0 else "seconds"
 

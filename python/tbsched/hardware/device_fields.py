@@ -170,6 +170,14 @@ class DeviceFields:
             more local memory.
         local_memory_growth_per_byte_ns: on top of that, for each byte of local memory of a thread.
         launch_switch_ns: from the first block of a launch until another launch is considered.
+        time_slice_ns: for how long a process keeps the GPU while others have work; 0 if unknown.
+        process_switch_ns: from the end of a process's turn until the next process has the GPU.
+        preemption_ns: how long it takes to stop the blocks of a process, or to let them go on, on
+            top of their bytes.
+        first_preemption_ns: how much longer it takes to stop blocks that have not been stopped
+            before.
+        preemption_bandwidth: bytes per microsecond of the registers and shared memory of blocks
+            that stop or go on; 0 if unknown.
         mechanisms: which mechanisms act.
     """
 
@@ -246,6 +254,11 @@ class DeviceFields:
     local_memory_growth_ns: int = 0
     local_memory_growth_per_byte_ns: int = 0
     launch_switch_ns: int = 0
+    time_slice_ns: int = 0
+    process_switch_ns: int = 0
+    preemption_ns: int = 0
+    first_preemption_ns: int = 0
+    preemption_bandwidth: int = 0
 
 
 # In the order of the C++ struct; those of Mechanisms are among them.
@@ -342,4 +355,9 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "local_memory_growth_ns", "ns", "not measured"),
     Field("scheduler", "local_memory_growth_per_byte_ns", "ns", "not measured"),
     Field("scheduler", "launch_switch_ns", "ns", "not measured"),
+    Field("scheduler", "time_slice_ns", "ns", "not measured"),
+    Field("scheduler", "process_switch_ns", "ns", "not measured"),
+    Field("scheduler", "preemption_ns", "ns", "not measured"),
+    Field("scheduler", "first_preemption_ns", "ns", "not measured"),
+    Field("scheduler", "preemption_bandwidth", "int", "not measured"),
 )

@@ -179,6 +179,14 @@ class Gpu:
         """
         return self._gpu.time_spent()
 
+    @property
+    def interruptions(self) -> int:
+        """How many runs another process's turns have spoiled since the GPU was opened.
+
+        Such a run is repeated, so that what was observed may be good all the same.
+        """
+        return self._gpu.interruptions()
+
     def _deadline(self, seq: Sequence, deadline: float | None) -> float:
         if deadline is not None:
             return deadline

@@ -25,6 +25,14 @@ class Calls(NamedTuple):
     interval_ns: int = 0
 
 
+def launch_times(seq: Sequence, calls: Calls) -> list[int]:
+    """The time of each launch, in ns, if one thread calls and never waits."""
+    if calls.issue_ns is not None:
+        return calls.issue_ns
+    events = [event for event in seq if event.launches]
+    return [k * calls.interval_ns for k, event in enumerate(events) for _ in event.launches]
+
+
 def calls_of(
     seq: Sequence,
     launch_interval: float,

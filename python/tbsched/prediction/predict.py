@@ -136,13 +136,7 @@ def predict(
     """
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
-    rows: Any
-    calls = run.calls(seq, issue_times, host)
-    if seq.timed:
-        rows = _core.predict_timeline(run.model, events, run.state, *calls, [])
-    else:
-        rows = _core.predict(run.model, events, run.state, warp_slots)
-    return run.trace(seq, rows, calls)
+    return run.predicted(seq, events, run.calls(seq, issue_times, host))
 
 
 def predict_many(
@@ -393,16 +387,28 @@ class Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
+    def predicted(self, seq: Sequence, events: _core.Sequence, calls: Calls) -> Trace:
+        """The prediction of one sequence, which has been checked."""
+        rows: Any
+        if seq.timed:
+            rows = _core.predict_timeline(self.model, events, self.state, *calls, [])
+        else:
+            rows = _core.predict(self.model, events, self.state, self._warp_slots)
+        return self.trace(seq, rows, calls)
+
     def trace(self, seq: Sequence, rows: Any, calls: Calls) -> Trace:
         """What the core answered, as it is shown to users."""
         of = (self._device, self._policy, self._initial_state, seq)
         if seq.timed:
-            replay = functools.partial(residents_at, *of, calls)
-            return _timed_trace(seq, self._info, replay, *rows)
+            return self.timed(seq, rows, functools.partial(residents_at, *of, calls))
         return Trace(
             seq, self._info, _placements(rows), capacities=functools.partial(_capacities, *of),
             replay=functools.partial(residents_at, *of, None), check=False,
         )  # fmt: skip
+
+    def timed(self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None) -> Trace:
+        """The same of a timeline; None: nobody can say what SMs held."""
+        return _timed_trace(seq, self._info, replay, *rows)
 
     def raced(self, seq: Sequence, rows: Any) -> Trace:
         """The same of one outcome of a race, which is not asked again what SMs hold."""
@@ -430,7 +436,7 @@ def _capacities(
 def _timed_trace(
     seq: Sequence,
     info: DeviceInfo,
-    replay: Callable[[int], Residents],
+    replay: Callable[[int], Residents] | None,
     blocks: tuple[Int32Array, Int64Array, Int64Array],
     wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
     hardware_queues: Int32Array,

@@ -197,6 +197,20 @@ void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   }
 }
 
+void Hosts::run_ahead(const int64_t ns, const int64_t from_ns) {
+  if (auto* const known = std::get_if<CallTimes>(&given_)) {
+    for (int64_t& time_ns : known->issue_ns) time_ns -= ns;
+  }
+  std::priority_queue<Call> earlier;
+  for (; !calls_.empty(); calls_.pop()) {
+    Call call = calls_.top();
+    call.due_ns = std::max(from_ns, call.due_ns - ns);
+    call.launched_ns -= ns;
+    earlier.push(call);
+  }
+  calls_ = std::move(earlier);
+}
+
 void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
     local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);

@@ -109,6 +109,9 @@ class Hosts {
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
   // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
+  // The host goes on for so long while the GPU stands still: of the GPU's time all later calls are
+  // so much earlier, but none is before `from_ns`.
+  void run_ahead(int64_t ns, int64_t from_ns);
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
 

@@ -169,10 +169,18 @@ void Streams::depend(const int32_t index, const int32_t on, const Until until,
 void Streams::enqueue(const int32_t index) {
   Item& item = items_[index];
   item.queue = use_queue(item.stream, item.graph >= 0);
-  Queue& queue = queues_[item.queue];
-  item.ahead = queue.items.empty() ? -1 : queue.items.back();
+  if (dozing_ && queues_[item.queue].empty()) {
+    unnoticed_.push_back(index);
+  } else {
+    join_queue(index, reaches_gpu_ns(index));
+  }
+}
+
+void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
+  Queue& queue = queues_[items_[index].queue];
+  items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  later_.push({reaches_gpu_ns(index), index, Change::reached});
+  later_.push({seen_ns, index, Change::reached});
 }
 
 int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {

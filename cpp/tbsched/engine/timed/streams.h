@@ -26,6 +26,7 @@
 // docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -94,6 +95,21 @@ class Streams {
   std::span<const int32_t> end(int32_t launch, int64_t now);
   // Whether all that comes before it in its stream has left.
   bool first_in_stream(int32_t launch) const;
+  // From now on the GPU does not look at a queue that was empty and gets something.
+  void doze() { dozing_ = true; }
+  // It looks at all queues again.
+  void look_again(const int64_t now) {
+    dozing_ = false;
+    for (const int32_t item : std::exchange(unnoticed_, {})) {
+      join_queue(item, std::max(now, reaches_gpu_ns(item)));
+    }
+  }
+  // Whether a launch waits in a queue that it looks at.
+  bool waits() const {
+    return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
+  }
+  // Launches in queues that the GPU does not look at.
+  size_t unnoticed() const { return unnoticed_.size(); }
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
@@ -251,6 +267,7 @@ class Streams {
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item);
+  void join_queue(int32_t item, int64_t seen_ns);
   int32_t use_queue(int32_t stream_number, bool for_graph);  // returns it
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
@@ -301,6 +318,8 @@ class Streams {
   int64_t queue_uses_ = 0;
   int32_t last_queue_ = -1;  // that was used
   std::vector<FrontEnd> front_ends_;
+  bool dozing_ = false;
+  std::vector<int32_t> unnoticed_;  // which are in no queue yet
   std::set<ReadyNode> nodes_;
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // where there is none

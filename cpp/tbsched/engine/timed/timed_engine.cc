@@ -52,9 +52,15 @@ TimedEngine::TimedEngine(const Model& model, const InitialState state, HostCalls
              .has_runtime = false} {}
 
 Timeline TimedEngine::run(const Sequence& sequence) && {
-  add(sequence);
+  begin(sequence);
   while (step(sequence)) {
   }
+  return std::move(*this).finish();
+}
+
+void TimedEngine::begin(const Sequence& sequence) { add(sequence); }
+
+Timeline TimedEngine::finish() && {
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -89,7 +95,10 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
-// Goes on to the next instant, if there is one.
+void TimedEngine::stand_still(const int64_t at_ns, const int64_t ns) {
+  hosts_.run_ahead(ns, under_way() ? at_ns : hosts_.next_due_ns());
+}
+
 bool TimedEngine::step(const Sequence& sequence) {
   now_ = next_instant();
   if (now_ == kNever) {
@@ -256,6 +265,7 @@ void TimedEngine::leave() {
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
       ++grids_left_;
+      launches_left_ += is_hidden(blocks.launch) ? 0 : 1;
       for (const int32_t launch : streams_.end(blocks.launch, now_)) go_on(launch);
     }
   }
@@ -294,6 +304,7 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const EventNumbers& numbers = numbers_[call.event];
   if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
+  launches_issued_ += count_launches(event);
   if (hosts_.waits_for_end(event)) {
     hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), now_);
   } else {

@@ -50,6 +50,30 @@ class TimedEngine : private Observer {
   // What is held once all has happened that happens until then. Throws as run().
   Snapshot snapshot(const Sequence& sequence, int64_t at_ns) &&;
 
+  // The same as run(), bit by bit, for a process that shares the GPU: engine/timed/turns.h.
+  void begin(const Sequence& sequence);
+  int64_t next_instant() const;
+  // When the host issues something next.
+  int64_t next_call_ns() const { return hosts_.next_due_ns(); }
+  // Goes on to the next instant, if there is one.
+  bool step(const Sequence& sequence);
+  // Whether launches have been issued that are not over.
+  bool under_way() const { return launches_left_ < launches_issued_; }
+  // Whether the GPU knows of any.
+  bool busy() const { return launches_left_ + streams_.unnoticed() < launches_issued_; }
+  // Whether a launch waits in a hardware queue.
+  bool waits() const { return streams_.waits(); }
+  size_t launches_issued() const { return launches_issued_; }
+  const GpuState& gpu() const { return scheduler_.gpu(); }
+  // How often blocks have started.
+  int64_t starts() const { return serial_; }
+  // See Streams.
+  void doze() { streams_.doze(); }
+  void look_again(const int64_t now) { streams_.look_again(now); }
+  // Time stands still at this instant, while the host goes on for so long.
+  void stand_still(int64_t at_ns, int64_t ns);
+  Timeline finish() &&;
+
  private:
   struct LaunchState {
     const Launch* launch;
@@ -110,9 +134,7 @@ class TimedEngine : private Observer {
   void add_hidden();
   void remove_hidden();
   bool is_hidden(int32_t launch) const { return launch >= shown_; }
-  bool step(const Sequence& sequence);
   int64_t least_makespan() const;
-  int64_t next_instant() const;
   void leave();
   void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
@@ -143,6 +165,8 @@ class TimedEngine : private Observer {
   const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
+  size_t launches_issued_ = 0;
+  size_t launches_left_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "tbsched/hardware/gpu/device.h"
@@ -22,6 +24,11 @@ class GpuState {
   const Device& device() const { return device_; }
   const DeviceSpec& spec() const { return device_.spec; }
   bool idle() const { return resident_blocks_ == 0; }
+  // What resident blocks have of registers and shared memory.
+  int64_t bytes_taken() const {
+    return std::transform_reduce(sms_.begin(), sms_.end(), int64_t{0}, std::plus(),
+                                 [this](const SmState& sm) { return sm.bytes_taken(spec()); });
+  }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
   // Whether nothing at all of its past shows: all such SMs have the same room.
   bool untouched() const {  // of every SM

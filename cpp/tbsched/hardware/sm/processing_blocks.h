@@ -34,6 +34,7 @@ class ProcessingBlocks {
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
+  int32_t free_registers() const { return registers_.free(); }
   // Where the next warp goes, where warps go in strict turn.
   int32_t turn() const { return next_; }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
@@ -24,6 +25,9 @@ class RegisterFiles {
     const int32_t free = free_[processing_block];
     return free >= most * registers_per_warp ? most : free / registers_per_warp;
   }
+
+  // Of all processing blocks.
+  int32_t free() const { return std::accumulate(free_.begin(), free_.end(), 0); }
 
   // So many warps of each processing block.
   using Warps = std::array<uint8_t, kMaxProcessingBlocks>;

@@ -22,6 +22,7 @@ class SharedMemory {
               int32_t configured);
   void release(uint32_t owner, int32_t bytes, int32_t blocks);
 
+  int32_t used() const { return used_; }
   // Where the owner's memory lies; nowhere in particular where memory is pooled.
   std::vector<Extent> pieces_of(const DeviceSpec& spec, uint32_t owner) const;
 

@@ -28,6 +28,11 @@ class SmState {
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
+  // Of registers and shared memory.
+  int64_t bytes_taken(const DeviceSpec& spec) const {
+    const int64_t registers = spec.registers_per_sm - processing_blocks_.free_registers();
+    return registers * int64_t{sizeof(uint32_t)} + shared_memory_.used();
+  }
   int32_t turn() const { return processing_blocks_.turn(); }
   std::vector<Extent> shared_memory_of(const DeviceSpec& spec, const uint32_t owner) const {
     return shared_memory_.pieces_of(spec, owner);

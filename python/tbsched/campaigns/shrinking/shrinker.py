@@ -89,7 +89,7 @@ class Shrinker:
 
     def fails(self, candidate: Sequence) -> bool:
         """Whether a smaller sequence still fails; the smallest that does is kept."""
-        if time.monotonic() > self.until or self.tally.shared:
+        if time.monotonic() > self.until or self.findings.shared:
             return False
         self.tally.shrinking += 1
         self.progress.update(self.tally, "shrink")
@@ -112,7 +112,7 @@ class Shrinker:
             if fewer is None or fewer.sequence in self.tally.counterexamples:
                 break
             smallest = fewer
-        if smallest is None or self.tally.shared:
+        if smallest is None or self.findings.shared:
             self.findings.add(self.found, shrunk=False)
         else:
             self.findings.add(smallest, shrunk=True)

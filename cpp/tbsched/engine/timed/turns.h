@@ -1,0 +1,49 @@
+// Several processes on one GPU, without MPS: they take turns.
+//
+// An example: two processes have a kernel each that takes 10 ms. The first runs for a slice, and
+// then the second for a slice. The SMs are never shared: a block that is stopped stays where it is,
+// and goes on when its process has the GPU again.
+//
+// The rules:
+//   1. A process has work from the time at which a launch reaches the GPU until it is over. It
+//      gives its turn up as soon as it has none and another process has.
+//   2. A process keeps the GPU for a slice. Where nobody else has work, a new slice begins as soon
+//      as one is over, if launches wait in hardware queues; and with each launch that comes while
+//      none waits. After the last slice it goes on until another process comes.
+//   3. The next turn is that of the process that follows in the round. If the slice has run out, it
+//      was chosen when the turn began, or is the first one that came since.
+//   4. While others have work, the GPU does not look at a hardware queue that was empty. What comes
+//      there waits for the next turn of its process.
+//   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
+//      registers and shared memory they have.
+// Source: traces processes; docs/explanation/processes.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+
+namespace tbsched {
+
+// A process has the GPU.
+struct Turn {
+  int32_t process;
+  int64_t begin_ns;
+  int64_t end_ns;
+};
+
+struct ProcessTimelines {
+  std::vector<Timeline> timelines;  // of each process, all of one clock
+  std::vector<Turn> turns;
+};
+
+// `issue_ns`: of each program, when its host issues each launch, ascending. Throws as
+// TimedEngine::run().
+ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
+                                   InitialState state, std::vector<std::vector<int64_t>> issue_ns);
+
+}  // namespace tbsched
