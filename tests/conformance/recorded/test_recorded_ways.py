@@ -1,4 +1,4 @@
-"""Dependent and cooperative launches, completion events, streams and priorities on two GPUs.
+"""Ways to launch on two GPUs: dependent, cooperative, events, streams, priorities, queues.
 
 Each recorded program is a small one that needs one rule. Without what the rule is about, the same
 recording is not explained any more.
@@ -16,8 +16,9 @@ import pytest
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_as_recorded
-from tbsched.program.sequence import Launch, with_launches
+from tbsched.program.sequence import GraphLaunch, Launch, with_launches
 from tbsched.traces.files import load_traces
 from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
@@ -100,3 +101,64 @@ def last_ends_off(trace: Trace, launches: Iterable[Launch]) -> float:
     )
     asked = [launch.duration_ns().mean() for launch in program.launches]
     return float(np.max(np.abs((found - begin) - (expected - first)) / asked))
+
+
+# -- hardware queues that wait ---------------------------------------------------------------------
+
+CALL = 5e-6  # seconds from one call to the next
+
+
+@pytest.fixture(scope="module")
+def waiting() -> list[Trace]:
+    return load_traces(WAYS / "waiting-h100.jsonl.xz")
+
+
+def roots(trace: Trace) -> set[int]:
+    """The launches that are no dependents of nodes."""
+    found: set[int] = set()
+    number = 0
+    for event in trace.sequence:
+        if isinstance(event, Launch):
+            found.add(number)
+            number += 1
+        elif isinstance(event, GraphLaunch):
+            dependent = {after for _, after in event.graph.edges}
+            nodes = range(len(event.graph.nodes))
+            found |= {number + node for node in nodes if node not in dependent}
+            number += len(nodes)
+    return found
+
+
+def late_ns(trace: Trace, like: Trace) -> np.ndarray:
+    """How long after the end of launch K each launch starts that waits for it, in order."""
+    roles = like.extra["roles"]
+    ends = trace[roles.index("K")].end_ns
+    begins = [
+        int(trace[number].start_ns.min())  # type: ignore[union-attr]
+        for number in sorted(roots(like))
+        if roles[number] in ("w", "own-k") or roles[number].startswith("root")
+    ]
+    assert ends is not None
+    return np.sort(begins) - ends.max()
+
+
+def error_ns(traces: list[Trace], spec: DeviceSpec) -> float:
+    """Mean over the programs, none counted as more than 5 us."""
+    errors = []
+    for trace in traces:
+        model = predict(trace.sequence, spec, launch_interval=CALL)
+        apart = np.abs(late_ns(model, trace) - late_ns(trace, trace))
+        errors.append(np.minimum(apart, 5000).mean())
+    return float(np.mean(errors))
+
+
+def test_front_ends_go_round_their_queues(waiting: list[Trace]) -> None:
+    assert len(waiting) == 100
+    assert error_ns(waiting, MODEL) < 450
+
+
+@pytest.mark.parametrize(
+    "without", [{"queue_watch_ns": 0}, {"front_ends": 1}, {"front_ends": 8}], ids=str
+)
+def test_other_front_ends_explain_less(waiting: list[Trace], without: dict[str, int]) -> None:
+    assert error_ns(waiting, replace(MODEL, **without)) > 750

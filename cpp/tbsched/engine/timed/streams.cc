@@ -166,50 +166,6 @@ void Streams::depend(const int32_t index, const int32_t on, const Until until,
   items_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-void Streams::enqueue(const int32_t index) {
-  Item& item = items_[index];
-  item.queue = use_queue(item.stream, item.graph >= 0);
-  if (dozing_ && queues_[item.queue].empty()) {
-    unnoticed_.push_back(index);
-  } else {
-    join_queue(index, reaches_gpu_ns(index));
-  }
-}
-
-void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
-  Queue& queue = queues_[items_[index].queue];
-  items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
-  queue.items.push_back(index);
-  later_.push({seen_ns, index, Change::reached});
-}
-
-int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
-  StreamState& stream = streams_[stream_number];
-  stream.queue = queue_of(stream_number, for_graph);
-  Queue& queue = queues_[stream.queue];
-  queue.last_use = ++queue_uses_;
-  queue.last_stream = stream_number;
-  last_queue_ = stream.queue;
-  return stream.queue;
-}
-
-int32_t Streams::queue_of(const int32_t stream_number, const bool for_graph) const {
-  const int32_t own = stream_number < 0 ? -1 : streams_[stream_number].queue;
-  const bool keeps_it = own >= 0 && queues_[own].last_stream == stream_number;
-  return keeps_it ? own : choose_queue(for_graph);
-}
-
-int32_t Streams::choose_queue(const bool for_graph) const {
-  const int32_t next = front_end(last_queue_ + 1);
-  const auto preference = [&](const Queue& queue) {
-    const auto number = static_cast<int32_t>(&queue - queues_.data());
-    const bool same = front_end(number) != next;
-    return for_graph ? std::tuple(!queue.empty(), int64_t{same}, queue.last_use)
-                     : std::tuple(!queue.empty(), queue.last_use, int64_t{same});
-  };
-  return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
-}
-
 std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now) {
   settle(now);
   if (!transfers_.empty()) begin_transfers(now);
@@ -420,34 +376,6 @@ void Streams::met(const int32_t index, const int64_t now) {
     if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }
-}
-
-// A launch that has waited at the head of its queue waits for nothing any more. Its front end may
-// have to look at other queues first.
-void Streams::be_seen(const int32_t index, const int64_t now) {
-  Item& item = items_[index];
-  if (item.queue < 0 || spec_.queue_watch_ns == 0) return;
-  const auto waits = [&](const Queue& queue) {
-    if (queue.empty()) return false;
-    const int32_t head = queue.items[queue.head];
-    const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
-    return reaches_gpu_ns(head) < now && (head == index || !is_free);
-  };
-  const Queue& own = queues_[item.queue];
-  if (own.empty() || own.items[own.head] != index || !waits(own)) return;
-  for (FrontEnd& each : front_ends_) each.waiting = 0;
-  for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
-    if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
-  }
-  const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
-  if (std::ranges::none_of(front_ends_, goes_round)) return;
-  item.seen_ns = now + spec_.queue_watch_ns;
-  FrontEnd& end = front_ends_[front_end(item.queue)];
-  if (goes_round(end)) {
-    item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
-    end.last_seen_ns = item.seen_ns;
-  }
-  later_.push({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

@@ -6,8 +6,8 @@
 // legacy stream, and meanwhile holds up everything behind it. Recording an event and waiting for
 // one take no place in a queue; a wait takes effect with the next launch of its stream.
 //
-// Front ends of the GPU look at the queues of which the head waits, each at its own. Where several of
-// them wait, it goes round, and sees later that one need not. Source: traces ways/waiting;
+// Front ends of the GPU look at the queues of which the head waits, each at its own. Where several
+// of them wait, it goes round, and sees later that one need not. Source: traces ways/waiting;
 // docs/explanation/time-on-an-h200.md.
 //
 // Three kinds of work wait for less:
@@ -21,8 +21,8 @@
 // Which queue a launch takes is the driver's choice, made at the launch call. A stream goes on with
 // its queue as long as it was the last one to use it. Else it takes the queue that was used longest
 // ago: of those from which the GPU has taken everything, or, where there is none, of all. Among
-// queues that were never used, and always for a graph, it prefers the front end that did not get the
-// launch before. Source: traces h200-timed/queues, ways/waiting;
+// queues that were never used, and always for a graph, it prefers the front end that did not get
+// the launch before. Source: traces h200-timed/queues, ways/waiting;
 // docs/explanation/time-on-an-h200.md says how often it is right.
 #pragma once
 
