@@ -22,6 +22,7 @@ from tbsched.program.sequence import (
     RecordEvent,
     Release,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 
@@ -158,6 +159,20 @@ def test_a_cuda_event_that_matters_stays() -> None:
 
     found = minimise(TIMED, fails, FLOORS)
     assert [type(event) for event in found] == [Launch, WaitEvent]
+
+
+def test_hosts_become_one_and_wait_where_it_matters() -> None:
+    launches = [replace(ONLY, host=k, first_use=True) for k in range(3)]
+    hosted = Sequence([*launches, Synchronize(host=1), RecordEvent(0, 0, host=2), Synchronize()])
+    assert minimise(hosted, lambda _: True, FLOORS) == Sequence([ONLY])
+
+    def fails(candidate: Sequence) -> bool:
+        waits = any(isinstance(event, Synchronize) for event in candidate)
+        return waits and any(launch.first_use for launch in candidate.launches)
+
+    assert minimise(hosted, fails, FLOORS) == Sequence(
+        [replace(ONLY, first_use=True), Synchronize()]
+    )
 
 
 NODE = Launch(2, 32, 32, carveout=100, duration=1e-6)

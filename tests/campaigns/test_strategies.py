@@ -36,6 +36,7 @@ from tbsched.program.sequence import (
     Memset,
     Release,
     Sequence,
+    Synchronize,
 )
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
@@ -320,6 +321,10 @@ WANTED: dict[str, Callable[[Event], bool]] = {
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
     "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,
     "roots": lambda e: isinstance(e, GraphLaunch) and len(e.launches) > 1 and not e.graph.edges,
+    "other host": lambda e: not isinstance(e, Release) and e.host > 0,
+    "synchronize": lambda e: e == Synchronize(),
+    "synchronize stream": lambda e: isinstance(e, Synchronize) and e.stream is not None,
+    "synchronize event": lambda e: isinstance(e, Synchronize) and e.event is not None,
     "non-blocking graph": lambda e: isinstance(e, GraphLaunch) and e.non_blocking,
 }  # fmt: skip
 

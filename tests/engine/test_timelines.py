@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from contract.host_reference import CallTimes
-from contract.timed_reference import Toy, simulate
+from contract.references.hosts import CallTimes
+from contract.references.timed import Toy, simulate
 from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec

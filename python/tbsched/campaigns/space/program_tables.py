@@ -32,6 +32,7 @@ from tbsched.program.sequence import (
     RecordEvent,
     Sequence,
     Stream,
+    Synchronize,
     WaitEvent,
 )
 
@@ -57,6 +58,10 @@ _COPIES: tuple[Copy | Memset, ...] = (
     Copy(64, "d2h", blocking=True),
     Copy(1 << 20, "d2h", pinned=False, blocking=True),
 )
+_SYNCHRONISATIONS = (
+    Synchronize(), *(Synchronize(stream=stream) for stream in (*_STREAMS, LEGACY_STREAM)),
+    *(Synchronize(event=event) for event in range(_CUDA_EVENTS)),
+)  # fmt: skip
 # Field: what its byte picks from, what is usual first.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "before": (*(None,) * len(_EVENTS), *_EVENTS),
@@ -81,6 +86,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     # A copy or memset in a stream, before the launch or the graph.
     "copy": (*(None,) * 3 * len(_COPIES), *_COPIES),
     "copy_stream": (None, *_STREAMS, LEGACY_STREAM),
+    "synchronize": (*(None,) * 2 * len(_SYNCHRONISATIONS), *_SYNCHRONISATIONS),
+    "host": (*(0,) * 6, 1, 2),
 }
 
 
@@ -88,8 +95,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 class _Run:
     """How a launch runs: one of each of _CHOICES."""
 
-    before: Event | None
-    also_before: Event | None
+    before: RecordEvent | WaitEvent | None
+    also_before: RecordEvent | WaitEvent | None
     stream: Stream | None
     kind: str
     duration: float
@@ -107,6 +114,8 @@ class _Run:
     again: Stream | None
     copy: Copy | Memset | None
     copy_stream: Stream | None
+    synchronize: Synchronize | None
+    host: int
 
     @classmethod
     def of(cls, drawn: bytes) -> _Run:
@@ -120,7 +129,8 @@ class _Run:
             stream = self.copy_stream
             is_non_blocking = _is_non_blocking(stream, non_blocking)
             copy = replace(self.copy, stream=stream, non_blocking=is_non_blocking)
-        return [event for event in (self.before, copy, self.also_before) if event is not None]
+        given = (self.before, copy, self.also_before, self.synchronize)
+        return [replace(event, host=self.host) for event in given if event is not None]
 
     @property
     def graph_streams(self) -> tuple[Stream, ...]:
@@ -174,7 +184,8 @@ class ProgramTables:
             left -= len(group) * (len(streams) - 1)
             for stream in streams:
                 is_non_blocking = _is_non_blocking(stream, runs[0].non_blocking)
-                events.append(graph.launch(stream, non_blocking=is_non_blocking))
+                launched = graph.launch(stream, non_blocking=is_non_blocking, host=first.host)
+                events.append(launched)
         return Sequence(events)
 
     def _launches(self, drawn: list[bytes], runs: list[_Run], groups: list[range]) -> list[Launch]:
@@ -220,6 +231,7 @@ def _in_stream(launch: Launch, run: _Run, non_blocking: int) -> Launch:
         trigger=run.trigger,
         memory_wait=run.memory_wait,
         completion_event=run.completion_event,
+        host=run.host,
     )
 
 

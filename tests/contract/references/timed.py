@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from contract.host_reference import CallTimes, Hosts
+from contract.references.hosts import CallTimes, Hosts
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Launch,
