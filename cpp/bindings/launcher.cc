@@ -161,7 +161,8 @@ class LauncherBatch {
       return made("DeadlineExceeded", exceeded.what());
     }
     size_t blocks = 0;
-    for (const MeasuredLaunch& launch : result.observation.launches) blocks += launch.placement.smid.size();
+    for (const MeasuredLaunch& launch : result.observation.launches)
+      blocks += launch.placement.smid.size();
     py::array_t<int32_t> array(static_cast<py::ssize_t>(blocks));
     int32_t* next = array.mutable_data();
     for (const MeasuredLaunch& launch : result.observation.launches) {

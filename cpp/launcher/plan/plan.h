@@ -57,7 +57,7 @@ struct Plan {
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
   std::vector<PlannedTransfer> transfers;  // but for those in graphs
-  std::vector<PlannedCall> calls;  // of each event
+  std::vector<PlannedCall> calls;          // of each event
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;

@@ -45,15 +45,15 @@ bool comes_true(std::chrono::nanoseconds patience, const std::function<bool()>& 
 // How long to wait for blocks that were told to leave: a thousand times what they take.
 inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
 
-// Whether the GPU has done all that the plan's streams hold, and the workers all their calls. While it
-// has not, blocks may use whatever was laid out for them. The context is current.
+// Whether the GPU has done all that the plan's streams hold, and the workers all their calls. While
+// it has not, blocks may use whatever was laid out for them. The context is current.
 bool all_done(const Driver& driver, const Workers& workers, const Plan& plan);
 
 class Run {
  public:
   // `idle` is false from the first launch until the GPU is known to hold none of our blocks.
-  Run(const Context& context, Workers& workers, Plan& plan, const RunOptions& options,
-      bool& idle, TimeSpent& spent);
+  Run(const Context& context, Workers& workers, Plan& plan, const RunOptions& options, bool& idle,
+      TimeSpent& spent);
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

@@ -121,8 +121,7 @@ std::vector<Prediction> predict_many(const Model& model,
   for_each_sequence(sequences.size(), threads, [&](const size_t k) {
     const Sequence& sequence = *sequences[k];
     if (is_timed(sequence)) {
-      predictions[k] =
-          predict_timeline(model, sequence, state, CallIntervals{launch_interval_ns});
+      predictions[k] = predict_timeline(model, sequence, state, CallIntervals{launch_interval_ns});
     } else {
       predictions[k] = predict(model, sequence, state, warp_slots);
     }

@@ -50,7 +50,8 @@ struct Launch {
   std::optional<int64_t> memory_wait_ns = {};
   // The CUDA event that happens when the launch has had its turn in its stream.
   std::optional<int32_t> completion_event = {};
-  // Under lazy loading: the kernel is loaded, unless an earlier call of the same kernel has done so.
+  // Under lazy loading: the kernel is loaded, unless an earlier call of the same kernel has done
+  // so.
   bool first_use = false;
   std::optional<int32_t> kernel = {};  // for first_use; none: one of its own
   int32_t host = 0;                    // the host thread that calls
@@ -127,8 +128,8 @@ struct Synchronize {
   int32_t host = 0;
 };
 
-using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset,
-                           Synchronize>;
+using Event =
+    std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset, Synchronize>;
 using Sequence = std::vector<Event>;
 
 // Functions of one argument as one visitor: std::visit(Overloaded{...}, event).

@@ -176,8 +176,7 @@ void Hosts::go_on(Call call, const Event& event, const int64_t now) {
 }
 
 int64_t Hosts::growth_ns(const Launch& launch) const {
-  return spec_.local_memory_growth_ns +
-         launch.local_memory * spec_.local_memory_growth_per_byte_ns;
+  return spec_.local_memory_growth_ns + launch.local_memory * spec_.local_memory_growth_per_byte_ns;
 }
 
 // The same call, later.
@@ -226,8 +225,7 @@ int64_t Hosts::call_ns(const Event& event) const {
 }
 
 void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t launched_ns) {
-  Call call{
-      .due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
+  Call call{.due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
   if (const CallGaps* const found = gaps()) {
     call.due_ns += found->gap_ns[event];
   } else if (launches(event)) {

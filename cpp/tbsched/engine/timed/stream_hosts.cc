@@ -1,4 +1,5 @@
-// What the host waits for, and the kernels that it loads: the part of Streams that host threads ask.
+// What the host waits for, and the kernels that it loads: the part of Streams that host threads
+// ask.
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -9,8 +10,8 @@ namespace tbsched {
 
 void Streams::load(const int32_t launch, const int64_t now) {
   settle(now);
-  const int32_t load = push(
-      {.kind = Kind::load, .non_blocking = true, .launch = launch, .issued_ns = now});
+  const int32_t load =
+      push({.kind = Kind::load, .non_blocking = true, .launch = launch, .issued_ns = now});
   depend_on_streams(load, false);
   depend(load, last_load_);
   if (items_[load].unmet == 0) later_.push({now + spec_.load_ns, load, Change::done});
@@ -37,13 +38,15 @@ std::optional<int32_t> Streams::wait_for(const Event& event, const int64_t now) 
 std::optional<int32_t> Streams::wait_for_transfer(const int32_t transfer, const int64_t now) {
   settle(now);
   const int32_t wait = push({.kind = Kind::host, .non_blocking = true, .issued_ns = now});
-  depend(wait, item_of_transfer_[transfer], Until::over, static_cast<int32_t>(spec_.host_return_ns));
+  depend(wait, item_of_transfer_[transfer], Until::over,
+         static_cast<int32_t>(spec_.host_return_ns));
   return items_[wait].unmet == 0 ? std::nullopt : std::optional(wait);
 }
 
 std::optional<int32_t> Streams::wait_for_place(const Launch& launch, const int64_t now) {
   settle(now);
-  const auto known = launch.stream ? number_of_stream_.find(*launch.stream) : number_of_stream_.end();
+  const auto known =
+      launch.stream ? number_of_stream_.find(*launch.stream) : number_of_stream_.end();
   const bool is_new = known == number_of_stream_.end();
   const int32_t number = is_new ? -1 : known->second;
   const Queue& queue = queues_[choose_queue(is_new ? StreamState() : streams_[number], number)];

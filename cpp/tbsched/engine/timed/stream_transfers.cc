@@ -41,8 +41,7 @@ void Streams::issue_transfer(const Transfer& asked, const EventNumbers& numbers,
 }
 
 template <typename Transfer>
-void Streams::add_transfer_node(const Transfer& asked, const int32_t begin,
-                                EventNumbers& numbers) {
+void Streams::add_transfer_node(const Transfer& asked, const int32_t begin, EventNumbers& numbers) {
   const int32_t transfer = numbers.transfer++;
   transfers_.add(transfer, asked);
   item_of_transfer_[transfer] = static_cast<int32_t>(items_.size());

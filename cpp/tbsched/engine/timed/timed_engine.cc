@@ -122,8 +122,7 @@ void TimedEngine::add(const Sequence& sequence) {
   std::vector<int32_t> first_launch;
   for (const Event& event : sequence) {
     first_launch.push_back(static_cast<int32_t>(launches_.size()));
-    numbers_.push_back(
-        {first_launch.back(), transfers_, static_cast<int32_t>(hidden_.size())});
+    numbers_.push_back({first_launch.back(), transfers_, static_cast<int32_t>(hidden_.size())});
     std::visit(
         Overloaded{
             [&](const Launch& launch) { add(launch); },
@@ -413,8 +412,9 @@ void TimedEngine::check_time(const int32_t launch, const int64_t duration_ns) co
 
 void TimedEngine::check_waits() const {
   if (timeline_.waits.size() <= most_waits_) return;
-  refuse("waits: " + std::to_string(launches_admitted_) + " of " + std::to_string(launches_.size()) +
-         " launches have more than " + std::to_string(most_waits_) +
+  refuse("waits: " + std::to_string(launches_admitted_) + " of " +
+         std::to_string(launches_.size()) + " launches have more than " +
+         std::to_string(most_waits_) +
          ", the most that are kept; predict a part of the program at a time");
 }
 
