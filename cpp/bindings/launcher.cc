@@ -252,6 +252,7 @@ class LauncherGpu {
     return dict;
   }
 
+  bool mps() const { return get().context().surroundings().mps; }
   std::vector<std::string> warnings() const { return get().context().surroundings().warnings; }
   int32_t resident(const py::handle launch) { return get().resident(to_launch(launch)); }
   std::pair<int32_t, int32_t> kernel_size(const py::handle launch) {
@@ -350,6 +351,7 @@ PYBIND11_MODULE(_launcher, module) {
       .def("interruptions", &LauncherGpu::interruptions)
       .def("info", &LauncherGpu::info)
       .def("warnings", &LauncherGpu::warnings)
+      .def("mps", &LauncherGpu::mps)
       .def("resident", &LauncherGpu::resident, py::arg("launch"))
       .def("kernel_size", &LauncherGpu::kernel_size, py::arg("launch"))
       .def("close", &LauncherGpu::close);

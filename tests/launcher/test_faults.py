@@ -330,6 +330,14 @@ def test_what_disagrees_between_another_processs_turns_is_not_reported(
     assert "another process uses this GPU" in report.unstable[-1].reason
 
 
+def test_under_mps_no_disagreement_is_reported(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "mps", True)
+    report = wrong_campaign(gpu)
+    assert not report.counterexamples
+    assert report.ended == "another process"
+    assert "an MPS daemon runs" in report.unstable[-1].reason
+
+
 def test_another_processs_turn_that_ends_costs_one_run_more(gpu: Gpu, knobs: Fake) -> None:
     runs = gpu.time_spent()["runs"]
     knobs["turn_us"], knobs["away_us"] = 60_000, 2500

@@ -371,6 +371,8 @@ def test_mps_is_said(fake: Path, tmp_path: Path) -> None:
     (tmp_path / "control").touch()
     done = run_on_fake(OBSERVE, fake, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path))
     assert "MPS" in done.stderr
+    code = "from tbsched.launcher.observe import Gpu; print(Gpu(0).mps)"
+    assert run_on_fake(code, fake, CUDA_MPS_PIPE_DIRECTORY=str(tmp_path)).stdout == "True\n"
 
 
 def test_the_users_environment_stays(fake: Path) -> None:

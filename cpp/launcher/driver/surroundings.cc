@@ -110,7 +110,8 @@ Surroundings look_around(const DeviceProperties& properties, const bool ours) {
     found.warnings.push_back(
         "MIG is enabled on this GPU: the SM numbers are those of a slice, not physical ones");
   }
-  if (mps_control_daemon()) {
+  found.mps = mps_control_daemon();
+  if (found.mps) {
     found.warnings.push_back(
         "an MPS control daemon seems to run: under MPS the SM numbers are not physical ones, and "
         "other processes share the SMs");

@@ -12,6 +12,7 @@ namespace tbsched::cuda {
 struct Surroundings {
   std::string driver_version;   // such as 580.159.04
   int32_t max_connections = 0;  // CUDA_DEVICE_MAX_CONNECTIONS, which a context is made with
+  bool mps = false;             // a daemon seems to run: processes share the SMs
   std::vector<std::string> warnings;
 };
 

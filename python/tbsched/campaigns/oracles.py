@@ -61,6 +61,8 @@ class TableOracle(Protocol):
 class WatchfulOracle(Protocol):
     """An oracle that notices another process: an open ``Gpu``."""
 
+    mps: bool
+
     @property
     def interruptions(self) -> int:
         """See :attr:`tbsched.launcher.observe.Gpu.interruptions`."""
@@ -91,8 +93,13 @@ class Company:
         """Looks for several turns of another process, had it work to do.
 
         Raises:
-            SharedGpu: one has come, now or before.
+            SharedGpu: one has come, now or before, or nobody would notice.
         """
+        if self._oracle is not None and self._oracle.mps:
+            raise SharedGpu(
+                "another process may use this GPU at the same time, unnoticed: an MPS daemon runs; "
+                "and under MPS the SM numbers are not physical ones"
+            )
         if self._oracle is not None and not self.came:
             self._oracle.observe(_LOOK)
         if self.came:

@@ -50,6 +50,7 @@ class Gpu:
             ``max_connections``: CUDA_DEVICE_MAX_CONNECTIONS.
         warnings: what may disturb observations (MIG, MPS, other processes), in words; each is
             also issued as a ``UserWarning`` when the GPU is opened.
+        mps: whether an MPS daemon seems to run, so that SM numbers are not physical.
 
     Raises:
         NoGpuError: no usable GPU, with what was looked for.
@@ -79,6 +80,7 @@ class Gpu:
         info = self._gpu.info()
         details = {key: value for key, value in info.items() if key not in ("name", "sms")}
         self.info = DeviceInfo(info["name"], info["sms"], details)
+        self.mps: bool = self._gpu.mps()
         self.warnings: tuple[str, ...] = tuple(self._gpu.warnings())
         for text in self.warnings:
             warnings.warn(f"GPU {index} ({self.info.name}): {text}", UserWarning, stacklevel=2)
