@@ -130,6 +130,8 @@ def test_a_kernel_of_the_driver_stands_in_the_line() -> None:
     assert found.transfer_ns is not None
     assert found[1].start_ns.min() > found.transfer_ns[0, 0] + 20_000
     assert "held up behind copy 0 (65536 KB, d2d, stream 1)" in found.explain(1)
+    found = tb.predict(tb.Sequence([copy(1, "d2d", 512 * MB), *program[2:]]), SPEC)
+    assert "held up behind copy 0 (524288 KB, d2d, stream 1)" in found.explain(0)
 
 
 @pytest.mark.parametrize(

@@ -178,9 +178,9 @@ class Waits:
                 return _ITSELF
             if cause == "priority" and own["begin_ns"].min() >= end:
                 return _RELAY
-        if cause in ("queue", "priority") and self._trace.sequence.launches[behind].cooperative:
-            return _WHOLE
-        return cause
+        if behind < 0 or cause not in ("queue", "priority"):
+            return cause
+        return _WHOLE if self._trace.sequence.launches[behind].cooperative else cause
 
     def _graph_of(self, launch: int) -> Graph | None:
         node = self._nodes.get(launch)

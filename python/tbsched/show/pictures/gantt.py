@@ -165,7 +165,7 @@ def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
     rows = len(spans.titles)
     room = max(2, int(inches_of(ax)[1] * 5))
     if by == "stream":
-        step = -(-rows // room)
+        step = max(-(-rows // room), 1)
         ax.set_yticks(range(0, rows, step), spans.titles[::step])
         return
     ax.set_ylabel("SM")
