@@ -128,9 +128,10 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
     returns: list[tuple[int, int]] = []
     assert observation.call_times is not None
     first = 0
-    for event, (_, returned) in zip(observation.sequence, observation.call_times, strict=True):
+    for event, (began, returned) in zip(observation.sequence, observation.call_times, strict=True):
         if isinstance(event, Launch):
-            returns.append((round(returned * 1e9), first))
+            # Times of issue count from another call, if the first one makes no launch.
+            returns.append((int(issued[first]) + round((returned - began) * 1e9), first))
         first += len(event.launches)
     loaded: set[str] = set()
     for returned_ns, number in sorted(returns):
