@@ -116,8 +116,15 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
 
 
 def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
-    """When launches were issued, by when their calls returned."""
+    """When launches were issued, by when their calls returned, and not after they started.
+
+    Where kernels are loaded, no launch may have started soon enough to tell the clocks apart.
+    """
     found = issued.copy()
+    latest = np.full(len(issued), 2**62)
+    if len(issued) and not any(launch.first_use for launch in observation.sequence.launches):
+        latest = _first_starts(observation) - spec.launch_latency_ns
+        latest -= (latest - issued).min()
     returns: list[tuple[int, int]] = []
     assert observation.call_times is not None
     first = 0
@@ -130,7 +137,7 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
         launch = observation.sequence.launches[number]
         loads = launch.first_use and launch.name not in loaded
         took = spec.launch_call_ns + loads * (spec.launch_call_ns + spec.first_use_ns)
-        found[number] = max(found[number], returned_ns - took)
+        found[number] = max(found[number], min(returned_ns - took, latest[number]))
         if launch.first_use and launch.name is not None:
             loaded.add(launch.name)
     return found
