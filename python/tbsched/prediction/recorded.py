@@ -129,10 +129,10 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
     of_host: dict[int, list[int]] = {}
     assert observation.call_times is not None
     first = 0
-    for event, (called, returned) in zip(observation.sequence, observation.call_times, strict=True):
+    for event, (began, returned) in zip(observation.sequence, observation.call_times, strict=True):
         if isinstance(event, Launch):
-            # What is called before the first launch counts in the times of calls alone.
-            returns.append((int(issued[first]) + round((returned - called) * 1e9), first))
+            # Times of issue count from another call, if the first one makes no launch.
+            returns.append((int(issued[first]) + round((returned - began) * 1e9), first))
         if isinstance(event, Launch | GraphLaunch):
             of_host.setdefault(event.host, []).extend(range(first, first + len(event.launches)))
         first += len(event.launches)
