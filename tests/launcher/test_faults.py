@@ -39,6 +39,7 @@ TIMED = tb.Sequence(
         tb.Synchronize(),
         *(tb.Copy(64, kind, stream=2, blocking=kind == "d2h") for kind in ("h2d", "d2h", "d2d")),
         tb.Memset(64, stream=1),
+        tb.Synchronize(event=0),
     ]
 )
 PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)

@@ -126,12 +126,15 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
         latest = _first_starts(observation) - spec.launch_latency_ns
         latest -= (latest - issued).min()
     returns: list[tuple[int, int]] = []
+    of_host: dict[int, list[int]] = {}
     assert observation.call_times is not None
     first = 0
     for event, (began, returned) in zip(observation.sequence, observation.call_times, strict=True):
         if isinstance(event, Launch):
             # Times of issue count from another call, if the first one makes no launch.
             returns.append((int(issued[first]) + round((returned - began) * 1e9), first))
+        if isinstance(event, Launch | GraphLaunch):
+            of_host.setdefault(event.host, []).extend(range(first, first + len(event.launches)))
         first += len(event.launches)
     loaded: set[str] = set()
     for returned_ns, number in sorted(returns):
@@ -141,6 +144,8 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
         found[number] = max(found[number], min(returned_ns - took, latest[number]))
         if launch.first_use and launch.name is not None:
             loaded.add(launch.name)
+    for launches in of_host.values():
+        found[launches] = np.maximum.accumulate(found[launches])
     return found
 
 
