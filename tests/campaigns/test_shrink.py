@@ -213,6 +213,17 @@ def test_a_copy_shrinks_to_the_bytes_that_matter() -> None:
     assert found.transfers == (Copy(1024, "d2h"), Memset(1))
 
 
+def test_copies_in_streams_go_or_become_plain() -> None:
+    copies = [
+        Copy(1 << 20, "h2d", stream=0, pinned=False, blocking=True, non_blocking=True),
+        Memset(4096, 1e-3, stream=0, non_blocking=True),
+    ]
+    program = Sequence([replace(NODE, stream=0, non_blocking=True), *copies])
+    assert minimise(program, lambda _: True, FLOORS) == Sequence([ONLY])
+    found = minimise(program, lambda candidate: len(candidate.transfers) == 2, FLOORS)
+    assert found == Sequence([ONLY, Copy(1, "h2d"), Memset(1)])
+
+
 def test_without_a_node_the_edges_of_the_others_stay() -> None:
     seq = Sequence([NODE, GRAPH.launch(1), NODE])
     assert without_launch(seq, 0) == seq[1:]

@@ -262,7 +262,7 @@ def hosted_programs(
     return program, [draw(GAPS) for _ in program]
 
 
-@settings(REPEATABLE, max_examples=examples(500))
+@settings(REPEATABLE, max_examples=examples(250))
 @given(program=hosted_programs(toy_launches()), device=toy_gpus(st.integers(1, 8)))
 @example(
     program=(Sequence([*4 * [Launch(1, 32, 16, stream=0, duration=US)], OTHER]), [0] * 5),

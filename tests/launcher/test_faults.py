@@ -35,8 +35,11 @@ TIMED = tb.Sequence(
         tb.RecordEvent(0, 1),
         tb.WaitEvent(0, 2),
         tb.Launch(1, 32, 16, duration=1e-5, stream=2),
+        tb.Synchronize(event=0, host=1),
+        tb.Synchronize(),
         *(tb.Copy(64, kind, stream=2, blocking=kind == "d2h") for kind in ("h2d", "d2h", "d2d")),
         tb.Memset(64, stream=1),
+        tb.Synchronize(event=0),
     ]
 )
 PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)

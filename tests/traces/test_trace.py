@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tbsched.program.partition import Partition, SmSplit
-from tbsched.program.sequence import Event, Graph, Launch, Release, Sequence
+from tbsched.program.sequence import Copy, Event, Graph, Launch, Memset, Release, Sequence
 from tbsched.traces import files
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.growing_file import TraceFile
@@ -348,4 +348,26 @@ def test_small_file_that_unpacks_to_much_is_not_unpacked(
     monkeypatch.setattr(files, f"MAX_UNPACKED_{limit}", 500)
     monkeypatch.setattr(files, f"{limit}_PER_BYTE", 0)
     with pytest.raises(ValueError, match=f"unpack to more than .*500 {limit.lower()}"):
+        load_traces(path)
+
+
+def test_times_of_copies_are_kept(tmp_path: Path) -> None:
+    sequence = Sequence([Copy(8, "h2d", stream=1), Memset(8)])
+    trace = Trace(sequence, GPU, (), transfer_ns=np.array([[1, 5], [2, 3]]))
+    save_traces(tmp_path / "a.jsonl", [trace])
+    assert '{"tbsched_trace":2' in (tmp_path / "a.jsonl").read_text("utf-8")
+    (found,) = load_traces(tmp_path / "a.jsonl")
+    assert found.sequence == sequence
+    assert found.transfer_ns is not None
+    assert found.transfer_ns.tolist() == [[1, 5], [2, 3]]
+    with pytest.raises(ValueError, match=r"transfer_ns has shape \(1, 2\), the sequence needs"):
+        Trace(sequence, GPU, (), transfer_ns=np.array([[1, 5]]))
+
+
+@pytest.mark.parametrize("rows", ["[5]", "[[1.5, 2]]", '["a"]', "[[1, true]]"])
+def test_times_of_copies_that_are_none_are_refused(tmp_path: Path, rows: str) -> None:
+    record = '{"events":[{"copy":{"bytes":8,"kind":"d2d"}}],"smid":[],"transfer_ns":' + rows + "}"
+    path = tmp_path / "a.jsonl"
+    path.write_text(HEADER.replace(":1,", ":2,", 1) + "\n" + record + "\n", "utf-8")
+    with pytest.raises((TypeError, ValueError), match="transfer_ns"):
         load_traces(path)

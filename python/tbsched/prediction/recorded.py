@@ -116,23 +116,36 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
 
 
 def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
-    """When launches were issued, by when their calls returned."""
+    """When launches were issued, by when their calls returned, and not after they started.
+
+    Where kernels are loaded, no launch may have started soon enough to tell the clocks apart.
+    """
     found = issued.copy()
+    latest = np.full(len(issued), 2**62)
+    if len(issued) and not any(launch.first_use for launch in observation.sequence.launches):
+        latest = _first_starts(observation) - spec.launch_latency_ns
+        latest -= (latest - issued).min()
     returns: list[tuple[int, int]] = []
+    of_host: dict[int, list[int]] = {}
     assert observation.call_times is not None
     first = 0
-    for event, (_, returned) in zip(observation.sequence, observation.call_times, strict=True):
+    for event, (began, returned) in zip(observation.sequence, observation.call_times, strict=True):
         if isinstance(event, Launch):
-            returns.append((round(returned * 1e9), first))
+            # Times of issue count from another call, if the first one makes no launch.
+            returns.append((int(issued[first]) + round((returned - began) * 1e9), first))
+        if isinstance(event, Launch | GraphLaunch):
+            of_host.setdefault(event.host, []).extend(range(first, first + len(event.launches)))
         first += len(event.launches)
     loaded: set[str] = set()
     for returned_ns, number in sorted(returns):
         launch = observation.sequence.launches[number]
         loads = launch.first_use and launch.name not in loaded
         took = spec.launch_call_ns + loads * (spec.launch_call_ns + spec.first_use_ns)
-        found[number] = max(found[number], returned_ns - took)
+        found[number] = max(found[number], min(returned_ns - took, latest[number]))
         if launch.first_use and launch.name is not None:
             loaded.add(launch.name)
+    for launches in of_host.values():
+        found[launches] = np.maximum.accumulate(found[launches])
     return found
 
 

@@ -128,3 +128,16 @@ def test_nothing_ran() -> None:
 def test_held_launches_have_no_times() -> None:
     with pytest.raises(ValueError, match="nobody recorded when the blocks of launch 0 ran"):
         spans_by_sm(tb.predict(tb.Sequence([launch()]), gpu()))
+
+
+def test_copies_and_memsets_are_in_the_rows_of_their_streams() -> None:
+    kernel = tb.Launch(1, 64, 16, stream=0, duration=1e-5)
+    program = [kernel, tb.Copy(1 << 20, "h2d", stream=1), tb.Memset(1 << 20), kernel]
+    trace = tb.predict(tb.Sequence(program), "h200")
+    spans = spans_by_stream(trace)
+    assert spans.titles == ("stream 0", "stream 1", "own streams")
+    assert spans.launch.tolist() == [0, 1, 2, 3]
+    assert spans.row.tolist() == [0, 0, 1, 2]
+    assert trace.transfer_ns is not None
+    assert spans.begin_ns[2:].tolist() == trace.transfer_ns[:, 0].tolist()
+    assert spans_by_sm(trace).launch.tolist() == [0, 1]
