@@ -81,8 +81,8 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
   const bool goes_on = before >= 0 && (item.graph >= 0 || items_[before].over_ns == now) &&
                        transfers_.share_engine(items_[before].transfer, item.transfer);
   // The first root of a graph is in the channel of the graph's launch, as a kernel would be.
-  const bool is_first_root = item.graph >= 0 && !item.follows_nodes &&
-                             item.stream == items_[item.graph].stream;
+  const bool is_first_root =
+      item.graph >= 0 && !item.follows_nodes && item.stream == items_[item.graph].stream;
   const bool waited = now > (is_first_root ? reaches_gpu_ns(index) : item.issued_ns);
   const int64_t staged_ns = item.issued_ns + transfers_.call_ns(item.transfer);
   const int64_t reaches_ns = is_first_root ? now : staged_ns + spec_.host_copy_issue_ns;
