@@ -315,8 +315,8 @@ class _Program:
         if turns or spec.exit_latency_ns + spec.completion_latency_ns < spec.launch_switch_ns:
             turns += 1
         relays = 2 if self._nodes else 1
-        # Its front end looks at the others first, and may have seen two queues go round.
-        watch_ns = (self._lines + 1) * spec.queue_watch_ns if self._lines > 1 else 0
+        # Its front end may look at all other queues first.
+        watch_ns = (self._lines + 1) * spec.queue_watch_ns if self._lines > spec.front_ends else 0
         return relays * turns * spec.launch_switch_ns + watch_ns
 
     @functools.cached_property
