@@ -46,7 +46,7 @@ def from_gaps(trace: Trace) -> Trace:
 def test_launches_of_threads_overlap_as_recorded(gpu: str, loading: str, itself: float) -> None:
     traces = recorded(f"recorder-{loading}-{gpu}")
     assert len(traces) == 120
-    assert pairs(traces, lambda trace: predict_as_recorded(trace, H200)) > 0.99
+    assert pairs(traces, lambda trace: predict_as_recorded(trace, H200)) > 0.985
     # From the gaps alone it is as near as the GPU is to itself.
     again = dict(zip(map(id, traces[::2]), traces[1::2], strict=True))
     assert itself < pairs(traces[::2], lambda trace: again[id(trace)]) < itself + 0.015

@@ -145,6 +145,9 @@ COSTS = {
     "clusters-turn-alone": set(),  # blocks are numbered otherwise
     "no-graph-branches": set(),  # timed sequences show it: test_recorded_graphs,
     "no-copy-engines": set(),  # test_recorded_copies
+    "no-copy-kernels": set(),  # likewise, these and the next two
+    "copy-channel-per-stream": set(),
+    "no-copy-wake": set(),
     "all-queues-watched": set(),  # and test_recorded_times
 }
 
