@@ -163,3 +163,15 @@ def test_a_copy_at_the_head_of_a_hardware_queue_holds_up_what_is_behind_it() -> 
     program = [first, graph.launch(0), replace(SOON, stream=1)]
     found = tb.predict(tb.Sequence(program), one)
     assert "behind copy 0 (64 B, h2d) in hardware queue 0" in found.explain(2)
+
+
+def test_a_copy_that_is_the_first_root_begins_as_a_kernel_would() -> None:
+    """What waits for it starts right after the second root, as on an H200; of a later root, not."""
+    copy, soon = tb.Copy(16384, "h2d"), tb.Launch(1, 64, 32, duration=3e-5)
+
+    def after_the_other_root(graph: tb.Graph) -> float:
+        first, second = tb.predict(tb.Sequence([graph.launch(0)]), "h200")
+        return (int(second.start_ns.min()) - int(first.start_ns.min())) / 1e3
+
+    assert abs(after_the_other_root(tb.Graph([copy, soon, soon], [(0, 2)]))) < 1.5
+    assert after_the_other_root(tb.Graph([soon, copy, soon], [(1, 2)])) > 7

@@ -14,7 +14,7 @@ import pytest
 from conformance.recorded.recordings import Recording
 from helpers import ROOT
 from tbsched.comparison.times import TimeDiff, compare_times
-from tbsched.prediction.predict import predict_as_recorded
+from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.traces.files import load_traces
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -95,6 +95,8 @@ LEAST = {
     ("programs", "h100"): (0.995, 0.97, 0.0),
     ("graphs", "h100"): (0.99, 0.93, 0.0),
     ("graphs", "h200"): (0.99, 0.94, 0.0),
+    ("hosts", "h100"): (0.975, 0.9, 0.0),
+    ("hosts", "h200"): (0.98, 0.9, 0.0),
 }
 
 
@@ -107,3 +109,16 @@ def test_programs_run_as_predicted(name: str, gpu: str) -> None:
     assert len(score.in_their_blocks) > 300
     assert np.mean(score.in_their_blocks) > least_in_blocks
     assert starts(score.model) > starts(score.itself) - fewer_starts
+
+
+@gpus
+def test_hosts_are_predicted_from_the_gaps_between_their_calls(gpu: str) -> None:
+    """Who overlaps with whom: nearer to a run of the GPU than another run is."""
+    traces = traces_of("hosts", gpu)
+    firsts = [
+        compare_times(predict(first.sequence, gpu, host=first.host_gaps), first)
+        for first in traces[::2]
+    ]
+    again = [compare_times(b, a) for a, b in zip(traces[::2], traces[1::2], strict=True)]
+    assert len(firsts) == 300
+    assert pairs(firsts) > pairs(again)
