@@ -43,7 +43,7 @@ class Recorded final : public Race {
   std::vector<Leaver> leavers_;
   bool moved_ = false;  // since next()
   bool asked_chance_ = false;
-  bool over_ = true;    // also nothing more that was recorded can happen
+  bool over_ = true;  // also nothing more that was recorded can happen
 };
 
 }  // namespace tbsched
