@@ -82,6 +82,17 @@ def test_commands_print_what_the_page_shows(
         assert same, f"{command}\n{printed.out}"
 
 
+def test_pages_link_terms_that_the_glossary_has() -> None:
+    terms = {term.lower() for term in re.findall(r"(?m)^(\w.*)\n  .*$", page("glossary.md"))}
+    missing = [
+        f"{path.name}: {name}"
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        for name in re.findall(r"{term}`(?:[^`<]*<)?([^`>]+)>?`", path.read_text("utf-8"))
+        if " ".join(name.lower().split()) not in terms
+    ]
+    assert missing == []
+
+
 def test_terms_of_the_glossary_are_short_and_in_order() -> None:
     terms = re.findall(r"(?m)^(\w.*)\n  (.*)$", page("glossary.md"))
     names = [name for name, _ in terms]
