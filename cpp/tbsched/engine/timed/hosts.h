@@ -132,10 +132,13 @@ class Hosts {
   void push(size_t event, int64_t returned_ns, int64_t launched_ns);
   void push_again(Call call, int64_t due_ns);
   void hold_back(Call& call, int64_t until_ns) const;
+  // Where times are given: those of the event's launches.
+  void issue_earlier(size_t event, int64_t ns);
 
   const DeviceSpec& spec_;
   HostCalls given_;
   int32_t local_memory_;
+  int64_t ran_ahead_ns_ = 0;  // in all
   std::vector<int32_t> first_launch_;
   std::vector<size_t> next_;  // of each event the next one of its thread; empty: there is one
   std::priority_queue<Call> calls_;
