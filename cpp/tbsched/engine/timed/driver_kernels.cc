@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tbsched/hardware/sm/units.h"
+
 namespace tbsched {
 namespace {
 
@@ -23,8 +25,7 @@ Launch kernel_of(const DeviceSpec& spec, const Work& work) {
   const int64_t bytes = std::max<int64_t>(spec.copy_block_bytes, work.bytes / kMostBlocks + 1);
   const int64_t blocks = (work.bytes + bytes - 1) / bytes;
   const int64_t at_once = int64_t{spec.sms} * (spec.warps_per_sm * kWarpThreads / kThreads);
-  const int64_t shared_ns =
-      work.bandwidth == 0 ? 0 : std::min(blocks, at_once) * bytes * 1000 / work.bandwidth;
+  const int64_t shared_ns = move_ns(std::min(blocks, at_once) * bytes, work.bandwidth);
   Launch kernel{.blocks = static_cast<int32_t>(blocks),
                 .threads = kThreads,
                 .registers = kRegisters,

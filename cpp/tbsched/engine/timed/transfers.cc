@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "tbsched/hardware/sm/units.h"
+
 namespace tbsched {
 namespace {
 
 // So much of a copy from pageable memory is left when the call returns (traces ways/transfers).
 constexpr int64_t kStagingBytes = int64_t{1} << 20;
-
-// `bandwidth`: bytes per microsecond; 0: it is not known.
-int64_t time_ns(const int64_t bytes, const int64_t bandwidth) {
-  return bandwidth == 0 ? 0 : bytes * 1000 / bandwidth;
-}
 
 }  // namespace
 
@@ -34,13 +31,13 @@ Transfers::Need Transfers::need_of(const Memset& memset) const {
   if (memset.bytes <= spec_.small_memset_bytes) {
     return need(spec_.inline_copy_ns, spec_.small_memset_latency_ns);
   }
-  const int64_t bytes_ns = spec_.memset_latency_ns + time_ns(memset.bytes, spec_.memset_bandwidth);
+  const int64_t bytes_ns = spec_.memset_latency_ns + move_ns(memset.bytes, spec_.memset_bandwidth);
   return need(bytes_ns, bytes_ns);
 }
 
 Transfers::Need Transfers::need_of(const Copy& copy) const {
   if (copy.kind == CopyKind::d2d) {
-    const int64_t bytes_ns = time_ns(copy.bytes, spec_.device_copy_bandwidth);
+    const int64_t bytes_ns = move_ns(copy.bytes, spec_.device_copy_bandwidth);
     return {.engine = kNone,
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
@@ -48,8 +45,8 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
   // Of a copy to or from pageable memory the duration is that of the host.
   const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
   const int64_t staging_ns =
-      copy.pinned ? 0 : copy.duration_ns.value_or(time_ns(copy.bytes, spec_.pageable_bandwidth));
-  const int64_t bytes_ns = time_ns(copy.bytes, spec_.host_copy_bandwidth);
+      copy.pinned ? 0 : copy.duration_ns.value_or(move_ns(copy.bytes, spec_.pageable_bandwidth));
+  const int64_t bytes_ns = move_ns(copy.bytes, spec_.host_copy_bandwidth);
   const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
   if (to_gpu && copy.bytes <= small) {
     return {.engine = kNone,
@@ -62,7 +59,7 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
   }
   const int64_t rest = copy.pinned ? copy.bytes : std::min(copy.bytes, kStagingBytes);
   return {.engine = 0,
-          .bytes_ns = given.value_or(time_ns(rest, spec_.host_copy_bandwidth)),
+          .bytes_ns = given.value_or(move_ns(rest, spec_.host_copy_bandwidth)),
           .call_ns = staging_ns};
 }
 

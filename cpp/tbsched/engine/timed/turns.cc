@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/hardware/sm/units.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -136,8 +137,7 @@ class Round {
   // To stop its blocks, or to let them go on.
   int64_t preemption_ns(const Process& process) const {
     if (process.gpu().idle()) return 0;
-    if (spec_.preemption_bandwidth == 0) return spec_.preemption_ns;
-    return spec_.preemption_ns + process.gpu().bytes_taken() * 1000 / spec_.preemption_bandwidth;
+    return spec_.preemption_ns + move_ns(process.gpu().bytes_taken(), spec_.preemption_bandwidth);
   }
 
   // From a process to another.
