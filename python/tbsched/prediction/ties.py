@@ -39,16 +39,17 @@ class Ties:
         issue_times: tuple[float, ...] | None,
     ) -> None:
         self._seq = seq
-        self._launch = (device, policy), launch_interval
-        self._issue_times = issue_times
+        self._of = device, policy
+        self._interval = launch_interval
+        run = Run(device, policy, None, launch_interval, False)
+        self._calls = run.calls(seq, issue_times)
+        self._events = run.events(seq)
 
     def predict(self, state: InitialState, turns: Turns) -> Trace:
         """With a number for each launch: of those that tie, the one of the least goes first."""
-        run = Run(*self._launch[0], state, self._launch[1], False)
-        calls = run.calls(self._seq, self._issue_times, None)
-        events = run.events(self._seq)
-        rows = _core.predict_timeline(run.model, events, run.state, *calls, list(turns))
-        return run.trace(self._seq, rows, calls)
+        run = Run(*self._of, state, self._interval, False)
+        rows = _core.predict_timeline(run.model, self._events, run.state, *self._calls, list(turns))
+        return run.trace(self._seq, rows, self._calls)
 
     def all(self, state: InitialState) -> Iterator[Trace]:
         """The predictions of all orders, each once: of n launches that tie up to n! of them."""

@@ -87,10 +87,7 @@ def launch_words(launch: Launch) -> str:
         words += f", in {counted(len(launch.partition), 'SM')}"
     if launch.cooperative:
         words += ", cooperative"
-    if launch.stream is not None:
-        words += f", {stream_words(launch.stream, launch.non_blocking)}"
-    elif launch.non_blocking:
-        words += ", non-blocking stream"
+    words += _own_stream_words(launch)
     if launch.priority:
         words += f", priority {launch.priority}"
     if launch.duration is not None:
@@ -110,6 +107,12 @@ def _dependence_words(launch: Launch) -> str:
     if launch.first_use:
         words += ", first use"
     return words + host_words(launch.host)
+
+
+def _own_stream_words(event: Launch | Copy | Memset) -> str:
+    if event.stream is not None:
+        return f", {stream_words(event.stream, event.non_blocking)}"
+    return ", non-blocking stream" if event.non_blocking else ""
 
 
 def host_words(host: int) -> str:
@@ -138,10 +141,7 @@ def transfer_words(transfer: Copy | Memset) -> str:
             words += ", pageable"
         if transfer.blocking:
             words += ", blocking"
-    if transfer.stream is not None:
-        words += f", {stream_words(transfer.stream, transfer.non_blocking)}"
-    elif transfer.non_blocking:
-        words += ", non-blocking stream"
+    words += _own_stream_words(transfer)
     if transfer.duration is not None:
         words += f", {seconds_words(transfer.duration)}"
     return words
