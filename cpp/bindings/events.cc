@@ -129,6 +129,7 @@ static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event h
 // What is looked up once: classes and names.
 struct Python {
   std::array<PyTypeObject*, kKinds.size()> types{};  // as kKinds; live as long as the process
+  Attribute executable{"_executable"};
   Attribute blocks{"blocks"};
   Attribute threads{"threads"};
   Attribute registers{"registers"};
@@ -310,7 +311,9 @@ Graph graph_of(const py::handle graph, Shared& shared) {
 GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
   const Python& known = python();
   const auto convert = [&](const py::handle graph) { return graph_of(graph, shared); };
+  const py::object executable = known.executable.of(launched);
   return {.graph = shared.graphs.of(known.graph.of(launched), convert),
+          .executable = executable.is_none() ? nullptr : shared.graphs.of(executable, convert),
           .stream = named_stream_of(launched),
           .non_blocking = known.non_blocking.flag_of(launched),
           .host = known.host.number_of(launched)};

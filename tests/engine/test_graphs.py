@@ -154,3 +154,24 @@ def test_a_graph_that_is_issued_when_its_launch_before_is_over_does_not_wait_for
     )
     assert starts(found) == [0, 1000]
     assert "Launch 1 did not wait" in found.explain(1)
+
+
+def behind_a_memset(child: int) -> list[int]:
+    """Two roots and a kernel behind a small memset, in the order of their starts; as numbered."""
+    kernel = tb.Launch(1, 32, 16, duration=50 * US)
+    nodes = [tb.Memset(4), kernel, kernel, kernel]
+    return order(run(tb.Graph(nodes, [(0, child)])), range(3))
+
+
+def test_what_follows_a_memset_starts_once_the_driver_has_issued_it() -> None:
+    assert behind_a_memset(child=1) == [0, 1, 2]
+    assert behind_a_memset(child=3) == [0, 1, 2]
+
+
+def test_no_relay_starts_a_copy() -> None:
+    """It would take an SM before the kernel that follows the same node."""
+    kernel = tb.Launch(1, 32, 16, duration=50 * US)
+    nodes = [kernel, tb.Launch(1, 32, 16, duration=20 * US), tb.Copy(4, "h2d"), kernel]
+    joined = run(tb.Graph(nodes, [(0, 2), (1, 2), (0, 3)]))
+    alone = run(tb.Graph(nodes, [(1, 2), (0, 3)]))
+    assert joined[2].smid == alone[2].smid

@@ -476,6 +476,13 @@ def test_front_end_goes_round_the_queues_that_wait() -> None:
     assert waits(trace, 3) == [("stream", 0, 0, 2)]
 
 
+def test_what_was_written_to_the_host_delays_what_waits_for_it() -> None:
+    spec = gpu(front_ends=2, queue_watch_ns=250_000, host_write_ns=500_000)
+    assert starts(run(timed(stream=0), timed(stream=0), spec=spec)) == [0, 1.5]
+    # Nothing waits where there is nothing to write.
+    assert starts(run(timed(stream=0), timed(stream=1), spec=spec)) == [0, 0]
+
+
 def test_front_end_sees_one_queue_after_the_other() -> None:
     spec = gpu(front_ends=2, queue_watch_ns=500_000)
     waiting = [event for k in (1, 2, 3) for event in (WaitEvent(0, k), timed(stream=k))]

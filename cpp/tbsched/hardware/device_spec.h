@@ -38,6 +38,7 @@ inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
 inline constexpr Range front_ends{1, 1024};
 inline constexpr Range queue_watch_ns{0, 1000000000};
+inline constexpr Range host_write_ns{0, 1000000000};
 inline constexpr Range trigger_latency_ns{0, 1000000000};
 inline constexpr Range launch_completion_latency_ns{0, 1000000000};
 inline constexpr Range node_latency_ns{0, 1000000000};
@@ -118,6 +119,9 @@ struct Mechanisms {
   bool clusters_seek_idle_sms = true;
   // a relay starts those nodes of a graph that wait for several branches
   bool graph_branches = true;
+  // the driver issues those copies and memsets of a graph that are no kernels, and what follows
+  // them
+  bool graph_copies = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
   // one latency if they follow each other
   bool copy_engines = true;
@@ -210,6 +214,9 @@ struct DeviceSpec {
   int32_t front_ends = 2;
   // how long a front end takes to turn to another hardware queue that waits
   int64_t queue_watch_ns = 0;
+  // how much later a launch may go on, at least, if that which it waits for has written to the
+  // memory of the host
+  int64_t host_write_ns = 0;
   // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
   // start
   int64_t trigger_latency_ns = 0;
@@ -345,6 +352,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "local_memory_configuration"}, spec.mechanisms.local_memory_configuration);
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
+  visit(Field{.section = "mechanisms", .name = "graph_copies", .required = false}, spec.mechanisms.graph_copies);
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
   visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
@@ -363,6 +371,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
   visit(Field{.section = "scheduler", .name = "front_ends", .range = ranges::front_ends, .required = false}, spec.front_ends);
   visit(Field{.section = "scheduler", .name = "queue_watch_ns", .range = ranges::queue_watch_ns, .required = false}, spec.queue_watch_ns);
+  visit(Field{.section = "scheduler", .name = "host_write_ns", .range = ranges::host_write_ns, .required = false}, spec.host_write_ns);
   visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
   visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_latency_ns", .range = ranges::node_latency_ns, .required = false}, spec.node_latency_ns);

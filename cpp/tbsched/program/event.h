@@ -115,6 +115,8 @@ struct Graph {
 // All nodes, issued at once. Within a sequence a graph that is launched again is the same object.
 struct GraphLaunch {
   std::shared_ptr<const Graph> graph;
+  // The one that was made executable, if this launch gives its kernels other durations.
+  std::shared_ptr<const Graph> executable = {};
   int32_t stream = 0;
   bool non_blocking = false;
   int32_t host = 0;

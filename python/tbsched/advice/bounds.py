@@ -19,13 +19,7 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
-from tbsched.program.sequence import (
-    GraphLaunch,
-    Launch,
-    Sequence,
-    each_graph_alone,
-    with_launches,
-)
+from tbsched.program.sequence import GraphLaunch, Launch, Sequence, with_durations
 
 MAX_LAUNCHES = 1024
 # With more of them, no launch counts as one that must wait for another.
@@ -187,7 +181,7 @@ class _Program:
             launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
             if number < 2:
                 launches, turns = [shortest, longest][number], np.arange(count)
-            ties = self._ties(each_graph_alone(self._seq, with_launches(self._seq, launches)))
+            ties = self._ties(with_durations(self._seq, launches))
             spans.append(ties.predict(state, tuple(turns.tolist())).makespan)
         return spans
 
@@ -317,7 +311,7 @@ class _Program:
         relays = 2 if self._nodes else 1
         # Its front end may look at all other queues first.
         watch_ns = (self._lines + 1) * spec.queue_watch_ns if self._lines > spec.front_ends else 0
-        return relays * turns * spec.launch_switch_ns + watch_ns
+        return relays * turns * spec.launch_switch_ns + max(watch_ns, spec.host_write_ns)
 
     @functools.cached_property
     def _may_meet(self) -> npt.NDArray[np.bool_]:
@@ -358,7 +352,7 @@ class _Program:
             for one, ns in zip(self._small, spans_ns, strict=True)
         ]
         trace = predict(
-            each_graph_alone(self._seq, with_launches(self._seq, launches)), roomy, "most_room",
+            with_durations(self._seq, launches), roomy, "most_room",
             launch_interval=self._interval, issue_times=self._issue_times,
         )  # fmt: skip
         rows = trace.timeline

@@ -34,6 +34,8 @@ class Mechanisms:
         local_memory_configuration: a larger local memory waits for an idle GPU.
         clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
+        graph_copies: the driver issues those copies and memsets of a graph that are no kernels, and
+            what follows them.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
@@ -62,6 +64,7 @@ class Mechanisms:
     local_memory_configuration: bool
     clusters_seek_idle_sms: bool = True
     graph_branches: bool = True
+    graph_copies: bool = True
     copy_engines: bool = True
     copy_kernels: bool = True
     clusters_take_whole_tpcs: bool = True
@@ -113,6 +116,8 @@ class DeviceFields:
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
         front_ends: so many parts of the GPU look at hardware queues, each at its own.
         queue_watch_ns: how long a front end takes to turn to another hardware queue that waits.
+        host_write_ns: how much later a launch may go on, at least, if that which it waits for has
+            written to the memory of the host.
         trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
             that waits for it may start.
         launch_completion_latency_ns: from when a launch leaves its hardware queue until its
@@ -216,6 +221,7 @@ class DeviceFields:
     event_latency_ns: int = 0
     front_ends: int = 2
     queue_watch_ns: int = 0
+    host_write_ns: int = 0
     trigger_latency_ns: int = 0
     launch_completion_latency_ns: int = 0
     node_latency_ns: int = 0
@@ -299,6 +305,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "local_memory_configuration", "bool"),
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "graph_branches", "bool", "as on the H200"),
+    Field("mechanisms", "graph_copies", "bool", "as on the H200"),
     Field("mechanisms", "copy_engines", "bool", "as on the H200"),
     Field("mechanisms", "copy_kernels", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),
@@ -317,6 +324,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
     Field("scheduler", "front_ends", "int", "as on the H200"),
     Field("scheduler", "queue_watch_ns", "ns", "not measured"),
+    Field("scheduler", "host_write_ns", "ns", "the host decides it"),
     Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
     Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_latency_ns", "ns", "not measured"),

@@ -19,12 +19,12 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.recorded import host_write_ns, ran_ns, until_first_end
 from tbsched.prediction.recorded import issue_times as recorded_issue_times
-from tbsched.prediction.recorded import ran_ns, until_first_end
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
-from tbsched.program.sequence import Sequence, each_graph_alone, with_launches
+from tbsched.program.sequence import Sequence, with_durations
 from tbsched.traces.annotations import issued
 from tbsched.traces.placement import Capacity, DeviceInfo, Placement
 from tbsched.traces.residents import Residents
@@ -299,18 +299,18 @@ def predict_as_recorded(
     spec = _spec(device)
     ran = [tuple((ns / 1e9).tolist()) for ns in ran_ns(observation, spec)]
     launches = observation.sequence.launches
-    timed = with_launches(
+    timed = with_durations(
         observation.sequence,
         [replace(launch, duration=own) for launch, own in zip(launches, ran, strict=True)],
     )
-    timed = each_graph_alone(observation.sequence, timed)
     if observation.issue_times is not None and initial_state is None:
         states = list(spec.initial_states(policy))
         initial_state = matching_state(until_first_end(observation), spec, policy, states)
-    predicted = functools.partial(predict, timed, spec, policy, initial_state)
-    trace = predicted(issue_times=observation.issue_times)
+    trace = predict(timed, spec, policy, initial_state, issue_times=observation.issue_times)
     if observation.issue_times is not None:
-        trace = predicted(issue_times=recorded_issue_times(observation, trace, spec))
+        times = recorded_issue_times(observation, trace, spec)
+        late = replace(spec, host_write_ns=host_write_ns(observation, trace, spec))
+        trace = predict(timed, late, policy, initial_state, issue_times=times)
     return replace(trace, sequence=observation.sequence)
 
 

@@ -37,9 +37,9 @@ __all__ = [
     "Stream",
     "Synchronize",
     "WaitEvent",
-    "each_graph_alone",
     "events_from_data",
     "events_to_data",
+    "with_durations",
     "with_launches",
 ]
 
@@ -330,28 +330,18 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
     return Sequence([changed(event) for event in sequence])
 
 
-def each_graph_alone(recorded: Sequence, timed: Sequence) -> Sequence:
-    """With CUDA events by which a graph waits for its launch before.
+def with_durations(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
+    """As :func:`with_launches`, where the launches differ from the own ones in durations alone.
 
-    With the durations of each launch they are different graphs, which would not wait.
+    A graph that is launched again is still the same one.
     """
-    graphs = [event.graph for event in recorded if isinstance(event, GraphLaunch)]
-    if len(set(graphs)) == len(graphs):
-        return timed
-    used = [0, *(e.event for e in recorded if isinstance(e, RecordEvent | WaitEvent))]
-    used += [launch.completion_event or 0 for launch in recorded.launches]
-    number = {graph: max(used) + 1 + k for k, graph in enumerate(graphs)}
-    launched: set[Graph] = set()
-    events: list[Event] = []
-    for event, own in zip(timed, recorded, strict=True):
-        if not isinstance(own, GraphLaunch):
-            events.append(event)
-            continue
-        if own.graph in launched:
-            events.append(WaitEvent(number[own.graph], own.stream, own.host))
-        events += [event, RecordEvent(number[own.graph], own.stream, own.host)]
-        launched.add(own.graph)
-    return Sequence(events)
+    changed = with_launches(sequence, launches)
+    return Sequence([
+        replace(event, _executable=own.graph)
+        if isinstance(event, GraphLaunch) and isinstance(own, GraphLaunch)
+        else event
+        for event, own in zip(changed, sequence, strict=True)
+    ])  # fmt: skip
 
 
 def events_to_data(sequence: Sequence) -> list[dict[str, Any]]:

@@ -19,7 +19,8 @@ from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_as_recorded
-from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.events.graph import Graph, GraphLaunch
+from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces
 from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
@@ -157,3 +158,43 @@ def test_with_another_rule_nodes_start_at_other_times(other: dict[str, Any]) -> 
 def test_with_another_rule_blocks_go_to_other_sms(other: dict[str, Any]) -> None:
     traces = recorded("h200")[::4]
     assert in_their_blocks(traces, replace(NO_HOST, **other)) < in_their_blocks(traces) - 0.02
+
+
+def in_all_their_blocks(traces: list[Trace], spec: DeviceSpec) -> float:
+    """The share of programs in which every block is on the SM that was recorded."""
+    return mean([
+        all(
+            np.array_equal(placed.smid, recorded.smid)
+            for placed, recorded in zip(predict_as_recorded(trace, spec), trace, strict=True)
+        )
+        for trace in traces
+    ])  # fmt: skip
+
+
+def test_nodes_that_the_driver_issues_go_to_the_sms_of_an_h200() -> None:
+    traces = [trace for trace in recorded("copies") if trace.extra["agree"]]
+    assert len(traces) == 193
+    spec = device("h200")
+    assert in_all_their_blocks(traces, spec) > 0.9
+    without = replace(spec, mechanisms=device("h200-no-graph-copies").mechanisms)
+    assert in_all_their_blocks(traces, without) < 0.86
+
+
+def test_a_graph_that_is_launched_again_keeps_its_queues() -> None:
+    """Of three roots the third starts first: in another stream it is alone at its front end."""
+    runs = [trace for trace in recorded("copies") if trace.id == "again-3"]
+    assert len(runs) == 8
+    alone = [
+        int(np.argmin([launch.start_ns.min() for launch in trace[6:]]))
+        for run in runs
+        for trace in (run, predict_as_recorded(run, device("h200")))
+    ]
+    assert alone.count(2) >= 15
+    # Three graphs that differ by a nanosecond have queues of their own.
+    events = [
+        Graph([replace(node, duration=node.duration + k * 1e-9) for node in event.launches])
+        .launch(event.stream)
+        for k, event in enumerate(runs[0].sequence)
+    ]  # fmt: skip
+    apart = predict_as_recorded(replace(runs[0], sequence=Sequence(events)), device("h200"))
+    assert np.argmin([launch.start_ns.min() for launch in apart[6:]]) != 2

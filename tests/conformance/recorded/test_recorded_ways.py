@@ -162,3 +162,22 @@ def test_front_ends_go_round_their_queues(waiting: list[Trace]) -> None:
 )
 def test_other_front_ends_explain_less(waiting: list[Trace], without: dict[str, int]) -> None:
     assert error_ns(waiting, replace(MODEL, **without)) > 750
+
+
+def test_what_kernels_write_to_the_host_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = load_traces(WAYS / "long-h200.jsonl.xz")
+    assert len(traces) == 24
+    found = mean_late_ns(traces)
+    monkeypatch.setattr("tbsched.prediction.predict.host_write_ns", lambda *_: 0)
+    assert mean_late_ns(traces) > 1.5 * found
+
+
+def mean_late_ns(traces: list[Trace]) -> float:
+    """Of the first starts of launches, from the first of all."""
+    late = [first_starts(predict_as_recorded(t, MODEL)) - first_starts(t) for t in traces]
+    return float(np.abs(np.concatenate(late)).mean())
+
+
+def first_starts(trace: Trace) -> np.ndarray:
+    starts = np.array([span_of(k, placement)[0] for k, placement in enumerate(trace)])
+    return starts - starts.min()

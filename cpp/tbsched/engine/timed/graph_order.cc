@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <ranges>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "tbsched/engine/timed/driver_kernels.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -33,14 +37,14 @@ std::vector<Nodes> successors_of(const Graph& graph) {
   return successors;
 }
 
-// Whether each node joins branches.
-std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots) {
+// Whether each node joins branches, and which it belongs to in the end.
+std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots, Nodes& branch) {
   const size_t count = successors.size();
   Nodes unmet(count);
   for (const Nodes& nodes : successors) {
     for (const int32_t node : nodes) ++unmet[node];
   }
-  Nodes branch(count, -1);
+  branch.assign(count, -1);
   std::vector<bool> joins(count);
   for (size_t node = 0; node < count; ++node) {
     if (unmet[node] > 0) continue;
@@ -60,15 +64,70 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots)
   return joins;
 }
 
+// Takes some out, from the last to the first: each time the last of all moves to the empty place.
+template <typename Is>
+Nodes take_out(Nodes& nodes, const Is& is) {
+  Nodes taken;
+  for (size_t k = nodes.size(); k-- > 0;) {
+    if (!is(nodes[k])) continue;
+    taken.push_back(nodes[k]);
+    nodes[k] = nodes.back();
+    nodes.pop_back();
+  }
+  return taken;
+}
+
+// Of each node, whether the GPU does it without running a kernel.
+std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
+  const auto has_none = Overloaded{
+      [](const Launch&) { return false; },
+      [&](const auto& transfer) { return !driver_kernel(spec, transfer); },
+  };
+  std::vector<bool> found(graph.nodes.size());
+  if (!spec.mechanisms.graph_copies) return found;
+  for (size_t node = 0; node < found.size(); ++node) {
+    found[node] = std::visit(has_none, graph.nodes[node]);
+  }
+  return found;
+}
+
+// Roots, nodes without kernels, and what follows these.
+std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes& roots,
+                              const std::vector<bool>& no_kernel) {
+  std::vector<bool> is_issued = no_kernel;
+  for (const int32_t root : roots) is_issued[root] = true;
+  for (size_t node = 0; node < successors.size(); ++node) {
+    if (!no_kernel[node]) continue;
+    for (const int32_t next : successors[node]) is_issued[next] = true;
+  }
+  return is_issued;
+}
+
+std::vector<GraphOrder::Issued> issued_of(const std::vector<bool>& is_issued, const Nodes& roots,
+                                          const Nodes& branch) {
+  Nodes number(branch.size());  // of each root
+  for (size_t k = 0; k < roots.size(); ++k) number[roots[k]] = static_cast<int32_t>(k);
+  std::vector<GraphOrder::Issued> issued;
+  for (size_t node = 0; node < branch.size(); ++node) {
+    if (is_issued[node]) issued.push_back({static_cast<int32_t>(node), number[branch[node]]});
+  }
+  return issued;
+}
+
+// The first root takes that of the stream. Those without kernels come last.
+Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
+  Nodes order(roots.size());
+  std::iota(order.begin(), order.end(), 0);
+  const Nodes last = take_out(order, [&](const int32_t root) { return no_kernel[roots[root]]; });
+  order.insert(order.end(), last.rbegin(), last.rend());
+  std::ranges::stable_partition(order, [](const int32_t root) { return root == 0; });
+  return order;
+}
+
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
   Dependents found{.direct = successors, .relayed = {}};
-  for (size_t k = successors.size(); k-- > 0;) {
-    if (!joins[successors[k]]) continue;
-    found.relayed.push_back(successors[k]);
-    found.direct[k] = found.direct.back();
-    found.direct.pop_back();
-  }
+  found.relayed = take_out(found.direct, [&](const int32_t node) { return joins[node]; });
   if (found.direct.size() + (found.relayed.empty() ? 0 : 1) <= places) return found;
   return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
@@ -79,24 +138,40 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   const std::vector<Nodes> successors = successors_of(graph);
   const auto nodes = static_cast<int32_t>(successors.size());
   GraphOrder order;
-  std::vector<bool> joins = find_joins(successors, order.roots);
+  Nodes branch;
+  std::vector<bool> joins = find_joins(successors, order.roots, branch);
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
+  const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
+  const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);
+  order.issued = issued_of(is_issued, order.roots, branch);
+  order.queued = queued_of(order.roots, no_kernel);
+  const int64_t relayed_ns = spec.relay_ns + spec.exit_latency_ns + spec.node_latency_ns;
   for (int32_t node = 0; node < nodes; ++node) {
-    const auto [direct, relayed] = dependents_of(successors[node], joins, spec.node_places);
+    Nodes by_gpu = successors[node];
+    const Nodes by_driver = take_out(by_gpu, [&](const int32_t to) { return is_issued[to]; });
+    std::ranges::sort(by_gpu);
+    // Before the GPU copies or sets memory it waits for what the node has written.
+    const bool is_written =
+        std::ranges::any_of(by_driver, [&](int32_t to) { return no_kernel[to]; });
+    const int64_t first_ns = spec.node_latency_ns + (is_written ? spec.host_write_ns : 0);
+    const auto add = [&](const int32_t from, const int32_t to, const int64_t latency_ns) {
+      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns)});
+    };
+    const auto [direct, relayed] = dependents_of(by_gpu, joins, spec.node_places);
     Nodes places = direct;
     if (!relayed.empty()) {
       const int32_t relay = nodes + static_cast<int32_t>(order.relays.size());
       order.relays.push_back(node);
       places.insert(places.end() - (places.empty() ? 0 : 1), relay);
-      for (const int32_t to : relayed)
-        order.edges.push_back({relay, to, static_cast<int32_t>(spec.node_latency_ns)});
+      for (const int32_t to : relayed) add(relay, to, spec.node_latency_ns);
     }
     for (size_t k = 0; k < places.size(); ++k) {
       const size_t served = std::min(k, places.size() - std::min<size_t>(places.size(), 2));
-      order.edges.push_back(
-          {.from = node,
-           .to = places[k],
-           .latency_ns = static_cast<int32_t>(spec.node_latency_ns + served * spec.node_place_ns)});
+      add(node, places[k], first_ns + static_cast<int64_t>(served) * spec.node_place_ns);
+    }
+    // Where these join branches it takes as long as by a relay.
+    for (const int32_t to : by_driver | std::views::reverse) {
+      add(node, to, first_ns + (joins[to] ? relayed_ns : 0));
     }
   }
   return order;

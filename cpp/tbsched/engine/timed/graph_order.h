@@ -19,6 +19,9 @@
 //      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
+//   7. Copies and memsets that are no kernels are issued by the driver, as roots are, and so is
+//   what
+//      follows them. No relay starts these, but where they join branches it takes as long.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
@@ -43,7 +46,15 @@ struct GraphOrder {
     int32_t latency_ns;  // from the exit of the last block of `from` until `to` may start
   };
 
-  std::vector<int32_t> roots;   // in the order in which they are launched
+  // A node that the driver issues, and the root of its branch, into `roots`.
+  struct Issued {
+    int32_t node;
+    int32_t root;
+  };
+
+  std::vector<int32_t> roots;   // in ascending order
+  std::vector<int32_t> queued;  // into roots, in the order in which they take hardware queues
+  std::vector<Issued> issued;   // in this order
   std::vector<int32_t> relays;  // the node that each one follows
   std::vector<Edge> edges;      // those of one `from` in the order in which they are served
 };

@@ -9,15 +9,21 @@
 
 namespace tbsched {
 
+namespace {
+const Graph* executable_of(const GraphLaunch& launched) {
+  return (launched.executable ? launched.executable : launched.graph).get();
+}
+}  // namespace
+
 const GraphOrder& Streams::bring(const GraphLaunch& launched) {
-  const auto [known, is_new] = graphs_.try_emplace(launched.graph.get());
+  const auto [known, is_new] = graphs_.try_emplace(executable_of(launched));
   GraphState& graph = known->second;
   if (!is_new) return graph.order;
   graph.order = graph_order(*launched.graph, spec_);
-  use_queue(stream_named(launched.stream), true);
-  for (size_t root = 1; root < graph.order.roots.size(); ++root) {
-    graph.streams.push_back(stream_named(std::nullopt));
-    use_queue(graph.streams.back(), true);
+  graph.streams.assign(graph.order.roots.size(), stream_named(launched.stream));
+  for (const int32_t root : graph.order.queued) {
+    if (root > 0) graph.streams[root] = stream_named(std::nullopt);
+    use_queue(graph.streams[root], true);
   }
   return graph.order;
 }
@@ -25,7 +31,7 @@ const GraphOrder& Streams::bring(const GraphLaunch& launched) {
 int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
                        const std::span<const int64_t> issue_ns, const int64_t now) {
   const Graph& graph = *launched.graph;
-  GraphState& state = graphs_.at(&graph);
+  GraphState& state = graphs_.at(executable_of(launched));
   const GraphOrder& order = state.order;
   const int32_t number = stream_named(launched.stream);
   const int32_t begin = add({.kind = Kind::graph_begin, .record = state.last_end}, number, now);
@@ -36,7 +42,7 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
     item_of_relay_[numbers.hidden] = static_cast<int32_t>(items_.size());
     add_node(launches_ + numbers.hidden++, kRelayPriority, begin);
   }
-  const int64_t ends_ns = issue_roots(state, begin, first_launch, issue_ns, now);
+  const int64_t ends_ns = issue_nodes(state, begin, first_launch, issue_ns, now);
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
@@ -48,31 +54,64 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
   return ends_ns;
 }
 
-// The driver launches them one after the other, within the host's call.
-int64_t Streams::issue_roots(const GraphState& graph, const int32_t begin,
+// The driver issues them one after the other, within the host's call.
+int64_t Streams::issue_nodes(const GraphState& graph, const int32_t begin,
                              const int32_t first_launch, const std::span<const int64_t> issue_ns,
                              const int64_t now) {
-  int64_t issued_ns = now - spec_.node_interval_ns;
-  const std::vector<int32_t>& roots = graph.order.roots;
   // Dependents of an item are told in the reverse order of these calls.
-  for (const int32_t node : roots | std::views::reverse) depend(begin + 1 + node, begin);
-  for (size_t k = 0; k < roots.size(); ++k) {
-    const int32_t root = begin + 1 + roots[k];
-    Item& item = items_[root];
-    if (k > 0) item.stream = graph.streams[k - 1];
-    const bool is_asked = item.launch >= 0 && item.launch < launches_ && !issue_ns.empty();
-    const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] : now;
-    const int64_t next_ns = issued_ns + spec_.node_interval_ns;
-    issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
-    item.follows_nodes = false;
-    item.issued_ns = issued_ns;
-    if (issued_ns == now) {
-      enqueue(root);
-    } else {
-      later_.push({issued_ns, root, Change::issued});
+  for (const int32_t node : graph.order.roots | std::views::reverse)
+    depend(begin + 1 + node, begin);
+  const auto [times, known] = issue_times(graph.order, begin, first_launch, issue_ns, now);
+  const int64_t ends_ns = std::max(times.back(), now);
+  for (size_t k = 0; k < times.size(); ++k) {
+    const auto [node, root] = graph.order.issued[k];
+    const int32_t index = begin + 1 + node;
+    Item& item = items_[index];
+    const bool is_root = graph.order.roots[root] == node;
+    if (root > 0) item.stream = graph.streams[root];
+    item.issued_ns = times[k];
+    item.follows_nodes = !is_root;
+    item.is_prepared = is_root && (root == 0 || k < known);
+    if (!is_root && item.transfer < 0) {
+      ++item.unmet;
+      item.at_head_ns = reaches_gpu_ns(index);
+      later_.push({item.at_head_ns, index, Change::one_met});
     }
+    // Roots with kernels take their queues first.
+    const bool is_first = is_root && item.transfer < 0;
+    later_.push(
+        {is_first ? std::max(times[k], now) : ends_ns, index, Change::issued, is_first ? 0 : 1});
   }
-  return std::max(issued_ns, now);
+  return ends_ns;
+}
+
+// When the driver issues each. Nobody says when it issues copies, memsets and what follows them: it
+// does so right before the next root of which that is known.
+Streams::IssueTimes Streams::issue_times(const GraphOrder& order, const int32_t begin,
+                                         const int32_t first_launch,
+                                         const std::span<const int64_t> issue_ns,
+                                         const int64_t now) const {
+  IssueTimes found;
+  auto& [times, known] = found;
+  int64_t known_ns = now;
+  int64_t issued_ns = now - spec_.node_interval_ns;
+  for (const auto& [node, root] : order.issued) {
+    const Item& item = items_[begin + 1 + node];
+    const bool is_root = order.roots[root] == node;
+    issued_ns += spec_.node_interval_ns;
+    times.push_back(issued_ns);
+    if (!is_root || item.launch < 0 || item.launch >= launches_ || issue_ns.empty()) continue;
+    const int64_t asked_ns = issue_ns[item.launch - first_launch];
+    if (known == 0 || asked_ns > known_ns) {
+      issued_ns = asked_ns;
+      for (const int64_t back : std::views::iota(size_t{0}, times.size() - known)) {
+        times[times.size() - 1 - back] = issued_ns - back * spec_.node_interval_ns;
+      }
+    }
+    known = times.size();
+    known_ns = issued_ns;
+  }
+  return found;
 }
 
 void Streams::add_node(const Node& node, const int32_t begin, EventNumbers& numbers) {

@@ -55,7 +55,8 @@ int32_t Streams::choose_queue(const bool for_graph) const {
 // have to look at other queues first.
 void Streams::be_seen(const int32_t index, const int64_t now) {
   Item& item = items_[index];
-  if (item.queue < 0 || spec_.queue_watch_ns == 0) return;
+  if (item.transfer >= 0 && transfers_.has_engine(item.transfer)) return;
+  if (item.queue < 0 || (spec_.queue_watch_ns == 0 && spec_.host_write_ns == 0)) return;
   const auto waits = [&](const Queue& queue) {
     if (queue.empty()) return false;
     const int32_t head = queue.items[queue.head];
@@ -69,8 +70,9 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
     if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
   }
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
-  if (std::ranges::none_of(front_ends_, goes_round)) return;
-  item.seen_ns = now + spec_.queue_watch_ns;
+  const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
+  if (!any_goes_round && spec_.host_write_ns == 0) return;
+  item.seen_ns = now + std::max(spec_.host_write_ns, any_goes_round ? spec_.queue_watch_ns : 0);
   FrontEnd& end = front_ends_[front_end(item.queue)];
   if (goes_round(end)) {
     item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;

@@ -73,19 +73,16 @@ void Streams::begin_transfers(const int64_t now) {
 void Streams::begin_transfer(const int32_t index, const int64_t now) {
   const Item& item = items_[index];
   if (!transfers_.has_engine(item.transfer)) {
-    end_transfer_at(index, now, transfers_.run(item.transfer, item.graph >= 0, now));
+    end_transfer_at(index, now, transfers_.run(item.transfer, item.follows_nodes, now));
     return;
   }
   if (item.graph >= 0) transfers_.enqueue_node(item.transfer);
   const int32_t before = item.follows_nodes ? item.ahead : item.last_launch;
   const bool goes_on = before >= 0 && (item.graph >= 0 || items_[before].over_ns == now) &&
                        transfers_.share_engine(items_[before].transfer, item.transfer);
-  // The first root of a graph is in the channel of the graph's launch, as a kernel would be.
-  const bool is_first_root =
-      item.graph >= 0 && !item.follows_nodes && item.stream == items_[item.graph].stream;
-  const bool waited = now > (is_first_root ? reaches_gpu_ns(index) : item.issued_ns);
+  const bool waited = now > (item.is_prepared ? reaches_gpu_ns(index) : item.issued_ns);
   const int64_t staged_ns = item.issued_ns + transfers_.call_ns(item.transfer);
-  const int64_t reaches_ns = is_first_root ? now : staged_ns + spec_.host_copy_issue_ns;
+  const int64_t reaches_ns = item.is_prepared ? now : staged_ns + spec_.host_copy_issue_ns;
   const int64_t latency_ns =
       item.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
   const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;

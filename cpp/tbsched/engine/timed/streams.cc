@@ -297,7 +297,11 @@ void Streams::happen(const Later& later, const int64_t now) {
       met(later.item, now);
       break;
     case Change::issued:
-      enqueue(later.item);
+      if (items_[later.item].follows_nodes) {
+        use_queue(items_[later.item].stream, true);
+      } else {
+        enqueue(later.item);
+      }
       break;
     case Change::reached:
       break;

@@ -138,6 +138,7 @@ class Streams {
     bool programmatic = false;   // and nothing keeps it from being so
     bool follows_nodes = false;  // of its graph, and so takes no queue
     bool left = false;           // all of its blocks have
+    bool is_prepared = false;    // of a root: if it is a copy, it begins when it reaches the GPU
     bool after_copy = false;     // what it waited for last is a copy of an engine
     int32_t stream = -1;         // into streams_
     // Itself, as Wait::behind names it; of the end of a graph: what was done last.
@@ -209,8 +210,13 @@ class Streams {
   };
   struct GraphState {
     GraphOrder order;
-    std::vector<int32_t> streams;  // of all roots but the first, for their queues
+    std::vector<int32_t> streams;  // of each root; the first is in that of the launch
     int32_t last_end = -1;         // of the launch before
+  };
+  // Of each node that the driver issues; of the first `known` somebody has said when.
+  struct IssueTimes {
+    std::vector<int64_t> times_ns;
+    size_t known = 0;
   };
   // It looks at some of the queues.
   struct FrontEnd {
@@ -248,8 +254,10 @@ class Streams {
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers, int64_t now);
   int64_t issue(const GraphLaunch& launched, EventNumbers numbers,
                 std::span<const int64_t> issue_ns, int64_t now);
-  int64_t issue_roots(const GraphState& graph, int32_t begin, int32_t first_launch,
+  int64_t issue_nodes(const GraphState& graph, int32_t begin, int32_t first_launch,
                       std::span<const int64_t> issue_ns, int64_t now);
+  IssueTimes issue_times(const GraphOrder& order, int32_t begin, int32_t first_launch,
+                         std::span<const int64_t> issue_ns, int64_t now) const;
   void give_place(int32_t taken);
   void depend_on_streams(int32_t item, bool blocking_alone);
   int32_t stream_named(std::optional<int32_t> name);  // into streams_

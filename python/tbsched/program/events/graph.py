@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tbsched.errors import shown
@@ -177,6 +177,8 @@ class GraphLaunch:
     stream: Stream
     non_blocking: bool = False
     host: int = 0
+    # Another graph, which was made executable; this launch gives its kernels other durations.
+    _executable: Graph | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         instance("GraphLaunch", "graph", self.graph, Graph)
