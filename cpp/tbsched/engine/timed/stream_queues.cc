@@ -56,17 +56,14 @@ int32_t Streams::choose_queue(const bool for_graph) const {
 void Streams::be_seen(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (item.queue < 0 || spec_.queue_watch_ns == 0) return;
-  const auto waits = [&](const Queue& queue) {
-    if (queue.empty()) return false;
-    const int32_t head = queue.items[queue.head];
-    const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
-    return reaches_gpu_ns(head) < now && (head == index || !is_free);
-  };
   const Queue& own = queues_[item.queue];
-  if (own.empty() || own.items[own.head] != index || !waits(own)) return;
+  if (own.empty() || own.items[own.head] != index || reaches_gpu_ns(index) >= now) return;
   for (FrontEnd& each : front_ends_) each.waiting = 0;
   for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
-    if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
+    if (queues_[queue].empty()) continue;
+    const int32_t head = queues_[queue].items[queues_[queue].head];
+    const bool is_free = head != index && items_[head].seen_ns <= now && waits_for_nothing(head);
+    if (!is_free && reaches_gpu_ns(head) < now) ++front_ends_[front_end(queue)].waiting;
   }
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
   if (std::ranges::none_of(front_ends_, goes_round)) return;

@@ -1,6 +1,7 @@
 #include "tbsched/engine/timed/timed_engine.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -338,24 +339,25 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
-  int64_t duration = duration_ns(launch, placed.first_block);
-  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
+  const std::span rows = std::span(timeline_.blocks).subspan(state.first_row + placed.first_block);
+  const int64_t now = now_;
+  int64_t end_ns = now + duration_ns(launch, placed.first_block);
+  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
-    if (!together) {
-      duration = duration_ns(launch, block);
-      start(launch, {now_, duration, block, 1, hold(placed.footprints[k], -1)});
-    }
-    timeline_.blocks[state.first_row + block] = {.launch = launch,
-                                                 .block = block,
-                                                 .sm = placed.sms[k],
-                                                 .start_ns = now_,
-                                                 .end_ns = now_ + duration};
+    if (!together) end_ns = now + duration_ns(launch, block);
+    rows[k] = {
+        .launch = launch, .block = block, .sm = placed.sms[k], .start_ns = now, .end_ns = end_ns};
   }
   if (together) {
     int32_t held = -1;
     for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
-    start(launch, {now_, duration, placed.first_block, blocks, held});
+    start(launch, {now, end_ns - now, placed.first_block, blocks, held});
+  } else {
+    for (int32_t k = 0; k < blocks; ++k) {
+      const int32_t held = hold(placed.footprints[k], -1);
+      start(launch, {now, rows[k].end_ns - now, rows[k].block, 1, held});
+    }
   }
   if (scheduler_.placed_whole(launch)) wait_for(launch, Refusal::none, -1);
 }
