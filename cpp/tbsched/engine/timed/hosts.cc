@@ -196,27 +196,6 @@ void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   }
 }
 
-void Hosts::run_ahead(const int64_t ns, const int64_t from_ns) {
-  ran_ahead_ns_ += ns;
-  std::priority_queue<Call> earlier;
-  for (; !calls_.empty(); calls_.pop()) {
-    Call call = calls_.top();
-    issue_earlier(call.event, ns);
-    call.due_ns = std::max(from_ns, call.due_ns - ns);
-    call.launched_ns -= ns;
-    earlier.push(call);
-  }
-  calls_ = std::move(earlier);
-}
-
-void Hosts::issue_earlier(const size_t event, const int64_t ns) {
-  auto* const known = std::get_if<CallTimes>(&given_);
-  if (known == nullptr) return;
-  for (int32_t launch = first_launch_[event]; launch < first_launch_[event + 1]; ++launch) {
-    known->issue_ns[launch] -= ns;
-  }
-}
-
 void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
     local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
@@ -246,7 +225,6 @@ int64_t Hosts::call_ns(const Event& event) const {
 }
 
 void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t launched_ns) {
-  issue_earlier(event, ran_ahead_ns_);
   Call call{.due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
   if (const CallGaps* const found = gaps()) {
     call.due_ns += found->gap_ns[event];

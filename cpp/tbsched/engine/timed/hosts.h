@@ -109,9 +109,6 @@ class Hosts {
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
   // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
-  // The host goes on for so long while the GPU stands still: of the GPU's time all later calls are
-  // so much earlier, but none is before `from_ns`.
-  void run_ahead(int64_t ns, int64_t from_ns);
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
 
@@ -132,13 +129,10 @@ class Hosts {
   void push(size_t event, int64_t returned_ns, int64_t launched_ns);
   void push_again(Call call, int64_t due_ns);
   void hold_back(Call& call, int64_t until_ns) const;
-  // Where times are given: those of the event's launches.
-  void issue_earlier(size_t event, int64_t ns);
 
   const DeviceSpec& spec_;
   HostCalls given_;
   int32_t local_memory_;
-  int64_t ran_ahead_ns_ = 0;  // in all
   std::vector<int32_t> first_launch_;
   std::vector<size_t> next_;  // of each event the next one of its thread; empty: there is one
   std::priority_queue<Call> calls_;

@@ -61,7 +61,7 @@ int64_t Streams::issue_roots(const GraphState& graph, const int32_t begin,
     Item& item = items_[root];
     if (k > 0) item.stream = graph.streams[k - 1];
     const bool is_asked = item.launch >= 0 && item.launch < launches_ && !issue_ns.empty();
-    const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] : now;
+    const int64_t asked_ns = is_asked ? issue_ns[item.launch - first_launch] - late_ns_ : now;
     const int64_t next_ns = issued_ns + spec_.node_interval_ns;
     issued_ns = asked_ns > std::max(issued_ns, now) ? asked_ns : next_ns;
     item.follows_nodes = false;
@@ -69,7 +69,7 @@ int64_t Streams::issue_roots(const GraphState& graph, const int32_t begin,
     if (issued_ns == now) {
       enqueue(root);
     } else {
-      later_.push({issued_ns, root, Change::issued});
+      change_later({issued_ns, root, Change::issued});
     }
   }
   return std::max(issued_ns, now);
@@ -100,6 +100,7 @@ void Streams::add_node(const int32_t launch, const int32_t priority, const int32
   item.record = -1;
   item.graph = begin;
   item.follows_nodes = true;
+  ++not_over_;
   push(item);
 }
 

@@ -21,7 +21,7 @@ void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
   Queue& queue = queues_[items_[index].queue];
   items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  later_.push({seen_ns, index, Change::reached});
+  change_later({seen_ns, index, Change::reached});
 }
 
 int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
@@ -73,7 +73,7 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
     item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
     end.last_seen_ns = item.seen_ns;
   }
-  later_.push({item.seen_ns, index, Change::reached});
+  change_later({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

@@ -62,6 +62,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
 void TimedEngine::begin(const Sequence& sequence) { add(sequence); }
 
 Timeline TimedEngine::finish() && {
+  if (!stops_.empty()) put_on_the_gpus_clock();
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -96,12 +97,45 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
-void TimedEngine::stand_still(const int64_t at_ns, const int64_t ns) {
-  hosts_.run_ahead(ns, under_way() ? at_ns : hosts_.next_due_ns());
+void TimedEngine::live(const Sequence& sequence, const int64_t at_ns, const int64_t gpu_ns) {
+  now_ = at_ns;
+  streams_.be_late(gpu_ns - at_ns);
+  streams_.settle(now_);
+  go_on_hosts(sequence);
+  issue(sequence);
+  go_on_hosts(sequence);
+}
+
+void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns, const bool again) {
+  streams_.be_late(gpu_ns - at_ns);
+  if (late_ns() > (stops_.empty() ? 0 : stops_.back().late_ns)) {
+    stops_.push_back({at_ns, late_ns()});
+  }
+  streams_.look_again(at_ns);
+  if (again) again_ns_ = at_ns;
+}
+
+// What begins as the process is stopped begins when it goes on; what ends has ended.
+void TimedEngine::put_on_the_gpus_clock() {
+  const auto late_ns = [this](const std::vector<Stop>::iterator behind) {
+    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
+  };
+  const auto begun = [&](int64_t& time_ns) {
+    time_ns += late_ns(std::ranges::upper_bound(stops_, time_ns, {}, &Stop::at_ns));
+  };
+  for (BlockTime& block : timeline_.blocks) {
+    begun(block.start_ns);
+    block.end_ns += late_ns(std::ranges::lower_bound(stops_, block.end_ns, {}, &Stop::at_ns));
+  }
+  for (Wait& wait : timeline_.waits) {
+    begun(wait.begin_ns);
+    begun(wait.end_ns);
+  }
 }
 
 bool TimedEngine::step(const Sequence& sequence) {
   now_ = next_instant();
+  again_ns_ = kNever;
   if (now_ == kNever) {
     check_ended();
     return false;
@@ -249,7 +283,9 @@ int32_t TimedEngine::add(const Node& node) {
 int64_t TimedEngine::next_instant() const {
   const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
   const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
-  return std::min({leaving, hosts_.next_due_ns(), switching, streams_.next_change(now_)});
+  const int64_t calling =
+      hosts_.next_due_ns() == kNever ? kNever : hosts_.next_due_ns() - late_ns();
+  return std::min({leaving, calling, switching, streams_.next_change(now_), again_ns_});
 }
 
 void TimedEngine::leave() {
@@ -265,7 +301,6 @@ void TimedEngine::leave() {
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
       ++grids_left_;
-      launches_left_ += is_hidden(blocks.launch) ? 0 : 1;
       for (const int32_t launch : streams_.end(blocks.launch, now_)) go_on(launch);
     }
   }
@@ -273,11 +308,11 @@ void TimedEngine::leave() {
 
 void TimedEngine::go_on_hosts(const Sequence& sequence) {
   if (!hosts_.any_waits()) return;
-  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, now_);
+  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, gpu_ns());
 }
 
 void TimedEngine::issue(const Sequence& sequence) {
-  while (hosts_.next_due_ns() <= now_) {
+  while (hosts_.next_due_ns() <= gpu_ns()) {
     const Hosts::Call call = hosts_.take();
     const Event& event = sequence[call.event];
     if (hosts_.is_locked_out(call, event)) {
@@ -285,7 +320,7 @@ void TimedEngine::issue(const Sequence& sequence) {
     } else if (hosts_.loads(call, event)) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
-      hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
+      hosts_.wait(call, event, streams_.wait_for(event, now_), gpu_ns());
     } else if (const std::optional<int32_t> place = wait_for_place(event)) {
       hosts_.wait_for_place(call, *place);
     } else {
@@ -306,9 +341,9 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
   launches_issued_ += count_launches(event);
   if (hosts_.waits_for_end(event)) {
-    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), now_);
+    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), gpu_ns());
   } else {
-    hosts_.made(call, event, ends_ns);
+    hosts_.made(call, event, ends_ns + late_ns());
   }
   if (!hosts_.after_gaps()) return;
   std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), call.began_ns);

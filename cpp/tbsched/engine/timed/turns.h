@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
@@ -41,9 +42,8 @@ struct ProcessTimelines {
   std::vector<Turn> turns;
 };
 
-// `issue_ns`: of each program, when its host issues each launch, ascending. Throws as
-// TimedEngine::run().
+// `calls`: of each program. Throws as TimedEngine::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
-                                   InitialState state, std::vector<std::vector<int64_t>> issue_ns);
+                                   InitialState state, std::vector<HostCalls> calls);
 
 }  // namespace tbsched
