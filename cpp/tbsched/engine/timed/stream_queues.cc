@@ -24,6 +24,18 @@ void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
   change_later({seen_ns, index, Change::reached});
 }
 
+void Streams::look_again(const int64_t now) {
+  dozing_ = false;
+  for (const int32_t item : std::exchange(unnoticed_, {})) {
+    join_queue(item, std::max(now, reaches_gpu_ns(item)));
+  }
+  for (const int32_t item : std::exchange(asleep_, {})) {
+    items_[item].seen_ns = now;
+    change_later({now, item, Change::reached});
+  }
+  for (const int32_t item : std::exchange(put_off_, {})) met(item, now);
+}
+
 int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
   StreamState& stream = streams_[stream_number];
   stream.queue = queue_of(stream_number, for_graph);

@@ -73,7 +73,12 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
 }
 
 void Streams::issue(const RecordEvent& record, const int64_t now) {
-  last_record_[record.event] = add({.kind = Kind::record}, stream_named(record.stream), now);
+  const int32_t number = stream_named(record.stream);
+  const int32_t before = streams_[number].last_launch;
+  const bool waits = dozing_ && before >= 0 && items_[before].is_launch() && items_[before].done();
+  const int32_t index = add({.kind = Kind::record, .unmet = waits ? 1 : 0}, number, now);
+  if (waits) put_off_.push_back(index);
+  last_record_[record.event] = index;
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {
@@ -292,9 +297,21 @@ void Streams::settle(const int64_t now) {
 void Streams::change_later(Later later) {
   if (stirs(later)) ++stirring_;
   const Item& item = items_[later.item];
-  const bool stands_still = (item.is_launch() || item.kind == Kind::load) && !moved_by_engine(item);
-  if (!stands_still) later.time_ns += late_ns_;
-  (stands_still ? later_ : live_).push(later);
+  const bool is_live = !needs_turn(item) || (later.change == Change::done && is_awaited(item));
+  if (is_live) later.time_ns += late_ns_;
+  (is_live ? live_ : later_).push(later);
+}
+
+bool Streams::needs_turn(const Item& item) const {
+  return (item.is_launch() || item.kind == Kind::load) && !moved_by_engine(item);
+}
+
+// Whether anything waits for it that needs no turn.
+bool Streams::is_awaited(const Item& item) const {
+  for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
+    if (!needs_turn(items_[dependents_[edge].item])) return true;
+  }
+  return false;
 }
 
 // Whether it says that something is over that others wait for.
@@ -308,12 +325,16 @@ bool Streams::moved_by_engine(const Item& item) const {
 }
 
 int64_t Streams::works_from_ns(const int64_t now, const bool looks_at_all) const {
+  if (looks_at_all && !put_off_.empty()) return now;
   if (std::cmp_equal(not_over_, looks_at_all ? 0 : unnoticed_.size())) return kNever;
   if (running_ > 0 || !nodes_.empty()) return now;
   int64_t first_ns = kNever;
   const auto look_at = [&](const int32_t item) {
     if (stirring_ == 0 && !waits_for_nothing(item)) return;
-    first_ns = std::min(first_ns, std::max({now, items_[item].seen_ns, reaches_gpu_ns(item)}));
+    const int64_t seen_ns = items_[item].seen_ns;
+    if (seen_ns == kNever && !looks_at_all) return;
+    const int64_t free_ns = seen_ns == kNever ? now : std::max(now, seen_ns);
+    first_ns = std::min(first_ns, std::max(free_ns, reaches_gpu_ns(item)));
   };
   for (const Queue& queue : queues_) {
     if (!queue.empty()) look_at(queue.items[queue.head]);
@@ -421,6 +442,11 @@ void Streams::met(const int32_t index, const int64_t now) {
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
+    if (item.after_copy && dozing_) {
+      item.seen_ns = kNever;
+      asleep_.push_back(index);
+      return;
+    }
     if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }

@@ -95,15 +95,11 @@ class Streams {
   std::span<const int32_t> end(int32_t launch, int64_t now);
   // Whether all that comes before it in its stream has left.
   bool first_in_stream(int32_t launch) const;
-  // From now on the GPU does not look at a queue that was empty and gets something.
+  // From now on the GPU does not look at a queue that was empty and gets something, nor at a launch
+  // that waited for an engine. An event that is recorded behind launches that are over waits, too.
   void doze() { dozing_ = true; }
   // It looks at all queues again.
-  void look_again(const int64_t now) {
-    dozing_ = false;
-    for (const int32_t item : std::exchange(unnoticed_, {})) {
-      join_queue(item, std::max(now, reaches_gpu_ns(item)));
-    }
-  }
+  void look_again(int64_t now);
   // Whether a launch waits in a queue that it looks at.
   bool waits() const {
     return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
@@ -305,6 +301,8 @@ class Streams {
   void change_later(Later later);
   bool stirs(const Later& later) const;
   bool moved_by_engine(const Item& item) const;
+  bool needs_turn(const Item& item) const;
+  bool is_awaited(const Item& item) const;
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
@@ -334,6 +332,8 @@ class Streams {
   std::vector<FrontEnd> front_ends_;
   bool dozing_ = false;
   std::vector<int32_t> unnoticed_;  // which are in no queue yet
+  std::vector<int32_t> asleep_;     // which waited for an engine
+  std::vector<int32_t> put_off_;    // records
   std::set<ReadyNode> nodes_;
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // where there is none

@@ -106,13 +106,12 @@ void TimedEngine::live(const Sequence& sequence, const int64_t at_ns, const int6
   go_on_hosts(sequence);
 }
 
-void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns, const bool again) {
+void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
   streams_.be_late(gpu_ns - at_ns);
   if (late_ns() > (stops_.empty() ? 0 : stops_.back().late_ns)) {
     stops_.push_back({at_ns, late_ns()});
   }
   streams_.look_again(at_ns);
-  if (again) again_ns_ = at_ns;
 }
 
 // What begins as the process is stopped begins when it goes on; what ends has ended.
@@ -134,12 +133,17 @@ void TimedEngine::put_on_the_gpus_clock() {
 }
 
 bool TimedEngine::step(const Sequence& sequence) {
-  now_ = next_instant();
-  again_ns_ = kNever;
-  if (now_ == kNever) {
+  const int64_t next_ns = next_instant();
+  if (next_ns == kNever) {
     check_ended();
     return false;
   }
+  step_at(sequence, next_ns);
+  return true;
+}
+
+void TimedEngine::step_at(const Sequence& sequence, const int64_t at_ns) {
+  now_ = at_ns;
   leave();
   go_on_hosts(sequence);
   issue(sequence);
@@ -147,7 +151,6 @@ bool TimedEngine::step(const Sequence& sequence) {
   go_on_hosts(sequence);
   place();
   check_waits();
-  return true;
 }
 
 // What the blocks that have been placed take, and the last of each launch that has not, if it were
@@ -285,7 +288,7 @@ int64_t TimedEngine::next_instant() const {
   const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
   const int64_t calling =
       hosts_.next_due_ns() == kNever ? kNever : hosts_.next_due_ns() - late_ns();
-  return std::min({leaving, calling, switching, streams_.next_change(now_), again_ns_});
+  return std::min({leaving, calling, switching, streams_.next_change(now_)});
 }
 
 void TimedEngine::leave() {

@@ -55,6 +55,7 @@ class TimedEngine : private Observer {
   int64_t next_instant() const;
   // Goes on to the next instant, if there is one.
   bool step(const Sequence& sequence);
+  void step_at(const Sequence& sequence, int64_t at_ns);
   // As Streams has it, from this instant on.
   int64_t works_from_ns(const bool looks_at_all) const {
     return streams_.works_from_ns(now_, looks_at_all);
@@ -76,8 +77,8 @@ class TimedEngine : private Observer {
   }
   // They do. The own clock is at this instant then, and the other one at `gpu_ns`.
   void live(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
-  // The process has the GPU again from these instants on. `again`: something has come since.
-  void go_on_at(int64_t at_ns, int64_t gpu_ns, bool again);
+  // The process has the GPU again from these instants on.
+  void go_on_at(int64_t at_ns, int64_t gpu_ns);
   // Times are by the clock of the GPU.
   Timeline finish() &&;
 
@@ -174,7 +175,6 @@ class TimedEngine : private Observer {
   const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
-  int64_t again_ns_ = kNever;  // an instant at which nothing happens by itself
   struct Stop {
     int64_t at_ns;    // when it stood still
     int64_t late_ns;  // from then on

@@ -20,6 +20,7 @@ class Process {
   Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls)
       : program_(program), engine_(model, state, std::move(calls)) {
     engine_.begin(program_);
+    engine_.doze();
   }
 
   const GpuState& gpu() const { return engine_.gpu(); }
@@ -57,11 +58,13 @@ class Process {
       engine_.live(program_, stands_->own_ns, std::max(stands_->gpu_ns, engine_.next_live_ns()));
       stands_->has_come = true;
     }
-    engine_.go_on_at(stands_->own_ns, until_ns, stands_->has_come);
+    engine_.go_on_at(stands_->own_ns, until_ns);
+    if (stands_->has_come) engine_.step_at(program_, stands_->own_ns);
     stands_.reset();
   }
 
   void stop(const int64_t gpu_ns) {
+    engine_.doze();
     if (engine_.works_from_ns(true) != kNever)
       stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, false};
   }
