@@ -324,6 +324,8 @@ void TimedEngine::issue(const Sequence& sequence) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
       hosts_.wait(call, event, streams_.wait_for(event, now_), gpu_ns());
+    } else if (hosts_.wants_driver(call, event)) {
+      hosts_.queue_for_driver(call);
     } else if (const std::optional<int32_t> place = wait_for_place(event)) {
       hosts_.wait_for_place(call, *place);
     } else {
