@@ -58,7 +58,7 @@ def test_calls_of_threads_have_the_driver_one_after_the_other() -> None:
     events: list[Event] = [timed(host=1), Copy(64, "h2d", stream=3, host=2), timed(host=3)]
     events += [RecordEvent(0, 0, host=4), *(timed(host=host) for host in (2, 3, 4))]
     trace = hosted(*events, **calls)
-    # Calls are made at 0. The copy begins at 0.04 and returns at 0.09; the launch behind it at 0.08.
+    # All call at 0. The copy has the driver at 0.04 and returns at 0.09, the launch at 0.08.
     assert called(trace) == [0, 0, 0.09, 0.18, 0]
     # Thread 4 comes fourth: an event takes no turn. The last of all waits for it: 0.12 + 0.04.
     assert starts(trace) == [0, 0.08, 0.16, 0.2, 0.12]

@@ -143,7 +143,8 @@ def _checked(
 ) -> tuple[list[_core.Sequence], list[Calls]]:
     """The programs for the core, and when their hosts call."""
     times = _rows("issue_times", issue_times, len(programs))
-    gaps = [host] * len(programs) if _is_number(host) else _rows("host", host, len(programs))
+    one_for_all = isinstance(host, int | float)
+    gaps = [host] * len(programs) if one_for_all else _rows("host", host, len(programs))
     sequences, calls = [], []
     for number, (program, *given) in enumerate(zip(programs, times, gaps, strict=True)):
         if not isinstance(program, Sequence):
@@ -160,11 +161,7 @@ def _checked(
     return sequences, calls
 
 
-def _is_number(given: object) -> bool:
-    return isinstance(given, int | float)
-
-
-def _rows(name: str, given: Iterable[Any] | None, processes: int) -> list[Any]:
+def _rows(name: str, given: Any, processes: int) -> list[Any]:
     if given is None:
         return [None] * processes
     rows = list(items("predict_processes", name, given))

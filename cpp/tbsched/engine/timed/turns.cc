@@ -65,8 +65,8 @@ class Process {
 
   void stop(const int64_t gpu_ns) {
     engine_.doze();
-    if (engine_.works_from_ns(true) != kNever)
-      stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, false};
+    if (engine_.works_from_ns(true) == kNever) return;
+    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, !busy()};
   }
 
   Timeline finish() && {
