@@ -97,41 +97,6 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
-void TimedEngine::live(const Sequence& sequence, const int64_t at_ns, const int64_t gpu_ns) {
-  now_ = at_ns;
-  streams_.be_late(gpu_ns - at_ns);
-  streams_.settle(now_);
-  go_on_hosts(sequence);
-  issue(sequence);
-  go_on_hosts(sequence);
-}
-
-void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
-  streams_.be_late(gpu_ns - at_ns);
-  if (late_ns() > (stops_.empty() ? 0 : stops_.back().late_ns)) {
-    stops_.push_back({at_ns, late_ns()});
-  }
-  streams_.look_again(at_ns);
-}
-
-// What begins as the process is stopped begins when it goes on; what ends has ended.
-void TimedEngine::put_on_the_gpus_clock() {
-  const auto late_ns = [this](const std::vector<Stop>::iterator behind) {
-    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
-  };
-  const auto begun = [&](int64_t& time_ns) {
-    time_ns += late_ns(std::ranges::upper_bound(stops_, time_ns, {}, &Stop::at_ns));
-  };
-  for (BlockTime& block : timeline_.blocks) {
-    begun(block.start_ns);
-    block.end_ns += late_ns(std::ranges::lower_bound(stops_, block.end_ns, {}, &Stop::at_ns));
-  }
-  for (Wait& wait : timeline_.waits) {
-    begun(wait.begin_ns);
-    begun(wait.end_ns);
-  }
-}
-
 bool TimedEngine::step(const Sequence& sequence) {
   const int64_t next_ns = next_instant();
   if (next_ns == kNever) {
