@@ -16,10 +16,9 @@
 //      there waits for the next turn of its process.
 //   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
 //      registers and shared memory they have.
-//   6. Meanwhile hosts go on, and copies by engines. A process that only waits for such copies has
-//   no
-//      work. Where others have, what waited for one waits for the next turn of its process, and so
-//      does an event that is recorded behind launches that are over.
+//   6. Meanwhile hosts go on, and copies by engines. Who only waits for such copies has no work.
+//      Where others have, what waited for one waits for the next turn of its process, and so does
+//      an event that is recorded behind launches that are over.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
