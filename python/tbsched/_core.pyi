@@ -70,7 +70,7 @@ def predict_processes(
     model: Model,
     programs: _Sequence[Sequence],
     state: InitialState,
-    issue_ns: _Sequence[_Sequence[int]],
+    calls: _Sequence[tuple[_Sequence[int] | None, _Sequence[int] | None, int]],
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,

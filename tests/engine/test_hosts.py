@@ -11,6 +11,7 @@ from helpers import gpu
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     RecordEvent,
@@ -50,6 +51,19 @@ def test_a_gap_is_from_the_return_of_the_call_before() -> None:
 def test_threads_call_at_once_and_each_in_its_order() -> None:
     events = [timed(host=1), timed(host=7), timed(host=1), timed()]
     assert called(hosted(*events, gaps_ms=[1, 0.5, 2, 0.25])) == [1, 0.5, 3, 0.25]
+
+
+def test_calls_of_threads_have_the_driver_one_after_the_other() -> None:
+    calls = {"launch_call_ns": 100, "copy_call_ns": 50, "driver_call_ns": 40}
+    events: list[Event] = [timed(host=1), Copy(64, "h2d", stream=3, host=2), timed(host=3)]
+    events += [RecordEvent(0, 0, host=4), *(timed(host=host) for host in (2, 3, 4))]
+    trace = hosted(*events, **calls)
+    # All call at 0. The copy has the driver at 0.04 and returns at 0.09, the launch at 0.08.
+    assert called(trace) == [0, 0, 0.09, 0.18, 0]
+    # Thread 4 comes fourth: an event takes no turn. The last of all waits for it: 0.12 + 0.04.
+    assert starts(trace) == [0, 0.08, 0.16, 0.2, 0.12]
+    alone = hosted(timed(stream=0), timed(stream=1), **calls)
+    assert called(alone) == [0, 0.1]  # nobody else
 
 
 def test_one_that_calls_later_is_later_in_its_stream_whatever_its_number() -> None:

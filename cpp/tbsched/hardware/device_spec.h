@@ -70,7 +70,9 @@ inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
 inline constexpr Range queue_places{1, 1048576};
 inline constexpr Range launch_call_ns{0, 1000000000};
+inline constexpr Range copy_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
+inline constexpr Range driver_call_ns{0, 1000000000};
 inline constexpr Range synchronize_ns{0, 1000000000};
 inline constexpr Range first_use_ns{0, 1000000000};
 inline constexpr Range load_ns{0, 1000000000};
@@ -284,8 +286,12 @@ struct DeviceSpec {
   int32_t queue_places = 1021;
   // how long a launch call takes that waits for nothing
   int64_t launch_call_ns = 0;
+  // how long a call takes for a copy from or to pinned memory, or a small memset
+  int64_t copy_call_ns = 0;
   // how long a call takes that records an event or makes a stream wait for one
   int64_t event_call_ns = 0;
+  // so long within a launch, copy or memset call such calls of other threads wait
+  int64_t driver_call_ns = 0;
   // on top of completion_latency_ns, until a call returns that waits for work, and how long it
   // takes where there is none
   int64_t synchronize_ns = 0;
@@ -403,7 +409,9 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
   visit(Field{.section = "scheduler", .name = "queue_places", .range = ranges::queue_places, .required = false}, spec.queue_places);
   visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
+  visit(Field{.section = "scheduler", .name = "copy_call_ns", .range = ranges::copy_call_ns, .required = false}, spec.copy_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
+  visit(Field{.section = "scheduler", .name = "driver_call_ns", .range = ranges::driver_call_ns, .required = false}, spec.driver_call_ns);
   visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);
   visit(Field{.section = "scheduler", .name = "first_use_ns", .range = ranges::first_use_ns, .required = false}, spec.first_use_ns);
   visit(Field{.section = "scheduler", .name = "load_ns", .range = ranges::load_ns, .required = false}, spec.load_ns);

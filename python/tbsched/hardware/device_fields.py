@@ -165,7 +165,10 @@ class DeviceFields:
         queue_places: so many launches can wait in a hardware queue; the next launch call waits
             until there is a place.
         launch_call_ns: how long a launch call takes that waits for nothing.
+        copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes that records an event or makes a stream wait for one.
+        driver_call_ns: so long within a launch, copy or memset call such calls of other threads
+            wait.
         synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
             and how long it takes where there is none.
         first_use_ns: how much longer the launch call takes that uses a kernel first: other launch
@@ -253,7 +256,9 @@ class DeviceFields:
     memset_bandwidth: int = 0
     queue_places: int = 1021
     launch_call_ns: int = 0
+    copy_call_ns: int = 0
     event_call_ns: int = 0
+    driver_call_ns: int = 0
     synchronize_ns: int = 0
     first_use_ns: int = 0
     load_ns: int = 0
@@ -356,7 +361,9 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "memset_bandwidth", "int", "not measured"),
     Field("scheduler", "queue_places", "int", "as on the H200"),
     Field("scheduler", "launch_call_ns", "ns", "not measured"),
+    Field("scheduler", "copy_call_ns", "ns", "not measured"),
     Field("scheduler", "event_call_ns", "ns", "not measured"),
+    Field("scheduler", "driver_call_ns", "ns", "not measured"),
     Field("scheduler", "synchronize_ns", "ns", "not measured"),
     Field("scheduler", "first_use_ns", "ns", "not measured"),
     Field("scheduler", "load_ns", "ns", "not measured"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import launch_times
+from tbsched.prediction.calls import Calls, launch_times
 from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
@@ -68,12 +69,14 @@ def predict_processes(
     *,
     launch_interval: float = 0.0,
     issue_times: Iterable[Iterable[float]] | None = None,
+    host: float | Iterable[float | Iterable[float]] | None = None,
     mps: bool = False,
 ) -> Processes:
     """Predicts when each of several processes has the GPU, and when their blocks run.
 
     Without MPS they never share the SMs: they take turns. Blocks that are stopped at the end of a
-    turn stay on their SM. Under MPS their launches are placed as if one process had made them.
+    turn stay on their SM. Their hosts go on meanwhile, and so do copies between host and GPU. Under
+    MPS their launches are placed as if one process had made them.
 
     Args:
         programs: a timed sequence for each process. Where several wait, turns go round in this
@@ -81,16 +84,20 @@ def predict_processes(
         device, policy, initial_state: as for :func:`predict`; the device must say how long a slice
             is (``DeviceSpec.time_slice_ns``).
         launch_interval: seconds from one launch call of a host to the next, for all processes.
-        issue_times: for each process its times of issue in seconds, all on one clock. Not together
-            with ``launch_interval``.
-        mps: they are clients of one MPS server, each with all of the GPU.
+        issue_times: for each process its times of issue in seconds, all on one clock.
+        host: for each process what :func:`predict` takes: a number of seconds, or one per event;
+            one number is for all processes. Only one of ``launch_interval``, ``issue_times`` and
+            ``host`` can be given.
+        mps: they are clients of one MPS server, each with all of the GPU. Nobody knows what copies,
+            memsets and waiting hosts do then: they are refused, and so is ``host``.
 
     Returns:
         The traces and the turns. The traces do not know what their SMs held.
 
     Raises:
         TypeError, ValueError: as :func:`predict`; no program; one that is not timed; a device
-            without slices; issue_times that are not one row per process.
+            without slices; issue_times or host that are not one row per process; under MPS, what
+            is not known there.
 
     Example:
         >>> long = tb.Sequence([tb.Launch(132, 1024, 32, duration=20e-3)])
@@ -108,51 +115,67 @@ def predict_processes(
     if flag("predict_processes", "mps", mps):
         spec = replace(spec, hardware_queues=spec.hardware_queues * len(known))  # each has its own
     run = Run(spec, policy, initial_state, launch_interval, warp_slots=False)
-    sequences, issued = _checked(run, known, issue_times)
+    sequences, calls = _checked(run, known, issue_times, host)
     if mps:
-        traces = run_as_one(known, issued, run)
+        for number, program in enumerate(known):
+            _check_under_mps(number, program, host)
+        rows = zip(known, calls, strict=True)
+        traces = run_as_one(known, [launch_times(*row) for row in rows], run)
         return Processes(traces, np.empty(0, _TURN), as_seen(traces, spec))
     if spec.time_slice_ns == 0:
         raise ValueError(
             f"time_slice_ns: {spec.name} does not say for how long a process keeps the GPU"
         )
     timelines, process, begin_ns, end_ns = _core.predict_processes(
-        run.model, sequences, run.state, issued
+        run.model, sequences, run.state, calls
     )
     turns = np.empty(len(process), _TURN)
     turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
-    rows = zip(known, timelines, strict=True)
-    return Processes(tuple([run.timed(program, row, None) for program, row in rows]), turns)
+    found = zip(known, timelines, strict=True)
+    return Processes(tuple([run.timed(program, row, None) for program, row in found]), turns)
 
 
 def _checked(
-    run: Run, programs: tuple[Sequence, ...], issue_times: Iterable[Iterable[float]] | None
-) -> tuple[list[_core.Sequence], list[list[int]]]:
-    """The programs for the core, and when their launches are issued."""
-    rows: list[Iterable[float] | None] = [None] * len(programs)
-    if issue_times is not None:
-        rows = list(items("predict_processes", "issue_times", issue_times))
-        if len(rows) != len(programs):
-            raise ValueError(
-                f"issue_times: a row for each of {len(programs)} processes is needed, "
-                f"got {len(rows)}"
-            )
-    sequences, issued = [], []
-    for number, (program, times) in enumerate(zip(programs, rows, strict=True)):
+    run: Run,
+    programs: tuple[Sequence, ...],
+    issue_times: Iterable[Iterable[float]] | None,
+    host: float | Iterable[float | Iterable[float]] | None,
+) -> tuple[list[_core.Sequence], list[Calls]]:
+    """The programs for the core, and when their hosts call."""
+    times = _rows("issue_times", issue_times, len(programs))
+    one_for_all = isinstance(host, int | float)
+    gaps = [host] * len(programs) if one_for_all else _rows("host", host, len(programs))
+    sequences, calls = [], []
+    for number, (program, *given) in enumerate(zip(programs, times, gaps, strict=True)):
         if not isinstance(program, Sequence):
             raise TypeError(
                 f"programs: process {number}: a Sequence is needed, got {shown(program)}"
             )
         if not program.timed:
             raise ValueError(f"programs: process {number}: its launches need durations")
-        if program.transfers or any(isinstance(event, Synchronize) for event in program):
-            raise ValueError(
-                f"programs: process {number}: nobody knows how a Copy, Memset or Synchronize of "
-                "one process waits for the turns of others; leave them out"
-            )
         try:
             sequences.append(run.events(program))
-            issued.append(launch_times(program, run.calls(program, times)))
+            calls.append(run.calls(program, *given))
         except (TypeError, ValueError) as error:
             raise type(error)(f"process {number}: {error}") from None
-    return sequences, issued
+    return sequences, calls
+
+
+def _rows(name: str, given: Any, processes: int) -> list[Any]:
+    if given is None:
+        return [None] * processes
+    rows = list(items("predict_processes", name, given))
+    if len(rows) != processes:
+        raise ValueError(
+            f"{name}: a row for each of {processes} processes is needed, got {len(rows)}"
+        )
+    return rows
+
+
+def _check_under_mps(number: int, program: Sequence, host: object) -> None:
+    waits = any(isinstance(event, Synchronize) for event in program)
+    if program.transfers or waits or host is not None:
+        raise ValueError(
+            f"programs: process {number}: under MPS nobody knows how a Copy, Memset, Synchronize "
+            "or host= of one process waits for others; leave them out"
+        )

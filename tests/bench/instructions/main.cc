@@ -40,6 +40,18 @@ Sequence mixed() {
 
 Sequence small() { return Sequence(5, Launch{.blocks = 5, .threads = 128, .registers = 32}); }
 
+// Launches of eight streams, some of which wait for each other.
+Sequence streams() {
+  Sequence sequence;
+  for (int32_t launch = 0; launch < 400; ++launch) {
+    const int32_t stream = launch % 8;
+    if (launch % 5 == 0) sequence.push_back(tbsched::WaitEvent{.event = 0, .stream = stream});
+    sequence.push_back(Launch{.blocks = 4, .threads = 256, .stream = stream, .duration_ns = {5000}});
+    if (launch % 7 == 0) sequence.push_back(tbsched::RecordEvent{.event = 0, .stream = stream});
+  }
+  return sequence;
+}
+
 }  // namespace
 
 // A name that callgrind is told.
@@ -54,12 +66,13 @@ extern "C" [[gnu::noinline]] void measured(const tbsched::Model& model, const Se
 
 int main(const int argc, const char* const* const argv) {
   const std::map<std::string, Sequence (*)()> cases = {
-      {"waves", waves}, {"mixed", mixed}, {"small", small}};
+      {"waves", waves}, {"streams", streams}, {"mixed", mixed}, {"small", small}};
   const auto found = cases.find(argc == 2 ? argv[1] : "");
   if (found == cases.end()) {
-    std::cerr << "one of waves, mixed, small is needed\n";
+    std::cerr << "one of waves, streams, mixed, small is needed\n";
     return 2;
   }
   const tbsched::DeviceSpec spec = h200();
-  measured(tbsched::Model(spec), found->second(), found->first == "waves");
+  const Sequence sequence = found->second();
+  measured(tbsched::Model(spec), sequence, tbsched::is_timed(sequence));
 }

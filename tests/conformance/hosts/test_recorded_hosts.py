@@ -18,7 +18,7 @@ from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.predict import predict, predict_as_recorded
-from tbsched.program.sequence import Sequence, Synchronize, with_launches
+from tbsched.program.sequence import Copy, Sequence, Synchronize, with_launches
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -154,3 +154,32 @@ def test_calls_take_as_long_as_the_device_file_says() -> None:
     assert np.median(took["Launch"]) * 1e9 == pytest.approx(H200.launch_call_ns, rel=0.15)
     for name in ("RecordEvent", "WaitEvent"):
         assert np.median(took[name]) * 1e9 == pytest.approx(H200.event_call_ns, rel=0.3)
+
+
+def test_calls_for_copies_take_as_long_as_the_device_file_says() -> None:
+    took = []
+    for trace in load_traces(ROOT / "tests" / "traces" / "ways" / "transfers-h200.jsonl.xz"):
+        for event, (begin, end) in zip(trace.sequence, trace.call_times or (), strict=False):
+            if isinstance(event, Copy) and event.kind != "d2d" and event.pinned:
+                took.append(end - begin)
+    assert np.median(took) * 1e9 == pytest.approx(H200.copy_call_ns, rel=0.1)
+
+
+def between_calls(issue_times: Iterable[float]) -> float:
+    """Microseconds from a launch call of any thread to the next."""
+    return 1e6 * float(np.ptp(list(issue_times))) / (len(list(issue_times)) - 1)
+
+
+# Where calls vary, as they do on a GPU, four threads meet more often than in the model.
+@pytest.mark.parametrize(("threads", "within"), [(1, 0.25), (2, 0.15), (4, 0.3), (8, 0.1)])
+def test_calls_of_several_threads_wait_for_the_driver(threads: int, within: float) -> None:
+    (trace,) = [t for t in recorded("threads-h200") if t.id == f"threads:L_{threads}"]
+    assert trace.call_times is not None
+    seen = between_calls([begin for begin, _ in trace.call_times])
+    times = predict(trace.sequence, H200, host=7e-8).issue_times
+    without = predict(trace.sequence, replace(H200, driver_call_ns=0), host=7e-8).issue_times
+    assert times is not None
+    assert without is not None
+    assert between_calls(times) == pytest.approx(seen, rel=within)
+    if threads == 8:
+        assert between_calls(without) < 0.5 * seen

@@ -42,14 +42,22 @@ Launch kernel_of(const DeviceSpec& spec, const Work& work) {
 
 }  // namespace
 
+bool is_kernel(const DeviceSpec& spec, const Copy& copy) {
+  return copy.kind == CopyKind::d2d && spec.mechanisms.copy_kernels;
+}
+
+bool is_kernel(const DeviceSpec& spec, const Memset& memset) {
+  return memset.bytes > spec.small_memset_bytes && spec.mechanisms.copy_kernels;
+}
+
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy) {
-  if (copy.kind != CopyKind::d2d || !spec.mechanisms.copy_kernels) return std::nullopt;
+  if (!is_kernel(spec, copy)) return std::nullopt;
   return kernel_of(spec, {copy.bytes, copy.duration_ns, copy.stream, copy.non_blocking,
                           spec.device_copy_latency_ns, spec.device_copy_bandwidth});
 }
 
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset) {
-  if (memset.bytes <= spec.small_memset_bytes || !spec.mechanisms.copy_kernels) return std::nullopt;
+  if (!is_kernel(spec, memset)) return std::nullopt;
   return kernel_of(spec, {memset.bytes, memset.duration_ns, memset.stream, memset.non_blocking,
                           spec.memset_latency_ns, spec.memset_bandwidth});
 }

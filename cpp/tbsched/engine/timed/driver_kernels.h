@@ -17,6 +17,8 @@
 namespace tbsched {
 
 // None: the driver does it another way.
+bool is_kernel(const DeviceSpec& spec, const Copy& copy);
+bool is_kernel(const DeviceSpec& spec, const Memset& memset);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 

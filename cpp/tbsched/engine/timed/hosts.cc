@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "tbsched/engine/timed/driver_kernels.h"
 #include "tbsched/hardware/sm/units.h"
 #include "tbsched/program/refuse.h"
 
@@ -124,6 +125,31 @@ bool Hosts::is_locked_out(const Call& call, const Event& event) const {
   return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
 }
 
+bool Hosts::wants_driver(const Call& call, const Event& event) const {
+  // One thread alone never waits for it.
+  if (next_.empty() || spec_.driver_call_ns == 0 || gaps() == nullptr || call.has_turn) {
+    return false;
+  }
+  return std::visit(Overloaded{
+                        [](const Launch&) { return true; },
+                        [](const Release&) { return false; },
+                        [](const RecordEvent&) { return false; },
+                        [](const WaitEvent&) { return false; },
+                        [](const GraphLaunch&) { return true; },
+                        [](const Copy&) { return true; },
+                        [](const Memset&) { return true; },
+                        [](const Synchronize&) { return false; },
+                    },
+                    event);
+}
+
+void Hosts::queue_for_driver(Call call) {
+  call.has_turn = true;
+  const int64_t from_ns = std::max(call.due_ns, driver_free_ns_);
+  driver_free_ns_ = from_ns + spec_.driver_call_ns;
+  push_again(call, from_ns);
+}
+
 bool Hosts::waits_for_end(const Event& event) const {
   const auto* const copy = std::get_if<Copy>(&event);
   return copy != nullptr && times() == nullptr &&
@@ -196,27 +222,6 @@ void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   }
 }
 
-void Hosts::run_ahead(const int64_t ns, const int64_t from_ns) {
-  ran_ahead_ns_ += ns;
-  std::priority_queue<Call> earlier;
-  for (; !calls_.empty(); calls_.pop()) {
-    Call call = calls_.top();
-    issue_earlier(call.event, ns);
-    call.due_ns = std::max(from_ns, call.due_ns - ns);
-    call.launched_ns -= ns;
-    earlier.push(call);
-  }
-  calls_ = std::move(earlier);
-}
-
-void Hosts::issue_earlier(const size_t event, const int64_t ns) {
-  auto* const known = std::get_if<CallTimes>(&given_);
-  if (known == nullptr) return;
-  for (int32_t launch = first_launch_[event]; launch < first_launch_[event + 1]; ++launch) {
-    known->issue_ns[launch] -= ns;
-  }
-}
-
 void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
     local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
@@ -232,21 +237,21 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
 // How long a call takes that waits for nothing, or waits no more.
 int64_t Hosts::call_ns(const Event& event) const {
   if (gaps() == nullptr) return 0;
-  return std::visit(Overloaded{
-                        [&](const Launch&) { return spec_.launch_call_ns; },
-                        [](const Release&) { return int64_t{0}; },
-                        [&](const RecordEvent&) { return spec_.event_call_ns; },
-                        [&](const WaitEvent&) { return spec_.event_call_ns; },
-                        [&](const GraphLaunch&) { return spec_.launch_call_ns; },
-                        [&](const Copy&) { return spec_.launch_call_ns; },
-                        [&](const Memset&) { return spec_.launch_call_ns; },
-                        [](const Synchronize&) { return int64_t{0}; },
-                    },
-                    event);
+  return std::visit(
+      Overloaded{
+          [&](const Launch&) { return spec_.launch_call_ns; },
+          [](const Release&) { return int64_t{0}; },
+          [&](const RecordEvent&) { return spec_.event_call_ns; },
+          [&](const WaitEvent&) { return spec_.event_call_ns; },
+          [&](const GraphLaunch&) { return spec_.launch_call_ns; },
+          [&](const Copy& copy) { return call_ns(!copy.pinned || is_kernel(spec_, copy)); },
+          [&](const Memset& memset) { return call_ns(is_kernel(spec_, memset)); },
+          [](const Synchronize&) { return int64_t{0}; },
+      },
+      event);
 }
 
 void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t launched_ns) {
-  issue_earlier(event, ran_ahead_ns_);
   Call call{.due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
   if (const CallGaps* const found = gaps()) {
     call.due_ns += found->gap_ns[event];

@@ -5,7 +5,7 @@
 //
 // The rules:
 //   1. Each thread makes its calls in the order of the sequence, the next one when the last has
-//      returned. Threads do not wait for each other.
+//      returned.
 //   2. A call that synchronizes returns when the work that it names is over. Work that is issued
 //      later does not count.
 //   3. A launch call that uses a kernel first loads the kernel, then launches it. Until the kernel
@@ -16,8 +16,10 @@
 //   5. A launch call waits while its hardware queue has no place.
 //   6. A launch call that needs more local memory than any before waits until all work is over,
 //      and sets the memory up. Until then, launch calls of other threads wait.
-// Where the times of calls are given, whoever gave them has waited already: rules 2, 4, 5 and 6 do
-// not count. At intervals, 5 and 6 do not.
+//   7. A call that launches, copies or sets has the driver for a while. Such calls of other threads
+//      wait for that, in the order in which they are made.
+// Where the times of calls are given, whoever gave them has waited already: rules 2 and 4 to 7 do
+// not count. At intervals, 5 to 7 do not.
 //
 // Source: traces hosts.
 #pragma once
@@ -69,6 +71,7 @@ class Hosts {
     Load load = Load::none;
     bool wants_place = false;  // in a hardware queue
     bool has_waited = false;
+    bool has_turn = false;  // in the driver, at due_ns
 
     // The next one is at the top of a heap. A call that loads a kernel lets others go first.
     bool operator<(const Call& other) const {
@@ -90,10 +93,11 @@ class Hosts {
   // Of each launch of an event when it is issued, as far as that is given.
   std::span<const int64_t> issue_ns(size_t event) const;
 
-  // What comes before a call is made: at most one of these.
+  // The first of these that is true comes before a call is made.
   bool loads(const Call& call, const Event& event) const;
   bool waits(const Call& call, const Event& event) const;
   bool is_locked_out(const Call& call, const Event& event) const;
+  bool wants_driver(const Call& call, const Event& event) const;
 
   // Whether the call returns when its work is over.
   bool waits_for_end(const Event& event) const;
@@ -102,6 +106,8 @@ class Hosts {
   void load(Call call, const Event& event);
   // The call waits for this item of Streams; none: nothing is left to wait for.
   void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
+  // The call is due again when it has the driver.
+  void queue_for_driver(Call call);
   // The call waits for a place in a hardware queue.
   void wait_for_place(Call call, int32_t item);
   bool any_waits() const { return !waiting_.empty(); }
@@ -109,9 +115,6 @@ class Hosts {
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
   // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
-  // The host goes on for so long while the GPU stands still: of the GPU's time all later calls are
-  // so much earlier, but none is before `from_ns`.
-  void run_ahead(int64_t ns, int64_t from_ns);
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
 
@@ -126,19 +129,19 @@ class Hosts {
   void go_on(Call call, const Event& event, int64_t now);
   int64_t growth_ns(const Launch& launch) const;
   int64_t call_ns(const Event& event) const;
+  int64_t call_ns(const bool is_long) const {
+    return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
+  }
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
   int64_t first_due_ns(size_t event) const;
   void push(size_t event, int64_t returned_ns, int64_t launched_ns);
   void push_again(Call call, int64_t due_ns);
   void hold_back(Call& call, int64_t until_ns) const;
-  // Where times are given: those of the event's launches.
-  void issue_earlier(size_t event, int64_t ns);
 
   const DeviceSpec& spec_;
   HostCalls given_;
   int32_t local_memory_;
-  int64_t ran_ahead_ns_ = 0;  // in all
   std::vector<int32_t> first_launch_;
   std::vector<size_t> next_;  // of each event the next one of its thread; empty: there is one
   std::priority_queue<Call> calls_;
@@ -146,6 +149,7 @@ class Hosts {
   std::unordered_set<int32_t> loaded_;         // kernels
   std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
   std::vector<Call> locked_out_;
+  int64_t driver_free_ns_ = 0;
 };
 
 }  // namespace tbsched

@@ -75,11 +75,11 @@ int64_t Streams::issue_nodes(const GraphState& graph, const int32_t begin,
     if (!is_root && item.transfer < 0) {
       ++item.unmet;
       item.at_head_ns = reaches_gpu_ns(index);
-      later_.push({item.at_head_ns, index, Change::one_met});
+      change_later({item.at_head_ns, index, Change::one_met});
     }
     // Roots with kernels take their queues first.
     const bool is_first = is_root && item.transfer < 0;
-    later_.push(
+    change_later(
         {is_first ? std::max(times[k], now) : ends_ns, index, Change::issued, is_first ? 0 : 1});
   }
   return ends_ns;
@@ -101,7 +101,7 @@ Streams::IssueTimes Streams::issue_times(const GraphOrder& order, const int32_t 
     issued_ns += spec_.node_interval_ns;
     times.push_back(issued_ns);
     if (!is_root || item.launch < 0 || item.launch >= launches_ || issue_ns.empty()) continue;
-    const int64_t asked_ns = issue_ns[item.launch - first_launch];
+    const int64_t asked_ns = issue_ns[item.launch - first_launch] - late_ns_;
     if (known == 0 || asked_ns > known_ns) {
       issued_ns = asked_ns;
       for (const int64_t back : std::views::iota(size_t{0}, times.size() - known)) {
@@ -139,6 +139,7 @@ void Streams::add_node(const int32_t launch, const int32_t priority, const int32
   item.record = -1;
   item.graph = begin;
   item.follows_nodes = true;
+  ++not_over_;
   push(item);
 }
 

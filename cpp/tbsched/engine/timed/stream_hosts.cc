@@ -14,7 +14,7 @@ void Streams::load(const int32_t launch, const int64_t now) {
       push({.kind = Kind::load, .non_blocking = true, .launch = launch, .issued_ns = now});
   depend_on_streams(load, false);
   depend(load, last_load_);
-  if (items_[load].unmet == 0) later_.push({now + spec_.load_ns, load, Change::done});
+  if (items_[load].unmet == 0) change_later({now + spec_.load_ns, load, Change::done});
   last_load_ = load;
 }
 

@@ -21,7 +21,19 @@ void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
   Queue& queue = queues_[items_[index].queue];
   items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
-  later_.push({seen_ns, index, Change::reached});
+  change_later({seen_ns, index, Change::reached});
+}
+
+void Streams::look_again(const int64_t now) {
+  dozing_ = false;
+  for (const int32_t item : std::exchange(unnoticed_, {})) {
+    join_queue(item, std::max(now, reaches_gpu_ns(item)));
+  }
+  for (const int32_t item : std::exchange(asleep_, {})) {
+    items_[item].seen_ns = now;
+    change_later({now, item, Change::reached});
+  }
+  for (const int32_t item : std::exchange(put_off_, {})) met(item, now);
 }
 
 int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
@@ -57,17 +69,14 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (item.transfer >= 0 && transfers_.has_engine(item.transfer)) return;
   if (item.queue < 0 || (spec_.queue_watch_ns == 0 && spec_.host_write_ns == 0)) return;
-  const auto waits = [&](const Queue& queue) {
-    if (queue.empty()) return false;
-    const int32_t head = queue.items[queue.head];
-    const bool is_free = waits_for_nothing(head) && items_[head].seen_ns <= now;
-    return reaches_gpu_ns(head) < now && (head == index || !is_free);
-  };
   const Queue& own = queues_[item.queue];
-  if (own.empty() || own.items[own.head] != index || !waits(own)) return;
+  if (own.empty() || own.items[own.head] != index || reaches_gpu_ns(index) >= now) return;
   for (FrontEnd& each : front_ends_) each.waiting = 0;
   for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
-    if (waits(queues_[queue])) ++front_ends_[front_end(queue)].waiting;
+    if (queues_[queue].empty()) continue;
+    const int32_t head = queues_[queue].items[queues_[queue].head];
+    const bool is_free = head != index && items_[head].seen_ns <= now && waits_for_nothing(head);
+    if (!is_free && reaches_gpu_ns(head) < now) ++front_ends_[front_end(queue)].waiting;
   }
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
   const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
@@ -78,7 +87,7 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
     item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
     end.last_seen_ns = item.seen_ns;
   }
-  later_.push({item.seen_ns, index, Change::reached});
+  change_later({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

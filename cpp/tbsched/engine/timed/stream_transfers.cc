@@ -73,7 +73,8 @@ void Streams::begin_transfers(const int64_t now) {
 void Streams::begin_transfer(const int32_t index, const int64_t now) {
   const Item& item = items_[index];
   if (!transfers_.has_engine(item.transfer)) {
-    end_transfer_at(index, now, transfers_.run(item.transfer, item.follows_nodes, now));
+    const int64_t end_ns = transfers_.run(item.transfer, item.follows_nodes, now + late_ns_);
+    end_transfer_at(index, now, end_ns - late_ns_);
     return;
   }
   if (item.graph >= 0) transfers_.enqueue_node(item.transfer);
@@ -87,8 +88,8 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
       item.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
   const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
   const int64_t from_ns = std::max(reaches_ns, waited_ns);
-  transfers_.be_ready(item.transfer, from_ns);
-  later_.push({from_ns, index, Change::reached});
+  transfers_.be_ready(item.transfer, from_ns + late_ns_);
+  change_later({from_ns, index, Change::reached});
 }
 
 void Streams::end_transfer_at(const int32_t index, const int64_t now, const int64_t end_ns) {
@@ -96,20 +97,22 @@ void Streams::end_transfer_at(const int32_t index, const int64_t now, const int6
     refuse("duration: a copy or memset from " + std::to_string(now) + " to " +
            std::to_string(end_ns) + " ns is beyond the range of time");
   }
-  later_.push({end_ns, index, Change::transferred});
+  change_later({end_ns, index, Change::transferred});
 }
 
 // Whether one of them ends at once.
 bool Streams::begin_engines(const int64_t now) {
-  while (const std::optional<int32_t> transfer = transfers_.begin(now)) {
-    end_transfer_at(item_of_transfer_[*transfer], now, transfers_.times()[*transfer].end_ns);
+  while (const std::optional<int32_t> transfer = transfers_.begin(now + late_ns_)) {
+    const int64_t end_ns = transfers_.times()[*transfer].end_ns - late_ns_;
+    end_transfer_at(item_of_transfer_[*transfer], now, end_ns);
   }
-  return !later_.empty() && later_.top().time_ns <= now;
+  return first_changes(now) != nullptr;
 }
 
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
-  if (transfers_.has_engine(transfer)) transfers_.end(transfer, now);
+  if (transfers_.has_engine(transfer)) transfers_.end(transfer, now + late_ns_);
+  if (items_[index].is_launch()) --not_over_;
   get_over(index, now);
 }
 
@@ -129,7 +132,7 @@ void Streams::wake(const int32_t index, const int64_t now) {
   const int64_t since_ns = std::max(idle_since_ns_, reaches_gpu_ns(index));
   if (running_ > 0 || now - since_ns <= spec_.copy_watch_ns) return;
   item.seen_ns = now + spec_.copy_wake_ns;
-  later_.push({item.seen_ns, index, Change::reached});
+  change_later({item.seen_ns, index, Change::reached});
 }
 
 }  // namespace tbsched

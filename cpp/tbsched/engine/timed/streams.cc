@@ -73,7 +73,12 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
 }
 
 void Streams::issue(const RecordEvent& record, const int64_t now) {
-  last_record_[record.event] = add({.kind = Kind::record}, stream_named(record.stream), now);
+  const int32_t number = stream_named(record.stream);
+  const int32_t before = streams_[number].last_launch;
+  const bool waits = dozing_ && before >= 0 && items_[before].is_launch() && items_[before].done();
+  const int32_t index = add({.kind = Kind::record, .unmet = waits ? 1 : 0}, number, now);
+  if (waits) put_off_.push_back(index);
+  last_record_[record.event] = index;
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {
@@ -109,6 +114,7 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
   item.issued_ns = now;
   item.at_head_ns = now;
   const int32_t index = push(item);
+  if (item.is_launch()) ++not_over_;
   if (item.programmatic) {
     depend(index, item.last_launch, Until::triggered);
     depend(index, item.last_launch, Until::over);
@@ -188,7 +194,7 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
   ++running_;
   const Item& item = items_[taken];
   if (item.record >= 0) {
-    later_.push({now + spec_.launch_completion_latency_ns, item.record, Change::done});
+    change_later({now + spec_.launch_completion_latency_ns, item.record, Change::done});
   }
   return item.launch;
 }
@@ -222,12 +228,13 @@ bool Streams::waits_for_nothing(const int32_t index) const {
 }
 
 int64_t Streams::next_change(const int64_t now) const {
-  int64_t next = later_.empty() ? kNever : later_.top().time_ns;
-  return std::max(next, now);
+  const int64_t own_ns = later_.empty() ? kNever : later_.top().time_ns;
+  const int64_t live_ns = live_.empty() ? kNever : live_.top().time_ns - late_ns_;
+  return std::max(std::min(own_ns, live_ns), now);
 }
 
 void Streams::trigger(const int32_t launch, const int64_t at_ns) {
-  later_.push({at_ns + spec_.trigger_latency_ns, item_of(launch), Change::triggered});
+  change_later({at_ns + spec_.trigger_latency_ns, item_of(launch), Change::triggered});
 }
 
 std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
@@ -235,6 +242,7 @@ std::span<const int32_t> Streams::end(const int32_t launch, const int64_t now) {
   first_in_stream_.clear();
   items_[index].left = true;
   --running_;
+  --not_over_;
   idle_since_ns_ = now;
   if (first_in_stream(launch)) get_over(index, now);
   return first_in_stream_;
@@ -248,7 +256,7 @@ bool Streams::first_in_stream(const int32_t launch) const {
 void Streams::get_over(int32_t index, const int64_t now) {
   while (index >= 0) {
     items_[index].over_ns = now;
-    later_.push({now + spec_.completion_latency_ns, index, Change::done});
+    change_later({now + spec_.completion_latency_ns, index, Change::done});
     int32_t next = -1;
     for (int32_t edge = items_[index].first_dependent; edge >= 0; edge = dependents_[edge].next) {
       const Dependent& dependent = dependents_[edge];
@@ -260,7 +268,7 @@ void Streams::get_over(int32_t index, const int64_t now) {
         continue;
       }
       const int64_t known_ns = now + dependent.latency_ns;
-      later_.push({known_ns, dependent.item, Change::one_met, ++nodes_served_});
+      change_later({known_ns, dependent.item, Change::one_met, ++nodes_served_});
       if (known_ns < item.at_head_ns) continue;
       item.at_head_ns = known_ns;
       item.ahead = index;
@@ -269,12 +277,12 @@ void Streams::get_over(int32_t index, const int64_t now) {
   }
 }
 
-// Everything that has happened by now.
 void Streams::settle(const int64_t now) {
   do {
-    while (!later_.empty() && later_.top().time_ns <= now) {
-      const Later later = later_.top();
-      later_.pop();
+    while (std::priority_queue<Later>* const first = first_changes(now)) {
+      const Later later = first->top();
+      first->pop();
+      if (stirs(later)) --stirring_;
       happen(later, now);
     }
     while (!finished_.empty()) {
@@ -283,6 +291,67 @@ void Streams::settle(const int64_t now) {
       finish(item, now);
     }
   } while (!transfers_.empty() && begin_engines(now));
+}
+
+// Its time is by the clock that stands still with the process.
+void Streams::change_later(Later later) {
+  if (stirs(later)) ++stirring_;
+  const Item& item = items_[later.item];
+  const bool is_live = !needs_turn(item) || (later.change == Change::done && is_awaited(item));
+  if (is_live) later.time_ns += late_ns_;
+  (is_live ? live_ : later_).push(later);
+}
+
+bool Streams::needs_turn(const Item& item) const {
+  return (item.is_launch() || item.kind == Kind::load) && !moved_by_engine(item);
+}
+
+// Whether anything waits for it that needs no turn.
+bool Streams::is_awaited(const Item& item) const {
+  for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {
+    if (!needs_turn(items_[dependents_[edge].item])) return true;
+  }
+  return false;
+}
+
+// Whether it says that something is over that others wait for.
+bool Streams::stirs(const Later& later) const {
+  return later.change != Change::reached &&
+         !(later.change == Change::transferred && moved_by_engine(items_[later.item]));
+}
+
+bool Streams::moved_by_engine(const Item& item) const {
+  return item.transfer >= 0 && transfers_.has_engine(item.transfer);
+}
+
+int64_t Streams::works_from_ns(const int64_t now, const bool looks_at_all) const {
+  if (looks_at_all && !put_off_.empty()) return now;
+  if (std::cmp_equal(not_over_, looks_at_all ? 0 : unnoticed_.size())) return kNever;
+  if (running_ > 0 || !nodes_.empty()) return now;
+  int64_t first_ns = kNever;
+  const auto look_at = [&](const int32_t item) {
+    if (stirring_ == 0 && !waits_for_nothing(item)) return;
+    const int64_t seen_ns = items_[item].seen_ns;
+    if (seen_ns == kNever && !looks_at_all) return;
+    const int64_t free_ns = seen_ns == kNever ? now : std::max(now, seen_ns);
+    first_ns = std::min(first_ns, std::max(free_ns, reaches_gpu_ns(item)));
+  };
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) look_at(queue.items[queue.head]);
+  }
+  if (looks_at_all) std::ranges::for_each(unnoticed_, look_at);
+  return first_ns == kNever && stirring_ > 0 ? now : first_ns;
+}
+
+// Of both kinds the one of which the next has happened by now, first of all.
+std::priority_queue<Streams::Later>* Streams::first_changes(const int64_t now) {
+  const bool own = !later_.empty() && later_.top().time_ns <= now;
+  const bool live = !live_.empty() && live_.top().time_ns <= now + late_ns_;
+  if (!live) return own ? &later_ : nullptr;
+  if (!own) return &live_;
+  Later of_live = live_.top();
+  of_live.time_ns -= late_ns_;
+  return of_live < later_.top() ? &later_ : &live_;
 }
 
 void Streams::happen(const Later& later, const int64_t now) {
@@ -334,7 +403,7 @@ void Streams::finish(const int32_t index, const int64_t now) {
         item.kind == Kind::transfer || (!item.is_launch() && item.after_copy);
     const int64_t known_ns = known_ns_of(index, dependent);
     if (known_ns > now) {
-      later_.push({known_ns, dependent, Change::one_met});
+      change_later({known_ns, dependent, Change::one_met});
     } else {
       met(dependent, now);
     }
@@ -369,7 +438,7 @@ void Streams::met(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (--item.unmet > 0) return;
   if (item.kind == Kind::load) {
-    later_.push({now + spec_.load_ns, index, Change::done});
+    change_later({now + spec_.load_ns, index, Change::done});
   } else if (!item.is_launch()) {
     if (!item.legacy || first_undone_ == index) go_on(index, now);
   } else if (item.follows_nodes && item.transfer >= 0) {
@@ -377,6 +446,11 @@ void Streams::met(const int32_t index, const int64_t now) {
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
+    if (item.after_copy && dozing_) {
+      item.seen_ns = kNever;
+      asleep_.push_back(index);
+      return;
+    }
     if (item.after_copy) wake(index, now);
     be_seen(index, now);
   }

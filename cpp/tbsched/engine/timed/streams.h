@@ -95,23 +95,30 @@ class Streams {
   std::span<const int32_t> end(int32_t launch, int64_t now);
   // Whether all that comes before it in its stream has left.
   bool first_in_stream(int32_t launch) const;
-  // From now on the GPU does not look at a queue that was empty and gets something.
+  // From now on the GPU does not look at a queue that was empty and gets something, nor at a launch
+  // that waited for an engine. An event that is recorded behind launches that are over waits, too.
   void doze() { dozing_ = true; }
   // It looks at all queues again.
-  void look_again(const int64_t now) {
-    dozing_ = false;
-    for (const int32_t item : std::exchange(unnoticed_, {})) {
-      join_queue(item, std::max(now, reaches_gpu_ns(item)));
-    }
-  }
+  void look_again(int64_t now);
   // Whether a launch waits in a queue that it looks at.
   bool waits() const {
     return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
   }
-  // Launches in queues that the GPU does not look at.
-  size_t unnoticed() const { return unnoticed_.size(); }
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
+
+  // While another process has the GPU, time stands still here, but not for copies by engines, nor
+  // for what the host waits for: by their clock, that of the GPU, it is so much later.
+  int64_t late_ns() const { return late_ns_; }
+  void be_late(const int64_t ns) { late_ns_ = ns; }
+  // Everything that has happened by now.
+  void settle(int64_t now);
+  // When such a thing changes next, by the clock of the GPU.
+  int64_t next_live_change() const { return live_.empty() ? kNever : live_.top().time_ns; }
+  // From when on any launch does anything, or any copy that no engine makes, unless all of them are
+  // over or wait for engines; kNever: they do. Those that the GPU does not look at now do nothing,
+  // unless it looks at all.
+  int64_t works_from_ns(int64_t now, bool looks_at_all) const;
 
   // When each copy and memset that was issued moved its bytes.
   const std::vector<TransferTime>& transfer_times() const { return transfers_.times(); }
@@ -299,7 +306,12 @@ class Streams {
     const int64_t latency_ns = found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns;
     return found.issued_ns + latency_ns;
   }
-  void settle(int64_t now);
+  void change_later(Later later);
+  bool stirs(const Later& later) const;
+  bool moved_by_engine(const Item& item) const;
+  bool needs_turn(const Item& item) const;
+  bool is_awaited(const Item& item) const;
+  std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
   void get_over(int32_t item, int64_t now);
@@ -328,6 +340,8 @@ class Streams {
   std::vector<FrontEnd> front_ends_;
   bool dozing_ = false;
   std::vector<int32_t> unnoticed_;  // which are in no queue yet
+  std::vector<int32_t> asleep_;     // which waited for an engine
+  std::vector<int32_t> put_off_;    // records
   std::set<ReadyNode> nodes_;
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // where there is none
@@ -336,6 +350,10 @@ class Streams {
   int64_t nodes_ready_ = 0;
   std::unordered_map<const Graph*, GraphState> graphs_;
   std::priority_queue<Later> later_;
+  std::priority_queue<Later> live_;  // by the clock of the GPU: what goes on without the process
+  int64_t late_ns_ = 0;
+  int32_t not_over_ = 0;                  // launches
+  int32_t stirring_ = 0;                  // of later_ and live_
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so
   std::vector<int32_t> open_;             // streams that may have work that is not done

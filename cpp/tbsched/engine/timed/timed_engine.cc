@@ -1,6 +1,7 @@
 #include "tbsched/engine/timed/timed_engine.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -61,6 +62,7 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
 void TimedEngine::begin(const Sequence& sequence) { add(sequence); }
 
 Timeline TimedEngine::finish() && {
+  if (!stops_.empty()) put_on_the_gpus_clock();
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   return std::move(timeline_);
@@ -95,16 +97,18 @@ Snapshot TimedEngine::snapshot(const Sequence& sequence, const int64_t at_ns) &&
   return snapshot_of(scheduler_, shown_, std::move(blocks));
 }
 
-void TimedEngine::stand_still(const int64_t at_ns, const int64_t ns) {
-  hosts_.run_ahead(ns, under_way() ? at_ns : hosts_.next_due_ns());
-}
-
 bool TimedEngine::step(const Sequence& sequence) {
-  now_ = next_instant();
-  if (now_ == kNever) {
+  const int64_t next_ns = next_instant();
+  if (next_ns == kNever) {
     check_ended();
     return false;
   }
+  step_at(sequence, next_ns);
+  return true;
+}
+
+void TimedEngine::step_at(const Sequence& sequence, const int64_t at_ns) {
+  now_ = at_ns;
   leave();
   go_on_hosts(sequence);
   issue(sequence);
@@ -112,7 +116,6 @@ bool TimedEngine::step(const Sequence& sequence) {
   go_on_hosts(sequence);
   place();
   check_waits();
-  return true;
 }
 
 // What the blocks that have been placed take, and the last of each launch that has not, if it were
@@ -248,7 +251,9 @@ int32_t TimedEngine::add(const Node& node) {
 int64_t TimedEngine::next_instant() const {
   const int64_t leaving = resident_.empty() ? kNever : resident_.top().leaves_ns;
   const int64_t switching = wants_to_switch_ ? next_switch_ns_ : kNever;
-  return std::min({leaving, hosts_.next_due_ns(), switching, streams_.next_change(now_)});
+  const int64_t calling =
+      hosts_.next_due_ns() == kNever ? kNever : hosts_.next_due_ns() - late_ns();
+  return std::min({leaving, calling, switching, streams_.next_change(now_)});
 }
 
 void TimedEngine::leave() {
@@ -264,7 +269,6 @@ void TimedEngine::leave() {
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
       ++grids_left_;
-      launches_left_ += is_hidden(blocks.launch) ? 0 : 1;
       for (const int32_t launch : streams_.end(blocks.launch, now_)) go_on(launch);
     }
   }
@@ -272,11 +276,11 @@ void TimedEngine::leave() {
 
 void TimedEngine::go_on_hosts(const Sequence& sequence) {
   if (!hosts_.any_waits()) return;
-  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, now_);
+  for (const int32_t item : streams_.over(now_)) hosts_.go_on(item, sequence, gpu_ns());
 }
 
 void TimedEngine::issue(const Sequence& sequence) {
-  while (hosts_.next_due_ns() <= now_) {
+  while (hosts_.next_due_ns() <= gpu_ns()) {
     const Hosts::Call call = hosts_.take();
     const Event& event = sequence[call.event];
     if (hosts_.is_locked_out(call, event)) {
@@ -284,7 +288,9 @@ void TimedEngine::issue(const Sequence& sequence) {
     } else if (hosts_.loads(call, event)) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
-      hosts_.wait(call, event, streams_.wait_for(event, now_), now_);
+      hosts_.wait(call, event, streams_.wait_for(event, now_), gpu_ns());
+    } else if (hosts_.wants_driver(call, event)) {
+      hosts_.queue_for_driver(call);
     } else if (const std::optional<int32_t> place = wait_for_place(event)) {
       hosts_.wait_for_place(call, *place);
     } else {
@@ -305,9 +311,9 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
   launches_issued_ += count_launches(event);
   if (hosts_.waits_for_end(event)) {
-    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), now_);
+    hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), gpu_ns());
   } else {
-    hosts_.made(call, event, ends_ns);
+    hosts_.made(call, event, ends_ns + late_ns());
   }
   if (!hosts_.after_gaps()) return;
   std::fill_n(timeline_.issued_ns.begin() + numbers.launch, count_launches(event), call.began_ns);
@@ -338,24 +344,25 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = state.launch->duration_ns.size() == 1;
-  int64_t duration = duration_ns(launch, placed.first_block);
-  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now_);
+  const std::span rows = std::span(timeline_.blocks).subspan(state.first_row + placed.first_block);
+  const int64_t now = now_;
+  int64_t end_ns = now + duration_ns(launch, placed.first_block);
+  if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, now);
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
-    if (!together) {
-      duration = duration_ns(launch, block);
-      start(launch, {now_, duration, block, 1, hold(placed.footprints[k], -1)});
-    }
-    timeline_.blocks[state.first_row + block] = {.launch = launch,
-                                                 .block = block,
-                                                 .sm = placed.sms[k],
-                                                 .start_ns = now_,
-                                                 .end_ns = now_ + duration};
+    if (!together) end_ns = now + duration_ns(launch, block);
+    rows[k] = {
+        .launch = launch, .block = block, .sm = placed.sms[k], .start_ns = now, .end_ns = end_ns};
   }
   if (together) {
     int32_t held = -1;
     for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
-    start(launch, {now_, duration, placed.first_block, blocks, held});
+    start(launch, {now, end_ns - now, placed.first_block, blocks, held});
+  } else {
+    for (int32_t k = 0; k < blocks; ++k) {
+      const int32_t held = hold(placed.footprints[k], -1);
+      start(launch, {now, rows[k].end_ns - now, rows[k].block, 1, held});
+    }
   }
   if (scheduler_.placed_whole(launch)) wait_for(launch, Refusal::none, -1);
 }

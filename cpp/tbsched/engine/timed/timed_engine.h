@@ -53,14 +53,13 @@ class TimedEngine : private Observer {
   // The same as run(), bit by bit, for a process that shares the GPU: engine/timed/turns.h.
   void begin(const Sequence& sequence);
   int64_t next_instant() const;
-  // When the host issues something next.
-  int64_t next_call_ns() const { return hosts_.next_due_ns(); }
   // Goes on to the next instant, if there is one.
   bool step(const Sequence& sequence);
-  // Whether launches have been issued that are not over.
-  bool under_way() const { return launches_left_ < launches_issued_; }
-  // Whether the GPU knows of any.
-  bool busy() const { return launches_left_ + streams_.unnoticed() < launches_issued_; }
+  void step_at(const Sequence& sequence, int64_t at_ns);
+  // As Streams has it, from this instant on.
+  int64_t works_from_ns(const bool looks_at_all) const {
+    return streams_.works_from_ns(now_, looks_at_all);
+  }
   // Whether a launch waits in a hardware queue.
   bool waits() const { return streams_.waits(); }
   size_t launches_issued() const { return launches_issued_; }
@@ -69,9 +68,18 @@ class TimedEngine : private Observer {
   int64_t starts() const { return serial_; }
   // See Streams.
   void doze() { streams_.doze(); }
-  void look_again(const int64_t now) { streams_.look_again(now); }
-  // Time stands still at this instant, while the host goes on for so long.
-  void stand_still(int64_t at_ns, int64_t ns);
+  // The clock of the GPU, by which the host and copies by engines go on while the process does not
+  // have it, is so much later than the own one.
+  int64_t late_ns() const { return streams_.late_ns(); }
+  // When any of these does something next, by that clock.
+  int64_t next_live_ns() const {
+    return std::min(hosts_.next_due_ns(), streams_.next_live_change());
+  }
+  // They do. The own clock is at this instant then, and the other one at `gpu_ns`.
+  void live(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
+  // The process has the GPU again from these instants on.
+  void go_on_at(int64_t at_ns, int64_t gpu_ns);
+  // Times are by the clock of the GPU.
   Timeline finish() &&;
 
  private:
@@ -135,6 +143,8 @@ class TimedEngine : private Observer {
   void remove_hidden();
   bool is_hidden(int32_t launch) const { return launch >= shown_; }
   int64_t least_makespan() const;
+  int64_t gpu_ns() const { return now_ + late_ns(); }
+  void put_on_the_gpus_clock();
   void leave();
   void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
@@ -165,8 +175,12 @@ class TimedEngine : private Observer {
   const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
+  struct Stop {
+    int64_t at_ns;    // when it stood still
+    int64_t late_ns;  // from then on
+  };
+  std::vector<Stop> stops_;
   size_t launches_issued_ = 0;
-  size_t launches_left_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;

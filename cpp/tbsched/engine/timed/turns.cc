@@ -12,102 +12,133 @@
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
+// The part of TimedEngine that turns ask.
+
+void TimedEngine::live(const Sequence& sequence, const int64_t at_ns, const int64_t gpu_ns) {
+  now_ = at_ns;
+  streams_.be_late(gpu_ns - at_ns);
+  streams_.settle(now_);
+  go_on_hosts(sequence);
+  issue(sequence);
+  go_on_hosts(sequence);
+}
+
+void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
+  streams_.be_late(gpu_ns - at_ns);
+  if (late_ns() > (stops_.empty() ? 0 : stops_.back().late_ns)) {
+    stops_.push_back({at_ns, late_ns()});
+  }
+  streams_.look_again(at_ns);
+}
+
+// What begins as the process is stopped begins when it goes on; what ends has ended.
+void TimedEngine::put_on_the_gpus_clock() {
+  const auto late_ns = [this](const std::vector<Stop>::iterator behind) {
+    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
+  };
+  const auto begun = [&](int64_t& time_ns) {
+    time_ns += late_ns(std::ranges::upper_bound(stops_, time_ns, {}, &Stop::at_ns));
+  };
+  for (BlockTime& block : timeline_.blocks) {
+    begun(block.start_ns);
+    block.end_ns += late_ns(std::ranges::lower_bound(stops_, block.end_ns, {}, &Stop::at_ns));
+  }
+  for (Wait& wait : timeline_.waits) {
+    begun(wait.begin_ns);
+    begun(wait.end_ns);
+  }
+}
+
 namespace {
 
-// What a process does by its own clock, which stands still while another one has the GPU.
+// What a process does by its own clock, which stands still while it waits for the GPU. Its host and
+// its copies go on meanwhile.
 class Process {
  public:
-  Process(const Model& model, const Sequence& program, const InitialState state,
-          std::vector<int64_t> issue_ns)
-      : program_(program),
-        engine_(model, state, CallTimes{std::move(issue_ns)}),
-        latency_ns_(model.device().spec.launch_latency_ns) {
+  Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls)
+      : program_(program), engine_(model, state, std::move(calls)) {
     engine_.begin(program_);
+    engine_.doze();
   }
 
   const GpuState& gpu() const { return engine_.gpu(); }
-  bool busy() const { return engine_.busy(); }
+  // Whether it has something to do that the GPU knows of.
+  bool busy() const { return engine_.works_from_ns(false) != kNever; }
   bool waits_in_queue() const { return engine_.waits(); }
   size_t launches_issued() const { return engine_.launches_issued(); }
   // Whether blocks have started since it last went on.
   bool started() const { return engine_.starts() > starts_; }
-  // From when on it wants the GPU; kNever: no more.
-  int64_t wants_ns() const {
-    return engine_.under_way() ? stopped_ns_ : on_the_gpu(engine_.next_call_ns(), latency_ns_);
-  }
+  // While it does not have the GPU: from when on it wants it; kNever: not as far as is known.
+  int64_t wants_ns() const { return stands_ ? stands_->wants_ns : kNever; }
   // When it next does anything, if it has the GPU until then.
   int64_t next_ns() const { return on_the_gpu(engine_.next_instant()); }
   void step() { engine_.step(program_); }
   void doze() { engine_.doze(); }
 
-  // It has something to do.
-  void go_on(const int64_t now) {
-    const int64_t at_ns = engine_.under_way() ? stopped_ns_ - late_ns_ : engine_.next_call_ns();
-    if (const int64_t waited_ns = now - wants_ns(); waited_ns > 0) {
-      late_ns_ += waited_ns;
-      stops_.push_back({at_ns, late_ns_});
-      engine_.stand_still(at_ns, waited_ns);
-    }
-    engine_.look_again(at_ns);
-    starts_ = engine_.starts();
-    while (engine_.next_call_ns() <= at_ns) step();
+  // While it does not have the GPU: its host and its copies go on until then, or until it wants it.
+  void wait_until(const int64_t gpu_ns) {
+    while (!stands_ && next_ns() <= gpu_ns) wait_for_next();
+  }
+  void wait_for_next() {
+    const int64_t gpu_ns = next_ns();
+    if (gpu_ns == kNever) return;
+    const int64_t own_ns = engine_.next_instant();
+    engine_.live(program_, own_ns, gpu_ns);
+    const int64_t works_ns = engine_.works_from_ns(true);
+    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), true};
   }
 
-  void stop(const int64_t now) {
-    stopped_ns_ = now;
-    // Streams learn that all is over.
-    while (!engine_.under_way() && engine_.next_instant() < engine_.next_call_ns()) step();
+  // It has the GPU.
+  void go_on(const int64_t gpu_ns) {
+    starts_ = engine_.starts();
+    const int64_t until_ns = gpu_ns - (stands_->wants_ns - stands_->gpu_ns);
+    while (engine_.next_live_ns() <= until_ns) {
+      engine_.live(program_, stands_->own_ns, std::max(stands_->gpu_ns, engine_.next_live_ns()));
+      stands_->has_come = true;
+    }
+    engine_.go_on_at(stands_->own_ns, until_ns);
+    if (stands_->has_come) engine_.step_at(program_, stands_->own_ns);
+    stands_.reset();
+  }
+
+  void stop(const int64_t gpu_ns) {
+    engine_.doze();
+    if (engine_.works_from_ns(true) == kNever) return;
+    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, !busy()};
   }
 
   Timeline finish() && {
-    Timeline timeline = std::move(engine_).finish();
-    for (BlockTime& block : timeline.blocks) {
-      block.start_ns = begun_ns(block.start_ns);
-      block.end_ns = ended_ns(block.end_ns);
+    while (engine_.step(program_)) {
     }
-    for (Wait& wait : timeline.waits) {
-      wait.begin_ns = begun_ns(wait.begin_ns);
-      wait.end_ns = begun_ns(wait.end_ns);
-    }
-    return timeline;
+    return std::move(engine_).finish();
   }
 
  private:
-  struct Stop {
-    int64_t at_ns;    // of its own clock
-    int64_t late_ns;  // all stops up to this one
+  // Its clock does.
+  struct Stand {
+    int64_t own_ns;
+    int64_t gpu_ns;  // since when
+    int64_t wants_ns;
+    bool has_come;  // something that is to be looked at
   };
 
-  int64_t on_the_gpu(const int64_t own_ns, const int64_t later_ns = 0) const {
-    return own_ns == kNever ? kNever : own_ns + late_ns_ + later_ns;
-  }
-  // What begins as the process is stopped begins when it goes on; what ends has ended.
-  int64_t begun_ns(const int64_t own_ns) const {
-    return own_ns + late_ns(std::ranges::upper_bound(stops_, own_ns, {}, &Stop::at_ns));
-  }
-  int64_t ended_ns(const int64_t own_ns) const {
-    return own_ns + late_ns(std::ranges::lower_bound(stops_, own_ns, {}, &Stop::at_ns));
-  }
-  int64_t late_ns(const std::vector<Stop>::const_iterator behind) const {
-    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
+  int64_t on_the_gpu(const int64_t own_ns) const {
+    return own_ns == kNever ? kNever : own_ns + engine_.late_ns();
   }
 
   const Sequence& program_;
   TimedEngine engine_;
-  const int64_t latency_ns_;
-  int64_t late_ns_ = 0;  // its clock behind that of the GPU
-  int64_t stopped_ns_ = 0;
   int64_t starts_ = 0;
-  std::vector<Stop> stops_;
+  std::optional<Stand> stands_;
 };
 
 class Round {
  public:
   Round(const Model& model, const std::span<const Sequence* const> programs,
-        const InitialState state, std::vector<std::vector<int64_t>> issue_ns)
+        const InitialState state, std::vector<HostCalls> calls)
       : spec_(model.device().spec) {
     for (size_t k = 0; k < programs.size(); ++k) {
-      processes_.emplace_back(model, *programs[k], state, std::move(issue_ns[k]));
+      processes_.emplace_back(model, *programs[k], state, std::move(calls[k]));
     }
   }
 
@@ -148,16 +179,18 @@ class Round {
   }
 
   // The process that follows in the round of those that have work by then.
-  std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
+  std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) {
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (current + k) % processes_.size();
+      processes_[other].wait_until(by_ns);
       if (processes_[other].wants_ns() <= by_ns) return other;
     }
     return std::nullopt;
   }
 
   // Of several at once the first in the round from this one on.
-  std::optional<size_t> first_to_come(const size_t from) const {
+  std::optional<size_t> first_to_come(const size_t from) {
+    wait_for_any(nullptr, kNever);
     size_t first = from % processes_.size();
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (from + k) % processes_.size();
@@ -168,7 +201,6 @@ class Round {
 
   // Until its slice is over, or it has nothing to do while another one has.
   void take_turn(Process& process) {
-    const int64_t other_ns = first_of_others(process);
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
     const int64_t resumed_ns = now_ + preemption_ns(process);
     if (resumed_ns >= slice_ends_ns) {
@@ -178,6 +210,7 @@ class Round {
     process.go_on(resumed_ns);
     for (;;) {
       const int64_t next_ns = process.next_ns();
+      const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       if (next_ns >= other_ns) process.doze();
@@ -196,12 +229,23 @@ class Round {
     process.stop(now_);
   }
 
-  int64_t first_of_others(const Process& process) const {
-    int64_t first_ns = kNever;
-    for (const Process& other : processes_) {
-      if (&other != &process) first_ns = std::min(first_ns, other.wants_ns());
+  // All but one wait until the first of them wants the GPU, or until then. Returns when it does, if
+  // that is known.
+  int64_t wait_for_any(const Process* const but, const int64_t until_ns) {
+    for (;;) {
+      int64_t wanted_ns = kNever;
+      int64_t next_ns = kNever;
+      Process* next = nullptr;
+      for (Process& each : processes_) {
+        if (&each == but) continue;
+        wanted_ns = std::min(wanted_ns, each.wants_ns());
+        if (each.wants_ns() != kNever || each.next_ns() >= next_ns) continue;
+        next_ns = each.next_ns();
+        next = &each;
+      }
+      if (next == nullptr || next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
+      next->wait_for_next();
     }
-    return first_ns;
   }
 
   // One slice follows another until then.
@@ -221,9 +265,8 @@ class Round {
 
 ProcessTimelines predict_processes(const Model& model,
                                    const std::span<const Sequence* const> programs,
-                                   const InitialState state,
-                                   std::vector<std::vector<int64_t>> issue_ns) {
-  return Round(model, programs, state, std::move(issue_ns)).run();
+                                   const InitialState state, std::vector<HostCalls> calls) {
+  return Round(model, programs, state, std::move(calls)).run();
 }
 
 }  // namespace tbsched

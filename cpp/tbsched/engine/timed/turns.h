@@ -16,6 +16,9 @@
 //      there waits for the next turn of its process.
 //   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
 //      registers and shared memory they have.
+//   6. Meanwhile hosts go on, and copies by engines. Who only waits for such copies has no work.
+//      Where others have, what waited for one waits for the next turn of its process, and so does
+//      an event that is recorded behind launches that are over.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
@@ -23,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
@@ -41,9 +45,8 @@ struct ProcessTimelines {
   std::vector<Turn> turns;
 };
 
-// `issue_ns`: of each program, when its host issues each launch, ascending. Throws as
-// TimedEngine::run().
+// `calls`: of each program. Throws as TimedEngine::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
-                                   InitialState state, std::vector<std::vector<int64_t>> issue_ns);
+                                   InitialState state, std::vector<HostCalls> calls);
 
 }  // namespace tbsched

@@ -11,23 +11,14 @@ SharedMemoryConfiguration::SharedMemoryConfiguration(const Device& device)
 int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& demand) const {
   if (!acts_) return largest_;
   const Unit& unit = units_[unit_of_sm_[sm]];
-  const bool stays = unit.resident_blocks > 0 || (keeps_ && keeps(unit) && suits(unit, demand));
-  return stays ? unit.configured : demand.configuration.target;
+  if (unit.resident_blocks > 0) return unit.configured;
+  if (keeps(sm) && suits(unit, demand)) return unit.configured;
+  return demand.configuration.target;
 }
 
 int32_t SharedMemoryConfiguration::configured(const int32_t sm) const {
   if (!acts_) return largest_;
   return open(sm) ? 0 : units_[unit_of_sm_[sm]].configured;
-}
-
-bool SharedMemoryConfiguration::admits(const int32_t sm, const Demand& demand) const {
-  if (open(sm)) return true;
-  return suits(units_[unit_of_sm_[sm]], demand);
-}
-
-bool SharedMemoryConfiguration::suits(const Unit& unit, const Demand& demand) {
-  return demand.configuration.minimum <= unit.configured &&
-         unit.configured <= demand.configuration.maximum;
 }
 
 int32_t SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand,
@@ -38,15 +29,14 @@ int32_t SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand
   return unit.configured;
 }
 
-void SharedMemoryConfiguration::release(const int32_t sm, const int32_t blocks) {
-  Unit& unit = units_[unit_of_sm_[sm]];
-  unit.resident_blocks -= blocks;
-  unit.left = moment_;
-  keeps_ = acts_ && moment_ > 0;
+void SharedMemoryConfiguration::note_leaving(const int32_t unit) {
+  left_[unit] = moment_;
+  keeps_ = acts_;
 }
 
 void SharedMemoryConfiguration::settle() {
   ++moment_;
+  left_.resize(units_.size());
   keeps_ = false;
 }
 
