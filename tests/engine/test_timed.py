@@ -215,6 +215,14 @@ def test_launch_takes_the_queue_used_longest_ago_the_lowest_number_first() -> No
     assert queues(trace) == [0, 1, 2, 1, 0, 2]  # queue 1 was used again after queue 0
 
 
+def test_empty_queue_of_the_other_front_end_comes_before_one_used_longer_ago() -> None:
+    four = gpu(hardware_queues=4)
+    # Queue 0 was used last. Queue 2 was never used, as queue 3, but the front end of 0 looks at it.
+    streams, times = (0, 1, 0, 2), [0, 2, 4, 6]
+    trace = run(*[timed(stream=s) for s in streams], spec=four, issue_ms=times)
+    assert queues(trace) == [0, 1, 0, 3]
+
+
 def test_stream_keeps_its_queue_as_long_as_it_was_the_last_to_use_it() -> None:
     two = gpu(hardware_queues=2)
     assert queues(run(*[timed(stream=s) for s in (0, 1, 0, 0)], spec=two)) == [0, 1, 0, 0]

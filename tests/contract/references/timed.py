@@ -250,7 +250,7 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
     next_end = (before + 1) % FRONT_ENDS
     return min(
         empty or range(toy.queues),
-        key=lambda queue: (last_use[queue], queue % FRONT_ENDS != next_end, queue),
+        key=lambda queue: (bool(empty) and queue % FRONT_ENDS != next_end, last_use[queue], queue),
     )
 
 

@@ -23,7 +23,7 @@ const GraphOrder& Streams::bring(const GraphLaunch& launched) {
   graph.streams.assign(graph.order.roots.size(), stream_named(launched.stream));
   for (const int32_t root : graph.order.queued) {
     if (root > 0) graph.streams[root] = stream_named(std::nullopt);
-    use_queue(graph.streams[root], true);
+    use_queue(graph.streams[root]);
   }
   return graph.order;
 }

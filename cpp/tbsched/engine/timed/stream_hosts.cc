@@ -48,7 +48,7 @@ std::optional<int32_t> Streams::wait_for_place(const Launch& launch, const int64
   const auto known =
       launch.stream ? number_of_stream_.find(*launch.stream) : number_of_stream_.end();
   const int32_t number = known == number_of_stream_.end() ? -1 : known->second;
-  const Queue& queue = queues_[queue_of(number, false)];
+  const Queue& queue = queues_[queue_of(number)];
   const size_t waiting = queue.items.size() - queue.head;
   const auto places = static_cast<size_t>(spec_.queue_places);
   if (waiting < places) return std::nullopt;

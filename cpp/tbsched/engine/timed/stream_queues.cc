@@ -9,7 +9,7 @@ namespace tbsched {
 
 void Streams::enqueue(const int32_t index) {
   Item& item = items_[index];
-  item.queue = use_queue(item.stream, item.graph >= 0);
+  item.queue = use_queue(item.stream);
   if (dozing_ && queues_[item.queue].empty()) {
     unnoticed_.push_back(index);
   } else {
@@ -36,9 +36,9 @@ void Streams::look_again(const int64_t now) {
   for (const int32_t item : std::exchange(put_off_, {})) met(item, now);
 }
 
-int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
+int32_t Streams::use_queue(const int32_t stream_number) {
   StreamState& stream = streams_[stream_number];
-  stream.queue = queue_of(stream_number, for_graph);
+  stream.queue = queue_of(stream_number);
   Queue& queue = queues_[stream.queue];
   queue.last_use = ++queue_uses_;
   queue.last_stream = stream_number;
@@ -46,19 +46,20 @@ int32_t Streams::use_queue(const int32_t stream_number, const bool for_graph) {
   return stream.queue;
 }
 
-int32_t Streams::queue_of(const int32_t stream_number, const bool for_graph) const {
+int32_t Streams::queue_of(const int32_t stream_number) const {
   const int32_t own = stream_number < 0 ? -1 : streams_[stream_number].queue;
   const bool keeps_it = own >= 0 && queues_[own].last_stream == stream_number;
-  return keeps_it ? own : choose_queue(for_graph);
+  return keeps_it ? own : choose_queue();
 }
 
-int32_t Streams::choose_queue(const bool for_graph) const {
+// The queue that was used least recently, of the front end whose turn it is. If something waits in
+// every queue, it is one of any front end.
+int32_t Streams::choose_queue() const {
   const int32_t next = front_end(last_queue_ + 1);
+  const bool all_wait = std::ranges::none_of(queues_, &Queue::empty);
   const auto preference = [&](const Queue& queue) {
     const auto number = static_cast<int32_t>(&queue - queues_.data());
-    const int64_t elsewhere = front_end(number) == next ? 0 : 1;
-    return for_graph ? std::tuple(!queue.empty(), elsewhere, queue.last_use)
-                     : std::tuple(!queue.empty(), queue.last_use, elsewhere);
+    return std::tuple(!queue.empty(), !all_wait && front_end(number) != next, queue.last_use);
   };
   return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
 }

@@ -367,7 +367,7 @@ void Streams::happen(const Later& later, const int64_t now) {
       break;
     case Change::issued:
       if (items_[later.item].follows_nodes) {
-        use_queue(items_[later.item].stream, true);
+        use_queue(items_[later.item].stream);
       } else {
         enqueue(later.item);
       }

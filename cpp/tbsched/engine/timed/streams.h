@@ -283,7 +283,7 @@ class Streams {
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
   void enqueue(int32_t item);
   void join_queue(int32_t item, int64_t seen_ns);
-  int32_t use_queue(int32_t stream_number, bool for_graph);  // returns it
+  int32_t use_queue(int32_t stream_number);  // returns it
   void begin_transfers(int64_t now);
   void begin_transfer(int32_t item, int64_t now);
   void end_transfer_at(int32_t item, int64_t now, int64_t end_ns);
@@ -293,8 +293,8 @@ class Streams {
   void go_on(int32_t item, int64_t now);
   void pass_head(Queue& queue, int64_t now);
   // The one that its next launch takes. `stream_number`: -1: a new stream.
-  int32_t queue_of(int32_t stream_number, bool for_graph) const;
-  int32_t choose_queue(bool for_graph) const;
+  int32_t queue_of(int32_t stream_number) const;
+  int32_t choose_queue() const;
   int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
   bool ready(int32_t item, int64_t now) const;
   bool waits_for_nothing(int32_t item) const;
