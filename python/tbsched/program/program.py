@@ -1,0 +1,57 @@
+"""A program as it was measured: what it launched, when its host called, and when kernels ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.sequence import Sequence
+from tbsched.views import Shown
+
+# Times are of one clock, which is 0 at the first call or start. -1: the profile does not say.
+MEASURED = np.dtype(
+    [
+        ("name", np.str_, 0),  # as the profile has it; the dtype is as long as the longest name
+        ("stream", np.int64),  # as the profile numbers it
+        ("start_ns", np.int64),
+        ("end_ns", np.int64),
+        ("call_ns", np.int64),
+        ("return_ns", np.int64),
+        ("channel", np.int32),
+        ("shared_memory_executed", np.int32),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Program(Shown):
+    """A real program, out of a profile.
+
+    Attributes:
+        sequence: what it launched. Durations are of blocks.
+        host: for each event of ``sequence`` the seconds since the last call of its host thread
+            returned: what :func:`tbsched.predict` takes as ``host``.
+        measured: a row per launch of ``sequence.launches``, as ``MEASURED``: when the kernel ran,
+            and when the host called.
+        transfers: a row per copy and memset, in the order of the sequence: ``start_ns``,
+            ``end_ns``, int64.
+        device: the name of the GPU as the profile has it; None if it does not say.
+        format: what wrote the profile.
+        sources: where in the profile each field stands.
+        assumed: what the profile does not say, and what was assumed instead.
+        fitted: for each launch how well the duration of its blocks is known, 0 to 1; empty: they
+            were not fitted.
+    """
+
+    sequence: Sequence
+    host: tuple[float, ...]
+    measured: StructuredArray
+    transfers: StructuredArray
+    device: str | None = None
+    format: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+    fitted: tuple[float, ...] = ()
