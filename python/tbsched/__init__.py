@@ -29,12 +29,14 @@ _NAMES_OF = {
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "importers.programs": "load_program",
     "launcher.observe": "observe observe_many",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "prediction.processes": "Processes predict_processes",
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
+    "program.program": "Program",
     "program.sequence": (
         "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence "
         "Synchronize WaitEvent"
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.outcomes import Outcome as Outcome
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from tbsched.program.duration import Drawn as Drawn
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit
+    from tbsched.program.program import Program as Program
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
     from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph
