@@ -65,9 +65,8 @@ def capture(
 
 def _run(program: list[str], environment: dict[str, str]) -> int:
     """Runs a program to its end, which signals for this process reach too."""
-    with subprocess.Popen(program, env=environment) as process:
-        with _passing_on(process):
-            status = process.wait()
+    with subprocess.Popen(program, env=environment) as process, _passing_on(process):
+        status = process.wait()
     return 128 - status if status < 0 else status
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import kineto
+from tbsched.importers import capture, kineto
 from tbsched.importers.assemble import assembled
 from tbsched.importers.durations import by_waves, known_device
 from tbsched.importers.packed import head_of
@@ -34,7 +34,10 @@ class Format:
     read: Callable[[Path, Selection], Recording]
 
 
-FORMATS = (Format(kineto.NAME, kineto.takes, kineto.read),)
+FORMATS = (
+    Format(capture.NAME, capture.takes, capture.read),
+    Format(kineto.NAME, kineto.takes, kineto.read),
+)
 
 
 def is_profile(place: Path) -> bool:
@@ -54,7 +57,7 @@ def load_program(
 ) -> Program:
     """Reads the profile of a real program: what it launched, when it called, and when kernels ran.
 
-    The file is looked at to find out what wrote it: torch.profiler.
+    The file is looked at to find out what wrote it: ``tbsched capture`` or torch.profiler.
     What the file does not say is assumed, and ``assumed`` of the result says so.
 
     Args:
