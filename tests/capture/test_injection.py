@@ -1,0 +1,182 @@
+"""From a program, through the injected library, the file and its reader, to what can be predicted.
+
+The fake CUPTI plays the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from capture.conftest import Played
+
+TWO = "gpu.begin(); gpu.launch(1); gpu.launch(2)\n"
+
+
+def lines(place: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in place.read_text("utf-8").splitlines()]
+
+
+def test_launches_come_back_with_all_that_cupti_knows(run: Played, tmp_path: Path) -> None:
+    done = run(TWO)
+    assert done.stderr == "wrote run.jsonl: 2 launches\n"
+    program = tb.load_program(tmp_path / "run.jsonl")
+    assert program.device == "Fake H100"
+    assert [str(launch) for launch in program.sequence.launches] == [
+        "Launch(blocks=66, threads=256, registers=32, shared_memory=1536, local_memory=16, "
+        "carveout=50, cluster=2, stream=0, priority=-1, duration=4e-06, name='add(float*, int)')"
+    ] * 2
+    assert program.measured["channel"].tolist() == [3, 3]
+    assert program.measured["shared_memory_executed"].tolist() == [102400, 102400]
+    assert program.host == pytest.approx((0, 9.5e-6))
+    assert program.measured["start_ns"].tolist() == [2_000, 12_000]
+
+
+def test_launch_takes_few_bytes(run: Played, tmp_path: Path) -> None:
+    run("gpu.begin()\nfor call in range(100_000, 100_200): gpu.launch(call)")
+    whole = (tmp_path / "run.jsonl").stat().st_size
+    run("gpu.begin(); gpu.launch(100_000)")
+    assert (whole - (tmp_path / "run.jsonl").stat().st_size) / 199 < 200
+
+
+def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Path) -> None:
+    run(
+        """
+        gpu.begin(); gpu.launch(1)
+        gpu.play("call", "cudaEventRecord", 2, 77, wide(20_000), wide(20_100))
+        gpu.play("event", 5, 2, 13)
+        gpu.play("call", "cudaStreamWaitEvent", 3, 77, wide(21_000), wide(21_100))
+        gpu.play("wait", STREAM_WAITS, 3, wide(21_000), wide(21_100), 14, 5)
+        gpu.play("call", "cudaMemcpyAsync", 4, 77, wide(22_000), wide(22_500))
+        gpu.play("copy", 4, 14, wide(25_000), wide(26_000), wide(4096), True, True)
+        gpu.play("call", "cudaMemcpy", 5, 77, wide(23_000), wide(29_000))
+        gpu.play("copy", 5, 7, wide(27_000), wide(28_000), wide(64), False, False)
+        gpu.play("call", "cudaMemsetAsync", 6, 78, wide(24_000), wide(24_100))
+        gpu.play("memset", 6, 14, wide(30_000), wide(30_500), wide(256))
+        gpu.play("call", "cudaStreamSynchronize", 7, 77, wide(31_000), wide(32_000))
+        gpu.play("wait", WAIT_FOR_STREAM, 7, wide(31_000), wide(32_000), 14, 0)
+        gpu.play("call", "cudaEventSynchronize", 8, 77, wide(33_000), wide(33_100))
+        gpu.play("wait", WAIT_FOR_EVENT, 8, wide(33_000), wide(33_100), 0, 5)
+        gpu.play("call", "cudaDeviceSynchronize", 9, 77, wide(34_000), wide(34_100))
+        gpu.play("wait", WAIT_FOR_CONTEXT, 9, wide(34_000), wide(34_100), 0, 0)
+        """
+    )
+    events = tb.load_program(tmp_path / "run.jsonl").sequence
+    blocking = tb.Copy(64, "h2d", 1e-6, "legacy", pinned=False, blocking=True)
+    assert list(events)[1:] == [
+        tb.RecordEvent(0, 0),
+        tb.WaitEvent(0, 1),
+        tb.Copy(4096, "h2d", 1e-6, 1, pinned=True, blocking=False),
+        blocking,
+        tb.Memset(256, 5e-7, 1, host=1),
+        tb.Synchronize(1),
+        tb.Synchronize(event=0),
+        tb.Synchronize(),
+    ]
+
+
+def test_attributes_of_launches_come_from_callbacks(run: Played, tmp_path: Path) -> None:
+    run(TWO + 'gpu.play("attributes", 2, 1, -3)')
+    first, second = tb.load_program(tmp_path / "run.jsonl").sequence.launches
+    assert (first.programmatic, first.priority) == (False, -1)
+    assert (second.programmatic, second.priority) == (True, -3)
+
+
+def test_first_use_is_a_launch_that_loads_its_function(run: Played, tmp_path: Path) -> None:
+    run(TWO + 'gpu.play("loading", 1, wide(10_000), wide(10_400))')
+    launches = tb.load_program(tmp_path / "run.jsonl").sequence.launches
+    assert [launch.first_use for launch in launches] == [True, False]
+
+
+def test_graph_has_its_edges_through_nodes_that_run_nothing(run: Played, tmp_path: Path) -> None:
+    run(
+        """
+        gpu.begin()
+        for one, other in ((1, 2), (2, 9), (9, 3)):
+            gpu.play("graph_change", EDGE, wide(one), wide(other))
+        for node in (1, 2, 9, 3):
+            gpu.play("graph_change", CLONE, wide(100 + node), wide(node))
+        for call in (20, 30):
+            gpu.play("call", "cuGraphLaunch", call, 77, wide(100 * call), wide(100 * call + 50))
+            gpu.play("graph_launch", call, wide(5), wide(14))
+            for node in (101, 102, 103):
+                gpu.launch(call, 13, node=node)
+        """
+    )
+    graphs = list(tb.load_program(tmp_path / "run.jsonl").sequence)
+    assert len(graphs) == 2
+    for launched in graphs:
+        assert isinstance(launched, tb.GraphLaunch)
+        assert launched.stream == 0
+        assert sorted(launched.graph.edges) == [(0, 1), (1, 2)]
+
+
+def test_kernels_that_never_ended_are_counted(run: Played, tmp_path: Path) -> None:
+    run(TWO + 'gpu.play("kernel", "k", 3, 1, 13, wide(0), wide(0), 1, 32, 16, wide(0))')
+    assert lines(tmp_path / "run.jsonl")[-1]["unfinished"] == 1
+    program = tb.load_program(tmp_path / "run.jsonl")
+    assert len(program.sequence.launches) == 2
+    assert any("1 kernels that still ran" in sentence for sentence in program.assumed)
+
+
+def test_records_that_cupti_lost_are_counted(run: Played, tmp_path: Path) -> None:
+    run(TWO, FAKE_CUPTI_DROPPED="12")
+    assert {"lost": 12} in lines(tmp_path / "run.jsonl")
+    assert any(s.startswith("12 records") for s in tb.load_program(tmp_path / "run.jsonl").assumed)
+
+
+def test_killed_program_leaves_a_readable_file(run: Played, tmp_path: Path) -> None:
+    done = run(
+        TWO + "import os, signal, time\n"
+        "while not os.stat('run.jsonl').st_size > 800: time.sleep(0.02)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert done.returncode == 137
+    assert done.stderr == "wrote run.jsonl: 2 launches\n"
+    program = tb.load_program(tmp_path / "run.jsonl")
+    assert len(program.sequence.launches) == 2
+    assert any(sentence.startswith("The end:") for sentence in program.assumed)
+
+
+def test_forked_child_writes_nothing_and_another_program_a_file_of_its_own(
+    run: Played, tmp_path: Path
+) -> None:
+    done = run(
+        TWO + "import os, subprocess, sys\n"
+        "if not os.fork(): sys.exit()\n"
+        "os.wait()\n"
+        "if 'INNER' not in os.environ:\n"
+        "    code = 'from capture.playing import *; g = injected(); g.begin(); g.launch(1)'\n"
+        "    subprocess.run([sys.executable, '-c', code], env={**os.environ, 'INNER': '1'})"
+    )
+    found = sorted(tmp_path.glob("run*"))
+    assert [place.name.count(".") for place in found] == [2, 1]
+    assert [len(tb.load_program(place).sequence.launches) for place in found] == [1, 2]
+    assert done.stderr.endswith(": 1 launch\n")
+    assert [line for line in lines(tmp_path / "run.jsonl") if "end" in line] == [
+        {"end": 0, "launches": 2, "unfinished": 0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"FAKE_CUPTI_BUSY": "1"}, "another profiler uses CUPTI in this process"),
+        ({"TBSCHED_CUPTI_HERE": "none.so"}, "TBSCHED_CUPTI: none.so"),
+    ],
+)
+def test_program_runs_uncaptured_where_it_cannot_be_captured(
+    run: Played, tmp_path: Path, variables: dict[str, str], why: str
+) -> None:
+    given = {key.removesuffix("_HERE"): value for key, value in variables.items()}
+    code = "print('ran')" if "TBSCHED_CUPTI" in given else TWO + "print('ran')"
+    if "TBSCHED_CUPTI" in given:
+        code = "print('ran')"
+        text = "import ctypes, os\nctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()\n"
+        done = run.__call__(code, **{})  # noqa: F841 - replaced below
+        del done, text
+    done = run(code, **given)
+    assert why in done.stderr
