@@ -11,14 +11,14 @@ REGISTERS = 32
 _Value = TypeVar("_Value")
 # Of each field: what is assumed.
 _ASSUMED = {
-    "registers": f"{REGISTERS} per thread",
-    "shared memory": "none",
-    "local memory": "none",
+    "registers": f"{REGISTERS} registers per thread",
+    "shared memory": "no shared memory",
+    "local memory": "no local memory",
     "cluster": "no clusters",
-    "carveout": "the driver chooses",
-    "priority": "0",
-    "cooperative launch": "no",
-    "programmatic launch": "no",
+    "carveout": "a carveout that the driver chooses",
+    "priority": "priority 0",
+    "cooperative launch": "no cooperative launch",
+    "programmatic launch": "no programmatic launch",
 }
 
 
