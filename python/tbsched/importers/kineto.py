@@ -9,10 +9,10 @@ from typing import Any
 
 from tbsched import storage
 from tbsched.errors import missing, shown
-from tbsched.importers.joined import Joined, Waited
-from tbsched.importers.packed import pieces_of
+from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
-from tbsched.importers.selection import Selection
 
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context

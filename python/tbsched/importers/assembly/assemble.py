@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tbsched.errors import shown
-from tbsched.importers.graphs import edges_of, in_order, known_edges
-from tbsched.importers.guesses import REGISTERS, Guesses
+from tbsched.importers.assembly.graphs import edges_of, in_order, known_edges
+from tbsched.importers.assembly.guesses import REGISTERS, Guesses
+from tbsched.importers.assembly.streams import Streams
 from tbsched.importers.records import (
     Called,
     EventCall,
@@ -21,7 +22,6 @@ from tbsched.importers.records import (
     SynchronizeCall,
     Transfer,
 )
-from tbsched.importers.streams import Streams
 from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import (

@@ -65,14 +65,11 @@ class Guesses:
     def sentences(self) -> tuple[str, ...]:
         """All that was assumed, the reader's own first."""
         found = list(self._recording.missing)
-        for field, what in _ASSUMED.items():
-            if count := self._fields[field]:
-                of = (
-                    "every kernel"
-                    if count == self._kernels
-                    else f"{count} of {self._kernels} kernels"
-                )
-                found.append(f"The {field} of {of}: assumed {what}.")
+        for count in sorted(set(self._fields.values()), reverse=True):
+            alike = [what for field, what in _ASSUMED.items() if self._fields[field] == count]
+            some = f"{count} of {self._kernels} kernels"
+            of = "every kernel" if count == self._kernels else some
+            found.append(f"Of {of}: assumed {', '.join(alike)}.")
         if not self._recording.first_uses:
             found.append("Which launches load their kernel (lazy loading): assumed none.")
         found += [sentence.format(count=count) for sentence, count in self._notes.items()]
