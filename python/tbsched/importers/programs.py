@@ -90,12 +90,13 @@ def load_program(
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
         return found
+    spec = spec or known_device(found.device, found.sms)
     try:
-        program = assembled(found)
+        program = assembled(found, spec)
     except (ValueError, TypeError) as error:
         hint = "; only a part is selected" if selection else ""
         raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
-    return by_waves(program, spec or known_device(found.device, found.sms))
+    return by_waves(program, spec)
 
 
 def _format_of(place: Path) -> Format:

@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tbsched.errors import shown
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.assembly.graphs import edges_of, in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
+from tbsched.importers.assembly.hosts import Hosts
 from tbsched.importers.assembly.streams import Streams
 from tbsched.importers.records import (
     Called,
@@ -69,23 +71,27 @@ _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that ma
 _Call: TypeAlias = tuple[int, int, int, Called]
 
 
-def assembled(recording: Recording) -> Program:
+def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
     """The program of a recording; each block is taken to run as long as its whole kernel.
+
+    Args:
+        recording: what a reader found.
+        spec: the device that will predict; None: nobody knows it.
 
     Raises:
         ValueError: there are no kernels, or one that CUDA could not have launched.
     """
-    return _Assembly(recording).program()
+    return _Assembly(recording, spec).program()
 
 
 class _Assembly:
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, spec: DeviceSpec | None) -> None:
         self._recording = recording
+        self._spec = spec
         self._guesses = Guesses(recording)
         self._nodes: dict[int, list[Kernel | Transfer]] = {}
         self._calls = self._ordered_calls()
         self._streams = Streams(recording, self._guesses)
-        self._hosts: dict[int, int] = {}
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
         self._gaps: list[float] = []
@@ -97,17 +103,12 @@ class _Assembly:
         Raises:
             ValueError: as :func:`assembled`.
         """
-        returned: dict[int, int] = {}
         begin = self._calls[0][0] if self._calls else 0
+        hosts = Hosts(begin, self._spec)
         for call_ns, return_ns, thread, item in self._calls:
-            host = self._hosts.setdefault(thread, len(self._hosts))
-            made = self._made(item, host, call_ns, return_ns)
-            gap = max(0, call_ns - returned.get(thread, begin)) / 1e9
-            for number, event in enumerate(made):
-                self._events.append(event)
-                self._gaps.append(0.0 if number else gap)
-            if made:
-                returned[thread] = max(return_ns, returned.get(thread, return_ns))
+            made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
+            self._events += made
+            self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
             raise ValueError("no kernels that ran on a GPU; was the profiler told to record CUDA?")
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
@@ -120,7 +121,7 @@ class _Assembly:
             device=self._recording.device,
             format=self._recording.format,
             sources=self._recording.sources,
-            assumed=self._guesses.sentences(),
+            assumed=(*self._guesses.sentences(), *hosts.sentences()),
         )
 
     def _ordered_calls(self) -> list[_Call]:
