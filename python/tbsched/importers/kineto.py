@@ -134,7 +134,7 @@ class _Reader:
             return
         kind, pinned = _copy_kind(str(event.get("name")))
         self.joined.add_work(_integer(args, "correlation"), Transfer, _TRANSFER, (
-            kind, _integer(args, "bytes"), pinned, stream, start_ns, end_ns,
+            kind, _optional(args, "bytes") or 0, pinned, stream, start_ns, end_ns,
             _optional(args, "context") or 0, _optional(args, "device") or 0, *_graph(args),
             _optional(args, "channel"),
         ))  # fmt: skip

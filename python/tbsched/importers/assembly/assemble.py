@@ -10,7 +10,7 @@ import numpy as np
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.assembly.graphs import edges_of, in_order, known_edges
+from tbsched.importers.assembly.graphs import in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
 from tbsched.importers.assembly.hosts import Hosts
 from tbsched.importers.assembly.streams import Streams
@@ -39,7 +39,7 @@ from tbsched.program.sequence import (
 )
 
 _MOST_BYTES = 1 << 30  # of one copy, as of tbsched.Copy
-_KINDS = ("h2d", "d2h", "d2d")
+_KINDS = ("h2d", "d2h", "d2d", "memset")
 _NOBODY = -1  # the thread of work of which nobody knows who called, and when
 _NO_CALL = (
     "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
@@ -55,8 +55,8 @@ _SIZES = (
 )
 _OTHER_COPIES = "{count} copies are not to or from the GPU: left out."
 _EDGES = (
-    "Which nodes of {count} graphs wait for which: assumed that a node waits for those that had "
-    "ended in its stream when it started."
+    "Which nodes wait for which in {count} launches of graphs: assumed that a node waits for the "
+    "one before it in its stream, or for those that ended just before it started in each launch."
 )
 _WAITED_FOR = (
     "What the host waited for in {count} synchronisations: assumed the stream whose work ended "
@@ -89,8 +89,9 @@ class _Assembly:
         self._recording = recording
         self._spec = spec
         self._guesses = Guesses(recording)
-        self._nodes: dict[int, list[Kernel | Transfer]] = {}
-        self._calls = self._ordered_calls()
+        nodes: dict[int, list[Kernel | Transfer]] = {}
+        self._calls = self._ordered_calls(nodes)
+        self._graphs = in_order(nodes)
         self._streams = Streams(recording, self._guesses)
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
@@ -124,14 +125,20 @@ class _Assembly:
             assumed=(*self._guesses.sentences(), *hosts.sentences()),
         )
 
-    def _ordered_calls(self) -> list[_Call]:
-        """The calls by time; work of which nobody knows the call is called when it started."""
+    def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[_Call]:
+        """The calls by time; work of which nobody knows the call is called when it started.
+
+        Work of a launch of a graph is no call, but is added to its ``nodes``.
+        """
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
         found: list[_Call] = []
         last, alone = 0, 0
         for item in self._recording.records:
+            if isinstance(item, Transfer) and item.kind not in _KINDS:
+                self._guesses.note(_OTHER_COPIES)
+                continue
             if isinstance(item, Ran) and item.graph in launched and item.graph is not None:
-                self._nodes.setdefault(item.graph, []).append(item)
+                nodes.setdefault(item.graph, []).append(item)
                 continue
             thread, call_ns = item.thread, item.call_ns
             if call_ns is None:
@@ -154,7 +161,7 @@ class _Assembly:
             case Kernel():
                 return [self._launched(item, host)]
             case Transfer():
-                return self._moved(item, host)
+                return [self._moved(item, host)]
             case GraphCall():
                 return self._graph(item, host)
             case EventCall():
@@ -210,24 +217,22 @@ class _Assembly:
         except ValueError as error:
             raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
 
-    def _moved(self, moved: Transfer, host: int) -> list[Event]:
-        """A copy or memset in a stream; none if it does not use the GPU."""
+    def _moved(self, moved: Transfer, host: int) -> Event:
+        """A copy or memset in a stream."""
         made = self._transfer(
             moved,
             stream=self._streams.numbered(moved.stream),
             non_blocking=self._streams.is_non_blocking(moved.stream),
             host=host,
         )
-        if made is None:
-            return []
         if isinstance(made, Copy):
             is_pinned = made.kind == "d2d" or self._guesses.pinned(moved)
             made = replace(made, pinned=is_pinned, blocking=bool(moved.blocking))
         self._streams.issue(moved.stream, moved)
         self._ran.append((moved, moved))
-        return [made]
+        return made
 
-    def _transfer(self, moved: Transfer, **of_stream: Any) -> Copy | Memset | None:
+    def _transfer(self, moved: Transfer, **of_stream: Any) -> Copy | Memset:
         """The copy or memset; without anything of a stream, as a node of a graph."""
         size = min(max(moved.bytes, 1), _MOST_BYTES)
         if size != moved.bytes:
@@ -235,28 +240,20 @@ class _Assembly:
         seconds = (moved.end_ns - moved.start_ns) / 1e9
         if moved.kind == "memset":
             return Memset(size, seconds, **of_stream)
-        if moved.kind not in _KINDS:
-            self._guesses.note(_OTHER_COPIES)
-            return None
         return Copy(size, moved.kind, seconds, **of_stream)  # type: ignore[arg-type]
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """A launch of a graph; of one without kernels its copies and memsets in the stream."""
-        own = in_order(self._nodes.get(call.number, []))
+        own, seen = self._graphs.get(call.number, ([], []))
         if not any(isinstance(ran, Kernel) for ran in own):
-            moves = [ran for ran in own if isinstance(ran, Transfer)]
-            return [event for move in moves for event in self._moved(move, host)]
-        nodes: list[Launch | Copy | Memset] = []
-        ran: list[Kernel | Transfer] = []
-        for each in own:
-            node = self._launch(each) if isinstance(each, Kernel) else self._transfer(each)
-            if node is not None:
-                nodes.append(node)
-                ran.append(each)
-        edges = known_edges(ran, call.edges) if call.edges is not None else edges_of(ran)
+            return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
+        nodes = [
+            self._launch(each) if isinstance(each, Kernel) else self._transfer(each) for each in own
+        ]
+        edges = seen if call.edges is None else known_edges(own, call.edges)
         if call.edges is None:
             self._guesses.note(_EDGES)
-        for each in ran:
+        for each in own:
             self._streams.issue(call.stream, each)
             self._ran.append((each, call))
         return [
