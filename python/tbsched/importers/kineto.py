@@ -33,9 +33,8 @@ _COPIES = {
     "AtoD": "d2d", "DtoA": "d2d", "PtoP": "d2d",
 }  # fmt: skip
 _UNKNOWN_WAITS = (
-    "{count} calls make a stream wait for an event, and the file does not say which: assumed that "
-    "they make nothing wait. torch.profiler writes it with experimental_config="
-    "_ExperimentalConfig(enable_cuda_sync_events=True)."
+    "torch.profiler did not write for which event streams wait in {count} calls; tbsched capture "
+    "does."
 )
 _LONGEST = 2**62  # ns, more than a hundred years
 _LARGEST = 2**63 - 1

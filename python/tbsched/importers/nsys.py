@@ -67,9 +67,8 @@ _NOBODY = 2**32 - 1  # in the place of a stream or an event
 _LARGEST = 2**63 - 1
 _BAR_FROM = 100_000  # kernels
 _UNKNOWN_WAITS = (
-    "{count} calls make a stream wait for an event, and the file does not say which work it waits "
-    "for: assumed that they make nothing wait. Nsight Systems writes it with "
-    "--cuda-event-trace=true."
+    "The file does not say for which work streams wait in {count} calls; Nsight Systems writes it "
+    "with --cuda-event-trace=true."
 )
 _WHOLE_GRAPHS = (
     "The kernels of {count} launches of graphs: left out. Nsight Systems writes them with "

@@ -14,6 +14,7 @@ from tbsched.importers.assembly.graphs import in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
 from tbsched.importers.assembly.hosts import Hosts
 from tbsched.importers.assembly.streams import Streams
+from tbsched.importers.assembly.waits import Call, Work, with_waits
 from tbsched.importers.records import (
     Called,
     EventCall,
@@ -67,8 +68,6 @@ _WAITED_FOR_NOTHING = (
     "nothing."
 )
 _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that made it
-# A call: when it was made, when it returned, the thread, and what it was.
-_Call: TypeAlias = tuple[int, int, int, Called]
 
 
 def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
@@ -90,8 +89,9 @@ class _Assembly:
         self._spec = spec
         self._guesses = Guesses(recording)
         nodes: dict[int, list[Kernel | Transfer]] = {}
-        self._calls = self._ordered_calls(nodes)
+        calls = self._ordered_calls(nodes)
         self._graphs = in_order(nodes)
+        self._calls = with_waits(calls, self._work, recording.legacy_streams, self._guesses)
         self._streams = Streams(recording, self._guesses)
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
@@ -125,13 +125,13 @@ class _Assembly:
             assumed=(*self._guesses.sentences(), *hosts.sentences()),
         )
 
-    def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[_Call]:
+    def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
         """The calls by time; work of which nobody knows the call is called when it started.
 
         Work of a launch of a graph is no call, but is added to its ``nodes``.
         """
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
-        found: list[_Call] = []
+        found: list[Call] = []
         last, alone = 0, 0
         for item in self._recording.records:
             if isinstance(item, Transfer) and item.kind not in _KINDS:
@@ -154,6 +154,18 @@ class _Assembly:
             self._guesses.note(_NO_CALL, alone)
         found.sort(key=lambda call: call[:2])
         return found
+
+    def _work(self, item: Called) -> Work | None:
+        """What a call launched, and when it ran."""
+        if isinstance(item, Kernel | Transfer):
+            return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
+        own, _ = (
+            self._graphs.get(item.number, ([], [])) if isinstance(item, GraphCall) else ([], [])
+        )
+        if not own or not isinstance(item, GraphCall):
+            return None
+        start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
+        return Work(item.stream, start_ns, end_ns, item.return_ns)
 
     def _made(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
         """The events that a call is in a sequence; none if it does nothing there."""
