@@ -219,7 +219,7 @@ class _Assembly:
                 self._guesses.shared_memory(kernel),
                 given("local memory", kernel.local_memory, 0),
                 given("carveout", kernel.carveout, None),
-                given("cluster", kernel.cluster, 1),
+                self._guesses.cluster(kernel),
                 priority=given("priority", priority, 0),
                 duration=kernel.block_seconds or (kernel.end_ns - kernel.start_ns) / 1e9,
                 name=kernel.name,
