@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from once import made_once
 from tbsched.launcher import injection
 
 FAKE_CUPTI = ROOT / "tests" / "capture" / "fake_cupti" / "cupti.cc"
+PRELUDE = "from capture.playing import *\ngpu = injected()"
 Played: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -39,8 +40,8 @@ def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(cupti: Path, tmp_path: Path) -> Iterator[Played]:
-    """Runs ``tbsched capture -o run.jsonl`` of a program, which finds ``gpu``; or another command.
+def run(cupti: Path, tmp_path: Path) -> Played:
+    """Runs ``tbsched capture -o run.jsonl`` of a program, which finds ``gpu``; or the program alone.
 
     Works in a folder of its own.
     """
@@ -51,10 +52,10 @@ def run(cupti: Path, tmp_path: Path) -> Iterator[Played]:
     }
 
     def run(
-        code: str, *, output: str | None = "run.jsonl", **variables: str
+        code: str, *, prelude: str = PRELUDE, output: str = "run.jsonl", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        text = "from capture.playing import *\ngpu = injected()\n" + textwrap.dedent(code)
-        command = [sys.executable, "-m", "tbsched", "capture", "-o", output or "", "--"]
+        text = f"{prelude}\n{textwrap.dedent(code)}"
+        command = [sys.executable, "-m", "tbsched", "capture", "-o", output, "--"]
         return subprocess.run(
             [*(command if output else ()), sys.executable, "-c", text],
             cwd=tmp_path,
@@ -64,4 +65,4 @@ def run(cupti: Path, tmp_path: Path) -> Iterator[Played]:
             timeout=60,
         )
 
-    yield run
+    return run

@@ -30,12 +30,11 @@ class Gpu:
 
     def launch(self, call: int, stream: int = 13, name: str = "_Z3addPfi", node: int = 0) -> None:
         """A kernel of 4 us, 10 us after that of the call before."""
+        begin = 10_000 * call
         if not node:
-            self.play("call", "cudaLaunchKernel", call, 77, wide(10_000 * call), wide(10_000 * call + 500))
-        start = 10_000 * call + 2_000
-        self.play(
-            "kernel", name, call, 1, stream, wide(start), wide(start + 4_000), 66, 256, 32, wide(node)
-        )
+            self.play("call", "cudaLaunchKernel", call, 77, wide(begin), wide(begin + 500))
+        times = wide(begin + 2_000), wide(begin + 6_000)
+        self.play("kernel", name, call, 1, stream, *times, 66, 256, 32, wide(node))
 
 
 def wide(value: int) -> ctypes.c_uint64:

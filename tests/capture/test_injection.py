@@ -165,18 +165,38 @@ def test_forked_child_writes_nothing_and_another_program_a_file_of_its_own(
     ("variables", "why"),
     [
         ({"FAKE_CUPTI_BUSY": "1"}, "another profiler uses CUPTI in this process"),
-        ({"TBSCHED_CUPTI_HERE": "none.so"}, "TBSCHED_CUPTI: none.so"),
+        ({"TBSCHED_CUPTI": "none.so"}, "TBSCHED_CUPTI: none.so"),
+        ({"TBSCHED_CAPTURE": "no/folder.jsonl"}, "no/folder.jsonl: cannot be written"),
     ],
 )
 def test_program_runs_uncaptured_where_it_cannot_be_captured(
     run: Played, tmp_path: Path, variables: dict[str, str], why: str
 ) -> None:
-    given = {key.removesuffix("_HERE"): value for key, value in variables.items()}
-    code = "print('ran')" if "TBSCHED_CUPTI" in given else TWO + "print('ran')"
-    if "TBSCHED_CUPTI" in given:
-        code = "print('ran')"
-        text = "import ctypes, os\nctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()\n"
-        done = run.__call__(code, **{})  # noqa: F841 - replaced below
-        del done, text
-    done = run(code, **given)
-    assert why in done.stderr
+    code = f"""
+        import os
+        os.environ.update({variables})
+        ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+        print("ran")
+    """
+    done = run(code, prelude="import ctypes")
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+    first, last = done.stderr.splitlines()
+    assert first.startswith(f"tbsched capture: {why}")
+    assert first.endswith("; the program runs uncaptured")
+    assert last.startswith("tbsched capture: nothing is captured")
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_full_disk_is_said_once_and_the_program_goes_on(run: Played, tmp_path: Path) -> None:
+    done = run(
+        "import resource, time\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
+        "gpu.begin()\n"
+        "for call in range(200): gpu.launch(call)\n"
+        "time.sleep(0.6)\n"
+        "for call in range(200): gpu.launch(call)\n"
+        "print('ran')"
+    )
+    assert done.stdout == "ran\n"
+    assert done.stderr.count("File too large; the rest is not captured") == 1
+    assert 0 < len(tb.load_program(tmp_path / "run.jsonl").sequence.launches) < 100

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tbsched import storage
 from tbsched.errors import shown
-from tbsched.importers.graphs import edges_through
-from tbsched.importers.joined import Joined, Waited
-from tbsched.importers.packed import pieces_of
+from tbsched.importers.assembly.graphs import edges_through
+from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import GraphCall, Kernel, Record, Recording, Transfer
-from tbsched.importers.selection import Selection
 
 NAME = "tbsched capture"
 VERSION = 1
@@ -166,7 +166,7 @@ class _Captured:
     def kernel(self, line: _Line) -> None:
         _check_next(line, "kernel", self.kernels)
         optional = [_optional(line, field) for field in _SHAPE[3:7]]
-        cluster = math.prod(_three(line, "cluster")) if "cluster" in line else None
+        cluster = math.prod(_three(line, "cluster")) if "cluster" in line else 1
         self.kernels.append((
             _text(line, "name"), _three(line, "grid"), _three(line, "block"), *optional, cluster,
             _optional(line, "carveout"), _flag(line, "cooperative"),
@@ -219,7 +219,7 @@ class _Captured:
         ends = line["edge"]
         if not isinstance(ends, list) or len(ends) != 2:
             raise ValueError(f"edge: two nodes are needed, got {shown(ends)}")
-        self.edges.append((_node(ends[0]), _node(ends[1])))
+        self.edges.append((_node(ends[1]), _node(ends[0])))
 
     def node(self, line: _Line) -> None:
         self.originals[_node(line["node"])] = _node(line.get("clone_of"))

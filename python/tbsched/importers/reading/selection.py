@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tbsched.errors import shown
+from tbsched.importers.records import Ran, Record
 from tbsched.program.checks import integer, seconds
 
 
@@ -72,6 +73,20 @@ class Selection:
         if self.streams is not None and stream not in self.streams:
             return False
         return self.match is None or (name is not None and self.match.search(name) is not None)
+
+    def of_records(self, records: list[Record]) -> list[Record]:
+        """The records that are of it, of a reader that keeps all until it is done."""
+        starts = [record.start_ns for record in records if isinstance(record, Ran)]
+        first_ns = min(starts, default=0)
+        return [
+            record
+            for record in records
+            if not isinstance(record, Ran)
+            or (
+                self.takes_time(record.start_ns, first_ns)
+                and self.takes(record.stream, getattr(record, "name", None))
+            )
+        ]
 
     def __bool__(self) -> bool:
         return self != EVERYTHING
