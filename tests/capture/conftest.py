@@ -40,26 +40,26 @@ def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(cupti: Path, tmp_path: Path) -> Played:
-    """Runs ``tbsched capture -o run.jsonl`` of a program, which finds ``gpu``; or the program alone.
-
-    Works in a folder of its own.
-    """
-    environment = {
+def surroundings(cupti: Path) -> dict[str, str]:
+    """The environment of a program that can be captured."""
+    return {
         **os.environ,
         "TBSCHED_CUPTI": str(cupti),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
 
+
+@pytest.fixture
+def run(surroundings: dict[str, str], tmp_path: Path) -> Played:
+    """Captures a program that finds ``gpu`` into run.jsonl of a folder of its own."""
+
     def run(
-        code: str, *, prelude: str = PRELUDE, output: str = "run.jsonl", **variables: str
+        code: str, *, prelude: str = PRELUDE, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        text = f"{prelude}\n{textwrap.dedent(code)}"
-        command = [sys.executable, "-m", "tbsched", "capture", "-o", output, "--"]
         return subprocess.run(
-            [*(command if output else ()), sys.executable, "-c", text],
+            [sys.executable, "-S", "-c", f"{prelude}\n{textwrap.dedent(code)}"],
             cwd=tmp_path,
-            env={**environment, **variables},
+            env={**injection.injected(surroundings, tmp_path / "run.jsonl"), **variables},
             capture_output=True,
             text=True,
             timeout=60,

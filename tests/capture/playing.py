@@ -28,13 +28,20 @@ class Gpu:
         self.play("stream", 1, 13, NON_BLOCKING, -1)
         self.play("stream", 1, 14, DEFAULT, 0)
 
-    def launch(self, call: int, stream: int = 13, name: str = "_Z3addPfi", node: int = 0) -> None:
-        """A kernel of 4 us, 10 us after that of the call before."""
+    def launch(
+        self,
+        call: int,
+        stream: int = 13,
+        name: str = "_Z3addPfi",
+        node: int = 0,
+        shared: int = 1024,
+    ) -> None:
+        """A kernel of 4 us, 10 us after that of the call before; ``shared``: static bytes."""
         begin = 10_000 * call
         if not node:
             self.play("call", "cudaLaunchKernel", call, 77, wide(begin), wide(begin + 500))
         times = wide(begin + 2_000), wide(begin + 6_000)
-        self.play("kernel", name, call, 1, stream, *times, 66, 256, 32, wide(node))
+        self.play("kernel", name, call, 1, stream, *times, 66, 256, 32, wide(node), shared)
 
 
 def wide(value: int) -> ctypes.c_uint64:

@@ -7,32 +7,27 @@
 namespace tbsched::capture {
 namespace {
 
+// A function of the runtime calls one of the driver, with the same correlation number.
 constexpr std::array kDriver = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
-constexpr std::array kRuntime = {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060,
-                                 CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060,
-                                 CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
-                                 CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000};
-constexpr std::array kResources = {CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
+constexpr std::array kResources = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
+                                   CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
                                    CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
 
-// Attributes of the driver's launches and of the runtime's have the same numbers and values.
-template <typename Config, typename Attribute, typename Value>
-void take_attributes(const Config& config, Value Attribute::*const value_of, const uint32_t call,
+void take_attributes(const CUlaunchConfig& config, const uint32_t call,
                      const WithRecorder& with_recorder) {
   bool programmatic = false;
   bool has_priority = false;
   int32_t priority = 0;
-  for (const Attribute& each : std::span(config.attrs, config.numAttrs)) {
-    const Value& value = each.*value_of;
-    switch (static_cast<int>(each.id)) {
+  for (const CUlaunchAttribute& each : std::span(config.attrs, config.numAttrs)) {
+    switch (each.id) {
       case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        programmatic = value.programmaticStreamSerializationAllowed != 0;
+        programmatic = each.value.programmaticStreamSerializationAllowed != 0;
         break;
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
         has_priority = true;
-        priority = value.priority;
+        priority = each.value.priority;
         break;
       default:
         break;
@@ -59,24 +54,10 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
                       const WithRecorder& with_recorder) {
   if (id == kDriver[0] || id == kDriver[1]) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
-    take_attributes(*launch->config, &CUlaunchAttribute::value, data.correlationId, with_recorder);
+    take_attributes(*launch->config, data.correlationId, with_recorder);
   } else {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
     take_graph_launch(cupti, data, launch->hGraph, launch->hStream, id == kDriver[3],
-                      with_recorder);
-  }
-}
-
-void take_runtime_call(const Cupti& cupti, const CUpti_CallbackId id,
-                       const CUpti_CallbackData& data, const WithRecorder& with_recorder) {
-  if (id == kRuntime[0] || id == kRuntime[1]) {
-    const auto* const launch =
-        static_cast<const cudaLaunchKernelExC_v11060_params*>(data.functionParams);
-    take_attributes(*launch->config, &cudaLaunchAttribute::val, data.correlationId, with_recorder);
-  } else {
-    const auto* const launch =
-        static_cast<const cudaGraphLaunch_v10000_params*>(data.functionParams);
-    take_graph_launch(cupti, data, launch->graphExec, launch->stream, id == kRuntime[3],
                       with_recorder);
   }
 }
@@ -104,23 +85,22 @@ void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscribe
     }
   };
   enable(CUPTI_CB_DOMAIN_DRIVER_API, kDriver);
-  enable(CUPTI_CB_DOMAIN_RUNTIME_API, kRuntime);
   enable(CUPTI_CB_DOMAIN_RESOURCE, kResources);
 }
 
 void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
-                   const void* const data, const WithRecorder& with_recorder) {
-  if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
-    const auto* const resource = static_cast<const CUpti_ResourceData*>(data);
-    const auto* const graph = static_cast<const CUpti_GraphData*>(resource->resourceDescriptor);
-    return take_graph_change(cupti, id, *graph, with_recorder);
-  }
-  const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-  if (call.callbackSite != CUPTI_API_ENTER) return;
+                   const void* const data, Modules& modules, const WithRecorder& with_recorder) {
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-    take_driver_call(cupti, id, call, with_recorder);
+    const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+    if (call.callbackSite == CUPTI_API_ENTER) take_driver_call(cupti, id, call, with_recorder);
+    return;
+  }
+  const void* const descriptor = static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor;
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+    const auto* const module = static_cast<const CUpti_ModuleResourceData*>(descriptor);
+    modules.add(std::as_bytes(std::span(module->pCubin, module->cubinSize)));
   } else {
-    take_runtime_call(cupti, id, call, with_recorder);
+    take_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor), with_recorder);
   }
 }
 

@@ -1,9 +1,10 @@
-// What CUPTI's records do not tell and its callbacks do: attributes of launches, and graphs.
+// What CUPTI's records do not tell and its callbacks do: attributes of launches, graphs, modules.
 #pragma once
 
 #include <functional>
 
 #include "launcher/capture/cupti.h"
+#include "launcher/capture/modules.h"
 #include "launcher/capture/recorder.h"
 
 namespace tbsched::capture {
@@ -16,6 +17,6 @@ using WithRecorder = std::function<void(const std::function<void(Recorder&)>&)>;
 
 // Takes one callback.
 void take_callback(const Cupti& cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                   const void* data, const WithRecorder& with_recorder);
+                   const void* data, Modules& modules, const WithRecorder& with_recorder);
 
 }  // namespace tbsched::capture

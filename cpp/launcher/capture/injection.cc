@@ -32,7 +32,7 @@ extern "C" {
 
 [[gnu::visibility("default")]] int tbsched_capture_start(const char* const path, char* const text,
                                                          const size_t size) {
-  return attempt(text, size, [&] { std::snprintf(text, size, "%s", start(path).c_str()); });
+  return attempt(text, size, [&] { std::snprintf(text, size, "%s", start(path, false).c_str()); });
 }
 
 [[gnu::visibility("default")]] int tbsched_capture_stop(char* const text, const size_t size) {
@@ -44,7 +44,7 @@ extern "C" {
   const char* const path = std::getenv("TBSCHED_CAPTURE");
   if (path == nullptr || *path == '\0') return 1;
   char why[kMostText];
-  if (attempt(why, sizeof why, [&] { start(path); }) == 0) {
+  if (attempt(why, sizeof why, [&] { start(path, true); }) == 0) {
     std::fprintf(stderr, "tbsched capture: %s; the program runs uncaptured\n", why);
     return 1;
   }

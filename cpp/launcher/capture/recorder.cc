@@ -34,11 +34,10 @@ constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_
                                                     "stream", "context"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
-std::string readable(const char* const name) {
-  if (name == nullptr) return "";
+std::string readable(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
@@ -123,19 +122,21 @@ void Recorder::kernel(const CUpti_ActivityKernel9& record) {
 }
 
 uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
+  const std::string name = record.name != nullptr ? record.name : "";
   shape_.clear();
   const auto add_extent = [](Line& line, const std::string_view key, const auto x, const auto y,
-                             const auto z) {
-    line.add(key, std::array<int64_t, 3>{x, y, z});
-  };
+                             const auto z) { line.add(key, std::array<int64_t, 3>{x, y, z}); };
   {
     Line line(shape_);
     add_extent(line, "grid", record.gridX, record.gridY, record.gridZ);
     add_extent(line, "block", record.blockX, record.blockY, record.blockZ);
     line.add("registers", record.registersPerThread)
         .add("static_shared_memory", record.staticSharedMemory)
-        .add("dynamic_shared_memory", record.dynamicSharedMemory)
-        .add("local_memory", record.localMemoryPerThread);
+        .add("dynamic_shared_memory", record.dynamicSharedMemory);
+    // CUPTI's own number is 0, whatever the kernel uses.
+    const auto local_memory =
+        modules_.local_memory(name, record.registersPerThread, record.staticSharedMemory);
+    if (local_memory) line.add("local_memory", *local_memory);
     if (record.clusterX > 0) {
       add_extent(line, "cluster", record.clusterX, record.clusterY, record.clusterZ);
     }
@@ -148,12 +149,12 @@ uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
     line.add("cooperative", cooperative);
   }
   const size_t members = shape_.size() - 3;  // without braces and newline
-  if (record.name != nullptr) shape_ += record.name;
+  shape_ += name;
   const auto [found, is_new] = kernels_.try_emplace(shape_, kernels_.size());
   if (is_new) {
     Line(text_)
         .add("kernel", found->second)
-        .add("name", readable(record.name))
+        .add("name", readable(name))
         .add_members(std::string_view(shape_).substr(1, members));
   }
   return found->second;

@@ -10,6 +10,7 @@
 
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/line.h"
+#include "launcher/capture/modules.h"
 
 namespace tbsched::capture {
 
@@ -17,7 +18,8 @@ namespace tbsched::capture {
 class Recorder {
  public:
   // Times count from `started_ns`.
-  Recorder(const Cupti& cupti, uint64_t started_ns) : cupti_(cupti), started_ns_(started_ns) {}
+  Recorder(const Cupti& cupti, const Modules& modules, uint64_t started_ns)
+      : cupti_(cupti), modules_(modules), started_ns_(started_ns) {}
 
   void header();
   void activity(const CUpti_Activity& record);
@@ -54,6 +56,7 @@ class Recorder {
   void add_place(Line& line, const Record& record) const;
 
   const Cupti& cupti_;
+  const Modules& modules_;
   const uint64_t started_ns_;
   std::string text_;
   std::string shape_;  // of a kernel; kept for its memory

@@ -23,6 +23,7 @@
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
+#include "launcher/capture/modules.h"
 #include "launcher/capture/output.h"
 #include "launcher/capture/recorder.h"
 
@@ -78,7 +79,7 @@ class Subscription {
 
 class Session {
  public:
-  explicit Session(const std::string& path);
+  Session(const std::string& path, bool from_the_beginning);
 
   void begin();
   void end(bool waits);
@@ -102,6 +103,7 @@ class Session {
   std::optional<Subscription> subscription_;
   Output output_;
   const uint64_t started_ns_;
+  Modules modules_;
   Shared records_;
   Shared notes_;  // of callbacks, which must not wait until a buffer of records is read
   std::mutex mutex_;
@@ -144,13 +146,14 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
 }
 
 // The subscription comes first: where another profiler runs, no file is made.
-Session::Session(const std::string& path)
+Session::Session(const std::string& path, const bool from_the_beginning)
     : cupti_(load_cupti()),
       subscription_(std::in_place, cupti_, on_callback, this),
       output_(Output::open(path)),
       started_ns_(timestamp()),
-      records_{{}, Recorder(cupti_, started_ns_)},
-      notes_{{}, Recorder(cupti_, started_ns_)} {
+      modules_(from_the_beginning),
+      records_{{}, Recorder(cupti_, modules_, started_ns_)},
+      notes_{{}, Recorder(cupti_, modules_, started_ns_)} {
   records_.recorder.header();
   write();
 }
@@ -241,7 +244,7 @@ void Session::take(uint8_t* const buffer, const size_t size) {
 
 void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
                    const void* const data) {
-  take_callback(cupti_, domain, id, data, [this](const auto& use) {
+  take_callback(cupti_, domain, id, data, modules_, [this](const auto& use) {
     const std::lock_guard lock(notes_.mutex);
     use(notes_.recorder);
   });
@@ -266,10 +269,10 @@ void Session::write() {
 
 }  // namespace
 
-std::string start(const std::string& path) {
+std::string start(const std::string& path, const bool from_the_beginning) {
   const std::lock_guard lock(starts_and_stops);
   if (running != nullptr) throw std::runtime_error("a capture runs already in this process");
-  sessions().push_back(std::make_unique<Session>(path));
+  sessions().push_back(std::make_unique<Session>(path, from_the_beginning));
   Session& session = *sessions().back();
   running = &session;
   try {

@@ -72,7 +72,7 @@ def read(place: Path, selection: Selection) -> Recording:
     captured = _Captured()
     for number, text, is_last in _lines(place):
         try:
-            line = json.loads(text)
+            line = json.loads(text.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             if is_last:
                 break

@@ -56,6 +56,12 @@ Handle handle(const uint64_t number) {
   return reinterpret_cast<Handle>(static_cast<uintptr_t>(number));
 }
 
+// CUPTI's names live as long as the process.
+const char* kept(const char* const name) {
+  static std::set<std::string> names;
+  return names.insert(name).first->c_str();
+}
+
 void deliver() {
   const Buffer full = buffer;
   buffer = {};
@@ -225,7 +231,7 @@ constexpr uint64_t kStarted = 1'000'000;
 void fake_device(const char* const name, const uint32_t sms) {
   CUpti_ActivityDevice5 record{};
   record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
-  record.name = name;
+  record.name = kept(name);
   record.numMultiprocessors = sms;
   record.computeCapabilityMajor = 9;
   put(record);
@@ -274,10 +280,10 @@ void fake_call(const char* const name, const uint32_t call, const uint32_t threa
 void fake_kernel(const char* const name, const uint32_t call, const uint32_t context,
                  const uint32_t stream, const uint64_t start, const uint64_t end,
                  const int32_t grid, const int32_t block, const uint16_t registers,
-                 const uint64_t node) {
+                 const uint64_t node, const int32_t shared) {
   CUpti_ActivityKernel10 record{};
   record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  record.name = name;
+  record.name = kept(name);
   record.correlationId = call;
   record.contextId = context;
   record.streamId = stream;
@@ -287,9 +293,8 @@ void fake_kernel(const char* const name, const uint32_t call, const uint32_t con
   record.gridY = record.gridZ = record.blockY = record.blockZ = 1;
   record.blockX = block;
   record.registersPerThread = registers;
-  record.staticSharedMemory = 1024;
+  record.staticSharedMemory = shared;
   record.dynamicSharedMemory = 512;
-  record.localMemoryPerThread = 16;
   record.clusterX = 2;
   record.clusterY = record.clusterZ = 1;
   record.isSharedMemoryCarveoutRequested = 1;
@@ -378,6 +383,14 @@ void fake_attributes(const uint32_t call, const int32_t programmatic, const int3
 void fake_graph_launch(const uint32_t call, const uint64_t executable, const uint64_t stream) {
   const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &parameters, call);
+}
+void fake_module(const char* const cubin, const uint64_t size) {
+  CUpti_ModuleResourceData module{};
+  module.pCubin = cubin;
+  module.cubinSize = size;
+  CUpti_ResourceData resource{};
+  resource.resourceDescriptor = &module;
+  call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &resource);
 }
 void fake_graph_change(const CUpti_CallbackId id, const uint64_t node, const uint64_t other) {
   CUpti_GraphData graph{};
