@@ -174,14 +174,16 @@ class _Captured:
 
     def call(self, line: _Line) -> None:
         start, end = _times(line)
-        function, thread = _member(line, "of", self.functions), _integer(line, "thread")
+        number, function, thread = _CALL(line)
+        _check_known("of", function, self.functions)
         if "failed" not in line:
-            self.joined.add_call(_integer(line, "call"), function, thread, start, end)
+            self.joined.add_call(number, self.functions[function], thread, start, end)
 
     def ran(self, line: _Line) -> None:
-        _member(line, "ran", self.kernels)
+        kernel = _integer(line, "ran")
+        _check_known("ran", kernel, self.kernels)
         configured = _optional(line, "configured")
-        self.work.append(_Work(*_ran(line), configured=configured, kernel=line["ran"]))
+        self.work.append(_Work(*_ran(line), configured=configured, kernel=kernel))
 
     def copy(self, line: _Line) -> None:
         memories = {line.get("from"), line.get("to")}
@@ -368,10 +370,10 @@ _SOURCES = {
 
 def _ran(line: _Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
     """The first fields of :class:`_Work`."""
-    return (
-        _integer(line, "call"), _stream(line), *_times(line), _optional(line, "channel"),
-        _optional(line, "node"), _optional(line, "graph"),
-    )  # fmt: skip
+    call, context, number = _PLACE_OF(line)
+    start, end = _times(line)
+    channel, node, graph = (_optional(line, field) for field in ("channel", "node", "graph"))
+    return call, _Stream(context, number), start, end, channel, node, graph
 
 
 def _stream(line: _Line) -> _Stream:
@@ -392,6 +394,24 @@ def _integer(line: _Line, field: str, low: int = 0) -> int:
     if type(value) is int and low <= value <= _LARGEST:
         return value
     raise ValueError(f"{field}: a number from {low} is needed, got {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Integers:
+    """Numbers from 0 of a line, by their fields; quick, since most lines are right."""
+
+    fields: tuple[str, ...]
+
+    def __call__(self, line: _Line) -> tuple[int, ...]:
+        values: tuple[Any, ...] = tuple(map(line.get, self.fields))
+        if _INTEGERS.issuperset(map(type, values)) and 0 <= min(values) <= max(values) <= _LARGEST:
+            return values
+        return tuple(_integer(line, field) for field in self.fields)
+
+
+_INTEGERS = frozenset({int})
+_CALL = _Integers(("call", "of", "thread"))
+_PLACE_OF = _Integers(("call", "context", "stream"))
 
 
 def _optional(line: _Line, field: str, low: int = 0) -> int | None:
@@ -425,11 +445,9 @@ def _three(line: _Line, field: str) -> tuple[int, int, int]:
     raise ValueError(f"{field}: three numbers from 1 are needed, got {shown(value)}")
 
 
-def _member(line: _Line, field: str, known: list[Any]) -> Any:
-    number = _integer(line, field)
-    if number < len(known):
-        return known[number]
-    raise ValueError(f"{field}: {number} has no line of its own before")
+def _check_known(field: str, number: int, known: list[Any]) -> None:
+    if number >= len(known):
+        raise ValueError(f"{field}: {number} has no line of its own before")
 
 
 def _check_next(line: _Line, field: str, known: list[Any]) -> None:
