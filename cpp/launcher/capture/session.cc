@@ -5,12 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/capture/buffers.h"
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
@@ -32,9 +31,6 @@ namespace {
 
 // A killed process loses what it recorded in one period, and a buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
-constexpr size_t kBufferBytes = 1 << 18;
-// A buffer leaves CUPTI once its last record is complete: with few records where few come.
-constexpr size_t kFewestRecords = 16;
 
 constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                               CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
@@ -86,7 +82,6 @@ class Session {
 
   bool is_of_this_process() const { return getpid() == process_; }
   const std::string& path() const { return output_.path(); }
-  size_t records_per_buffer() const { return records_per_buffer_; }
 
   void take(uint8_t* buffer, size_t size);
   void take(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
@@ -109,8 +104,6 @@ class Session {
   std::mutex mutex_;
   std::condition_variable wakes_;
   bool is_stopped_ = false;
-  std::atomic<size_t> records_taken_ = 0;  // in this period
-  std::atomic<size_t> records_per_buffer_ = kFewestRecords;
   std::thread writer_;
 };
 
@@ -124,19 +117,24 @@ std::vector<std::unique_ptr<Session>>& sessions() {
   return kept;
 }
 
-void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
-                                  size_t* const most_records) {
-  const Session* const session = running;
-  *buffer = static_cast<uint8_t*>(std::malloc(kBufferBytes));
-  *size = *buffer == nullptr ? 0 : kBufferBytes;
-  *most_records = session == nullptr ? 0 : session->records_per_buffer();
+Buffers& buffers() {
+  static auto& kept = *new Buffers();
+  return kept;
 }
 
-void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, size_t,
+void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
+                                  size_t* const most_records) {
+  const Buffers::Buffer taken = buffers().take();
+  *buffer = taken.bytes;
+  *size = taken.size;
+  *most_records = taken.records;
+}
+
+void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, const size_t size,
                                   const size_t used) {
   Session* const session = running;
   if (session != nullptr && session->is_of_this_process()) session->take(buffer, used);
-  std::free(buffer);
+  buffers().give_back(buffer, size);
 }
 
 void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain,
@@ -235,11 +233,9 @@ void Session::end(const bool waits) {
 void Session::take(uint8_t* const buffer, const size_t size) {
   const std::lock_guard lock(records_.mutex);
   CUpti_Activity* record = nullptr;
-  size_t count = 0;
-  for (; cupti_.next_record(buffer, size, &record) == CUPTI_SUCCESS; ++count) {
+  while (cupti_.next_record(buffer, size, &record) == CUPTI_SUCCESS) {
     records_.recorder.activity(*record);
   }
-  records_taken_ += count;
 }
 
 void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
@@ -253,8 +249,6 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
 void Session::write_until_stopped() {
   std::unique_lock lock(mutex_);
   while (!wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; })) {
-    // Half a period's: what it takes to fill a buffer is lost if the process is killed.
-    records_per_buffer_ = std::max(records_taken_.exchange(0) / 2, kFewestRecords);
     lock.unlock();
     cupti_.flush_all(0);
     write();
