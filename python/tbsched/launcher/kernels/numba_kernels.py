@@ -8,8 +8,15 @@ from tbsched.errors import shown
 from tbsched.launcher.kernels.usage import Library, Usage, is_of
 
 
+_PACKAGES = ("numba", "numba_cuda")
+
+
 def _takes(kernel: object) -> bool:
-    return is_of(kernel, "numba", "overloads") or is_of(kernel, "numba", "regs_per_thread")
+    return any(
+        is_of(kernel, package, attribute)
+        for package in _PACKAGES
+        for attribute in ("overloads", "regs_per_thread")
+    )
 
 
 def _usage(kernel: Any) -> Usage:
