@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tbsched import storage
@@ -90,6 +90,8 @@ def load_program(
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
         return found
+    if selection:
+        found = replace(found, records=selection.of_calls(found.records))
     spec = spec or known_device(found.device, found.sms)
     try:
         program = assembled(found, spec)
