@@ -75,7 +75,6 @@ def load_program(
 
     Raises:
         FileNotFoundError: no such file.
-        ImportError: a library that reads the format is missing.
         TypeError: an argument of a wrong type.
         ValueError: a file of no known format, damaged or incomplete; no kernels in it, or none that
             is wanted; an argument out of its range. The message names the file and the place.
