@@ -73,9 +73,7 @@ def _kernel(entry: dict[str, Any], benchmark: str, number: int) -> list[Record]:
     blocks, threads = (_whole(entry, name, 1) for name in ("block_count", "thread_count"))
     times = _times(entry, "block_times")
     if len(times) != 2 * blocks:
-        raise ValueError(
-            f"block_times: {len(times)} times for {blocks} blocks, two each are needed"
-        )
+        raise ValueError(f"block_times: two times per block are needed, got {len(times)}")
     starts, ends = times[::2], times[1::2]
     seconds = tuple((end - start) / 1e9 for start, end in zip(starts, ends, strict=True))
     if min(seconds) < 0:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tbsched import storage
-from tbsched.errors import missing, shown
+from tbsched.errors import shown
 from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.members import members
 from tbsched.importers.reading.packed import pieces_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
@@ -17,6 +18,7 @@ from tbsched.importers.records import Kernel, Recording, Transfer
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
 _KEYS = (b'"traceEvents"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"schemaVersion"')
+_LISTS = ("traceEvents", "deviceProperties")
 _OLDER = {
     "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime",
 }  # fmt: skip
@@ -52,7 +54,6 @@ def read(place: Path, selection: Selection) -> Recording:
 
     Raises:
         FileNotFoundError: no such file.
-        ImportError: ijson is missing.
         ValueError: not a whole trace, or an event that cannot be; names the file and the event.
     """
     first_ns = _first_ns(place) if selection.timed else 0
@@ -230,46 +231,23 @@ def _first_ns(place: Path) -> int:
 
 
 def _events(place: Path, devices: list[Any]) -> Iterator[object]:
-    """The events of a trace one by one; fills ``devices`` with those that stand before them.
+    """The events of a trace one by one; fills ``devices``.
 
     Raises:
-        ImportError: ijson is missing.
         ValueError: not JSON, or it ends early.
     """
     try:
-        import ijson
-    except ImportError:
-        raise missing("traces of torch.profiler", "ijson", "ijson") from None
-
-    events = ijson.sendable_list()
-    parsers = [ijson.items_coro(events, "traceEvents.item")]
-    properties = ijson.items_coro(devices_found := ijson.sendable_list(), "deviceProperties.item")
-    parsers.append(properties)
-    size = 0
-    try:
-        for piece in pieces_of(place):
-            size += len(piece)
-            for parser in parsers:
-                parser.send(piece)
-            if devices_found and events:
-                devices += devices_found
-                devices_found.clear()
-                del parsers[1:]
-            yield from events
-            events.clear()
-        for parser in parsers:
-            parser.close()
-    except (ijson.JSONError, ArithmeticError, RecursionError) as error:
+        for key, value in members(pieces_of(place), _LISTS):
+            if key == "traceEvents":
+                yield value
+            elif key == "deviceProperties":
+                devices.append(value)
+    except ValueError as error:
+        if storage.shown(place) in str(error):
+            raise
         raise ValueError(
-            f"{storage.shown(place)}: not whole JSON, near byte {size}: {_one_line(error)}; was "
-            "the file written and copied to its end?"
+            f"{storage.shown(place)}: {error}; was the file written and copied to its end?"
         ) from None
-    devices += devices_found
-    yield from events
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
 
 
 def _device(devices: list[Any], number: int | None) -> tuple[str | None, int | None]:

@@ -209,7 +209,7 @@ class _Export:
 
     def _add_kernels(self, process: int | None, first_ns: int) -> None:
         cooperative = self._numbers_of(_LAUNCH_TYPES, "COOPERATIVE")
-        total = sum(1 for _ in self._rows(_KERNELS, ()))
+        total = sum(1 for _ in self._rows(_KERNELS, ("start",)))
         with bar(f"reading {self._name}", total, _BAR_FROM) as advance:
             for number, row in enumerate(self._rows(_KERNELS, _KERNEL_COLUMNS)):
                 advance(number)

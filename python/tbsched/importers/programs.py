@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tbsched import storage
@@ -77,7 +77,6 @@ def load_program(
 
     Raises:
         FileNotFoundError: no such file.
-        ImportError: a library that reads the format is missing.
         TypeError: an argument of a wrong type.
         ValueError: a file of no known format, damaged or incomplete; no kernels in it, or none that
             is wanted; an argument out of its range. The message names the file and the place.
@@ -92,6 +91,8 @@ def load_program(
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
         return found
+    if selection:
+        found = replace(found, records=selection.of_calls(found.records))
     spec = spec or known_device(found.device, found.sms)
     try:
         program = assembled(found, spec)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.assembly.graphs import in_order, known_edges
+from tbsched.importers.assembly.graphs import NOTHING, in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
 from tbsched.importers.assembly.hosts import Hosts
 from tbsched.importers.assembly.streams import Streams
@@ -159,9 +159,7 @@ class _Assembly:
         """What a call launched, and when it ran."""
         if isinstance(item, Kernel | Transfer):
             return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
-        own, _ = (
-            self._graphs.get(item.number, ([], [])) if isinstance(item, GraphCall) else ([], [])
-        )
+        own = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
         if not own or not isinstance(item, GraphCall):
             return None
         start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
@@ -256,11 +254,12 @@ class _Assembly:
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """A launch of a graph; of one without kernels its copies and memsets in the stream."""
-        own, seen = self._graphs.get(call.number, ([], []))
+        own, seen, seconds = self._graphs.get(call.number, NOTHING)
         if not any(isinstance(ran, Kernel) for ran in own):
             return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
         nodes = [
-            self._launch(each) if isinstance(each, Kernel) else self._transfer(each) for each in own
+            replace(self._launch(x) if isinstance(x, Kernel) else self._transfer(x), duration=took)
+            for x, took in zip(own, seconds, strict=True)
         ]
         edges = seen if call.edges is None else known_edges(own, call.edges)
         if call.edges is None:
