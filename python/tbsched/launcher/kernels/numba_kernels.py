@@ -7,7 +7,6 @@ from typing import Any
 from tbsched.errors import shown
 from tbsched.launcher.kernels.usage import Library, Usage, is_of
 
-
 _PACKAGES = ("numba", "numba_cuda")
 
 
