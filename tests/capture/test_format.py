@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tbsched as tb
+from helpers import ROOT
 from tbsched.importers import capture
 from tbsched.importers.reading.selection import EVERYTHING
 
@@ -62,6 +64,15 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert (first.programmatic, first.priority, first.first_use) == (True, -2, True)
     (graph,) = [event for event in program.sequence if isinstance(event, tb.GraphLaunch)]
     assert tuple(graph.graph.edges) == ((0, 1),)
+
+
+def test_file_that_the_page_shows_loads(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "reference" / "capture-format.md").read_text("utf-8")
+    (example,) = re.findall(r"(?ms)^```json\n(.*?)^```$", page)
+    program = load(tmp_path / "run.jsonl", example.encode())
+    assert program.measured["start_ns"].tolist() == [104_658, 130_926]
+    keys = set(re.findall(r"`(\w+)`", page))
+    assert {key for line in LINES for key in line} <= keys
 
 
 def test_packed_file_is_read(tmp_path: Path) -> None:

@@ -7,14 +7,8 @@
 namespace tbsched::capture {
 namespace {
 
-// CUPTI counts registers as an SM gives them.
+// CUPTI counts this many registers where a kernel needs fewer.
 constexpr int32_t kFewestRegisters = 16;
-constexpr int32_t kRegisterUnit = 8;
-
-int32_t given(const int32_t registers) {
-  return (std::max(registers, kFewestRegisters) + kRegisterUnit - 1) / kRegisterUnit *
-         kRegisterUnit;
-}
 
 }  // namespace
 
@@ -36,7 +30,7 @@ std::optional<int32_t> Modules::local_memory(const std::string& name, const int3
   const auto found = kernels_.find(name);
   if (found == kernels_.end()) return knows_all_ ? std::optional(0) : std::nullopt;
   const auto is_it = [&](const cuda::KernelUsage& each) {
-    return given(each.registers) == given(registers) &&
+    return std::max(each.registers, kFewestRegisters) == registers &&
            each.static_shared_memory == static_shared_memory;
   };
   const auto it = std::ranges::find_if(found->second, is_it);

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping
+from importlib import util
 from pathlib import Path
-
-import tbsched
 
 _LIBRARY = "libtbsched_capture.so"
 _MOST_TEXT = 4096
@@ -19,8 +18,9 @@ def library() -> Path:
     Raises:
         ImportError: the package was built without it.
     """
-    for folder in tbsched.__path__:
-        place = Path(folder) / _LIBRARY
+    beside = util.find_spec("tbsched._launcher")  # built with it
+    if beside is not None and beside.origin is not None:
+        place = Path(beside.origin).with_name(_LIBRARY)
         if place.exists():
             return place
     raise ImportError(

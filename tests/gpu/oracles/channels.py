@@ -54,7 +54,8 @@ class Program:
         driver.synchronize()
 
     def _launch(self, stream: ctypes.c_void_p, seconds: float) -> None:
-        self._driver.launch(tb.Launch(self._random.randint(1, 4), 32, 32), stream, seconds)
+        launch = tb.Launch(self._random.randint(1, 4), 32, 32)
+        self._driver.check(self._driver.launch(launch, stream, seconds), "launch")
 
     def _something(self, active: list[ctypes.c_void_p]) -> None:
         random, draw = self._random, self._random.random()

@@ -111,17 +111,19 @@ class Driver:
         self.check(self._library.oracle_event(ctypes.byref(found)), "event")
         return found
 
-    def launch(self, launch: Launch, stream: ctypes.c_void_p | None, seconds: float) -> None:
-        error = self._library.oracle_launch(
-            self.function(launch),
-            launch.blocks,
-            launch.threads,
-            ctypes.c_size_t(launch.shared_memory),
-            launch.cluster,
-            stream,
-            ctypes.c_ulonglong(round(seconds * 1e9)),
+    def launch(self, launch: Launch, stream: ctypes.c_void_p | None, seconds: float) -> int:
+        """The driver's error; 0: none."""
+        return int(
+            self._library.oracle_launch(
+                self.function(launch),
+                launch.blocks,
+                launch.threads,
+                ctypes.c_size_t(launch.shared_memory),
+                launch.cluster,
+                stream,
+                ctypes.c_ulonglong(round(seconds * 1e9)),
+            )
         )
-        self.check(error, "oracle_launch")
 
     def record(self, event: ctypes.c_void_p, stream: ctypes.c_void_p) -> None:
         self.check(self._library.oracle_record(event, stream), "record")
