@@ -38,7 +38,7 @@ _UNKNOWN_WAITS = (
     "torch.profiler did not write for which event streams wait in {count} calls; tbsched capture "
     "does."
 )
-_LONGEST = 2**62  # ns, more than a hundred years
+_LONGEST = 2**62 // 1000  # us, more than a hundred years
 _LARGEST = 2**63 - 1
 
 
@@ -93,6 +93,7 @@ class _Reader:
             "cuda_sync": self._synchronization,
             "cuda_event": self._recorded,
         }
+        self._takes |= {older: self._takes[name] for older, name in _OLDER.items()}
 
     def add(self, event: object) -> None:
         """An event.
@@ -103,9 +104,7 @@ class _Reader:
         if not isinstance(event, dict) or event.get("ph") != "X":
             return
         category = event.get("cat")
-        if not isinstance(category, str):
-            return
-        take = self._takes.get(_OLDER.get(category, category))
+        take = self._takes.get(category) if isinstance(category, str) else None
         if take is None:
             return
         args = event.get("args")
@@ -185,16 +184,16 @@ def _copy_kind(name: str) -> tuple[str, bool | None]:
 
 
 def _times(event: dict[str, Any]) -> tuple[int, int]:
-    start, length = (_nanoseconds(event, field) for field in ("ts", "dur"))
-    return start, start + length
+    start = _nanoseconds(event, "ts")
+    return start, start + _nanoseconds(event, "dur")
 
 
 def _nanoseconds(event: dict[str, Any], field: str) -> int:
     value = event.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
-    if not (value == value and 0 <= value <= _LONGEST // 1000):
-        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST // 1000} microseconds")
+    if not 0 <= value <= _LONGEST:
+        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST} microseconds")
     return int(value * 1000)
 
 

@@ -55,7 +55,7 @@ class Waited(NamedTuple):
 _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tuple[Any, ...]]
 
 
-@functools.lru_cache
+@functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
     """What a function of CUDA does, as of :class:`Call`; None: nothing that a program has."""
     bare = _VERSION.sub("", name)

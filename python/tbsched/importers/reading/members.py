@@ -11,6 +11,7 @@ from typing import Any
 
 MAX_VALUE = 2**27  # characters of one member, or of one item of a list
 _BLANK = re.compile(r"[ \t\r\n]*")
+_COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")
 
 
 def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[str, Any]]:
@@ -30,12 +31,10 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
     while text.next() != "}":
         key = text.value()
         text.expect(":")
+        text.next()
         if key in lists and text.next() == "[":
-            text.expect("[")
-            while text.next() != "]":
-                yield key, text.value()
-                text.separate("]")
-            text.expect("]")
+            for item in text.items():
+                yield key, item
         else:
             yield str(key), text.value()
         text.separate("}")
@@ -47,7 +46,7 @@ class _Text:
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-        self._decoder = json.JSONDecoder(parse_float=Decimal)
+        self._decode_at = json.JSONDecoder(parse_float=Decimal).raw_decode
         self._text = ""
         self._place = 0
         self._bytes = 0
@@ -74,6 +73,18 @@ class _Text:
             raise self._wrong(f"{character} is needed, got {found!r}")
         self._place += 1
 
+    def items(self) -> Iterator[Any]:
+        """The items of the next list, one by one."""
+        self.expect("[")
+        while self.next() != "]":
+            yield self.value()
+            # Nearly always the next item is there as a whole, and is read with no more ado.
+            while match := _COMMA.match(self._text, self._place):
+                self._place = match.end()
+                yield self.value()
+            self.separate("]")
+        self.expect("]")
+
     def separate(self, end: str) -> None:
         """Goes over a comma, which is needed before anything but the end."""
         if self.next() != end:
@@ -81,10 +92,9 @@ class _Text:
 
     def value(self) -> Any:
         """The next value."""
-        self.next()
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self._place)
+                found, end = self._decode_at(self._text, self._place)
             except json.JSONDecodeError as error:
                 if not self._more():
                     raise self._wrong(error.msg) from None
