@@ -180,6 +180,7 @@ void Session::begin() {
 }
 
 void Session::turn_on() {
+  buffers();
   cupti_.check(cupti_.register_callbacks(on_buffer_requested, on_buffer_completed),
                "cuptiActivityRegisterCallbacks");
   enable_callbacks(cupti_, subscription_->handle());
