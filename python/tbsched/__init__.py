@@ -30,11 +30,13 @@ _NAMES_OF = {
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
     "launcher.observe": "observe observe_many",
+    "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "prediction.processes": "Processes predict_processes",
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
+    "program.program": "Program",
     "program.sequence": (
         "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence "
         "Synchronize WaitEvent"
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
+    from tbsched.prediction.fitting.durations import fit_durations as fit_durations
     from tbsched.prediction.outcomes import Outcome as Outcome
     from tbsched.prediction.outcomes import outcomes as outcomes
     from tbsched.prediction.predict import launch_orders as launch_orders
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from tbsched.program.duration import Drawn as Drawn
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit
+    from tbsched.program.program import Program as Program
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
     from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph

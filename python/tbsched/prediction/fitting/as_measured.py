@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -13,6 +15,7 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence
 from tbsched.traces.placement import Placement
 
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _QUEUES = 1024  # as many as a device can have: no launch is to wait behind another one in its queue
 
 
@@ -28,6 +31,7 @@ class AsMeasured:
         number: of each, its number in the program.
         issue_times: of each, seconds.
         start_ns: of each, when it starts if there is room, on the clock of the prediction.
+        measured_ns: when the kernel of each ran, by its number: starts and ends.
         spec: the device.
     """
 
@@ -35,20 +39,26 @@ class AsMeasured:
     number: Int64Array
     issue_times: tuple[float, ...]
     start_ns: Int64Array
+    measured_ns: tuple[Int64Array, Int64Array]
     spec: DeviceSpec
 
     @classmethod
     def of(
-        cls, launches: tuple[Launch, ...], measured_ns: Int64Array, spec: DeviceSpec
+        cls,
+        launches: tuple[Launch, ...],
+        start_ns: Int64Array,
+        end_ns: Int64Array,
+        spec: DeviceSpec,
     ) -> AsMeasured:
-        """The launches of a program that started at these times."""
-        number = np.argsort(measured_ns, kind="stable")
-        issued_ns = measured_ns[number] - measured_ns.min(initial=2**62)
+        """The launches of a program of which the kernels ran at these times."""
+        number = np.argsort(start_ns, kind="stable")
+        issued_ns = start_ns[number] - start_ns.min(initial=2**62)
         return cls(
             tuple(_alone(launches[k]) for k in number.tolist()),
             number,
             tuple((issued_ns / 1e9).tolist()),
             issued_ns + spec.launch_latency_ns,
+            (start_ns, end_ns),
             replace(spec, hardware_queues=_QUEUES),
         )
 
@@ -74,6 +84,14 @@ class AsMeasured:
         found = np.empty(len(ends), np.int64)
         found[self.number] = np.array(ends) - (begins if from_first_block else self.start_ns)
         return found
+
+    def behind(self, wrong: BoolArray) -> BoolArray:
+        """Of each, whether one of these ran when it was measured to start."""
+        start, end = self.measured_ns
+        begins = np.sort(start[wrong])
+        ends = np.sort(end[wrong])
+        before = begins.searchsorted(start) - ends.searchsorted(start, "right")
+        return before > 0
 
 
 def _alone(launch: Launch) -> Launch:

@@ -68,26 +68,29 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     if not program.sequence.launches:
         return program
     sequence, fewer = coarser(program.sequence, spec)
-    over_ns = overhead_ns(program, spec)
-    launches = sequence.launches
-    fit = Fit(
-        AsMeasured.of(launches, program.measured["start_ns"], spec),
-        np.maximum(program.measured["end_ns"] - program.measured["start_ns"] - over_ns, 0.0),
-        np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64),
-    )
-    fit.improve()
+    rows, launches = program.measured, sequence.launches
+    length_ns = (rows["end_ns"] - rows["start_ns"]).astype(np.float64)
+    waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64)
+    as_measured = AsMeasured.of(launches, rows["start_ns"], rows["end_ns"], spec)
+    fit = Fit(as_measured, length_ns / waves, waves)
+
+    def timed() -> Program:
+        ran_ns = _without_memory_waits(sequence, program, fit.duration_ns, spec)
+        durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
+        own = [replace(x, duration=own) for x, own in zip(launches, durations, strict=True)]
+        return replace(program, sequence=with_launches(sequence, own))
+
+    fit.improve(length_ns)
+    over_ns = overhead_ns(timed(), spec)
+    if over_ns:
+        fit.improve(np.maximum(length_ns - over_ns, 0.0))
     fit.share([_kernel(launch) for launch in launches])
-    ran_ns = _without_memory_waits(sequence, program, fit.duration_ns, spec)
-    durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
-    timed = with_launches(
-        sequence, [replace(x, duration=own) for x, own in zip(launches, durations, strict=True)]
-    )
-    host, moved_ns = fitted_host(replace(program, sequence=timed), spec)
+    found = timed()
+    host, moved_ns = fitted_host(found, spec)
     told = _told(fewer, over_ns, moved_ns)
     return replace(
-        program, sequence=timed, host=host, fitted=tuple(fit.determined.tolist()),
-        assumed=(*program.assumed, *told),
-    )  # fmt: skip
+        found, host=host, fitted=tuple(fit.determined.tolist()), assumed=(*program.assumed, *told)
+    )
 
 
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:

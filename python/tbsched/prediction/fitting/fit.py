@@ -10,14 +10,15 @@ from tbsched.prediction.fitting.as_measured import AsMeasured
 from tbsched.program.arrays import Float64Array
 from tbsched.traces.placement import Placement
 
-MOST_PREDICTIONS = 12
+MOST_PREDICTIONS = 20  # of one search
 # A predicted time is the measured one if it is nearer than this share of it, or than the time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
+# So far from its time, as a share of it, a kernel may be at the mean.
+_WRONG = 1e-4
+# After so many predictions that are not better by this factor, none will be.
+_VAIN, _BETTER = 4, 0.98
 # In one step a duration changes at most by this factor, or grows by this time.
 _FACTOR, _STEP_NS = 4.0, 1000.0
-# So many predictions look at each kernel from its first block on: as long as neighbours are wrong,
-# it starts too late, which says nothing about its own blocks.
-_NEIGHBOURS_FIRST = 4
 # Of the waves of a launch alone, how much its kernel's time follows the duration at least and at
 # most: others keep it up, or leave it fewer SMs.
 _LEAST_SLOPE, _MOST_SLOPE = 0.3, 10.0
@@ -64,7 +65,7 @@ class Fit:
 
     Args:
         launches: as they started.
-        target_ns: how long the kernel of each took.
+        duration_ns: the first guess.
         waves: of each launch, in how many its blocks run if it is alone.
 
     Attributes:
@@ -72,19 +73,18 @@ class Fit:
         determined: float64 (launches,), how well that is known, 0 to 1.
     """
 
-    def __init__(self, launches: AsMeasured, target_ns: Float64Array, waves: Float64Array) -> None:
+    def __init__(
+        self, launches: AsMeasured, duration_ns: Float64Array, waves: Float64Array
+    ) -> None:
         self._launches = launches
-        self._target_ns = target_ns
         self._waves = waves
-        self._near_ns = np.maximum(_SHARE * target_ns, _NEAR_NS)
+        self._target_ns = self._near_ns = duration_ns
         self._least_wrong = np.inf
-        self._made = 0
-        self.duration_ns = target_ns / waves
-        self.determined = np.zeros_like(target_ns)
+        self.duration_ns = duration_ns
+        self.determined = np.zeros_like(duration_ns)
 
     def _tried(self, duration_ns: Float64Array) -> Float64Array:
         """The time of each kernel; the durations are kept if none were better before."""
-        self._made += 1
         placements = self._launches.predicted(np.rint(duration_ns) / 1e9)
         length_ns = self._launches.lengths(placements).astype(np.float64)
         off = np.abs(length_ns - self._target_ns)
@@ -95,9 +95,9 @@ class Fit:
             self.duration_ns = duration_ns
             near = np.where(off > self._near_ns, self._near_ns / np.maximum(off, 1.0), 1.0)
             self.determined = near * self._own_shares(placements, length_ns)
-        if self._made <= _NEIGHBOURS_FIRST:
-            return self._launches.lengths(placements, True).astype(np.float64)
-        return length_ns
+        # A kernel starts late where those before it end late, which says nothing of its own blocks.
+        from_first_ns = self._launches.lengths(placements, True).astype(np.float64)
+        return np.where(self._launches.behind(off > self._near_ns), from_first_ns, length_ns)
 
     def _own_shares(
         self, placements: tuple[Placement, ...], length_ns: Float64Array
@@ -107,15 +107,21 @@ class Fit:
             found[number] = own_share(placement, length_ns[number])
         return found
 
-    def improve(self) -> None:
-        """Looks for the durations, for each launch by itself, until every kernel takes its time."""
+    def improve(self, target_ns: Float64Array) -> None:
+        """Looks for durations with which each kernel takes this time, from the ones so far on."""
+        self._target_ns = target_ns
+        self._near_ns = np.maximum(_SHARE * target_ns, _NEAR_NS)
+        self._least_wrong = np.inf
+        search = _Search(target_ns, self._waves)
         duration_ns = self.duration_ns
-        search = _Search(self._target_ns, self._waves)
-        while self._made < MOST_PREDICTIONS - 1:
+        least, vain = np.inf, 0
+        for _ in range(MOST_PREDICTIONS):
             length_ns = self._tried(duration_ns)
-            if self._least_wrong == 0:
+            vain = 0 if self._least_wrong < _BETTER * least else vain + 1
+            if self._least_wrong <= _WRONG * len(target_ns) or vain == _VAIN:
                 return
-            wrong = np.abs(self._target_ns - length_ns) > self._near_ns
+            least = min(least, self._least_wrong) if vain else self._least_wrong
+            wrong = np.abs(target_ns - length_ns) > self._near_ns
             duration_ns = np.where(wrong, search.next(duration_ns, length_ns), duration_ns)
 
     def share(self, kernels: list[Hashable]) -> None:
