@@ -29,6 +29,7 @@ _NAMES_OF = {
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "importers.programs": "load_program",
     "launcher.observe": "observe observe_many",
     "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.fitting.durations import fit_durations as fit_durations

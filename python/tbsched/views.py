@@ -25,6 +25,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
     "Partition": ("partitions", "partition"),
+    "Program": ("programs", "program"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),

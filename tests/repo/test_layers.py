@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "advice": _ADVISED,
     "campaigns": _ADVISED,
     "strategies": {*_ADVISED, "campaigns"},
-    "importers": _OBSERVED,
+    "importers": {*_OBSERVED, "prediction"},
     "papers": {"program"},
     "show": {*_ADVISED, "advice", "campaigns"},
     "cli": {*_ADVISED, "advice", "campaigns", "importers", "show"},
@@ -63,13 +63,15 @@ LATE = {
     ("tbsched.campaigns", "hypothesis"),
     ("tbsched.campaigns", "rich"),
     ("tbsched.cli.campaigns", "hypothesis"),
+    ("tbsched.importers.kineto", "ijson"),
+    ("tbsched.importers.packed", "rich"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.files.arrow", "pyarrow"),
     ("tbsched.show.files.frames", "pandas"),
     ("tbsched.show.files.perfetto", "perfetto"),
 }
-EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
+EXTRAS = {"hypothesis", "ijson", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.show", "tbsched.views"}
 

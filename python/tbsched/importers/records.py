@@ -65,6 +65,7 @@ class Kernel(Ran):
     programmatic: bool | None = None
     first_use: bool | None = None
     green_context: int | None = None
+    block_seconds: tuple[float, ...] | None = None  # how long each block ran
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +89,15 @@ class EventCall(Called):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynchronizeCall(Called):
-    """A call that blocks: for a stream, for an event, or for the device if both are None."""
+    """A call that blocks: for a stream, for an event, or for the device if both are None.
+
+    Attributes:
+        known: False: it waits for a stream or an event, and the file does not say for which.
+    """
 
     stream: int | None = None
     event: int | None = None
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +127,7 @@ class Recording:
         records: in any order; those without a time of call are called in the order of the file.
         format: what wrote it, in words.
         device: the name of the GPU; None if the file does not say.
+        sms: how many SMs it has; None if the file does not say.
         legacy_streams: the numbers of streams that are the legacy default stream.
         non_blocking: streams that are known to be non-blocking (True) or not (False).
         priorities: of streams, where the file tells of streams and not of kernels.
@@ -133,6 +140,7 @@ class Recording:
     records: list[Record]
     format: str
     device: str | None = None
+    sms: int | None = None
     legacy_streams: frozenset[int] = frozenset()
     non_blocking: dict[int, bool] = field(default_factory=dict)
     priorities: dict[int, int] = field(default_factory=dict)

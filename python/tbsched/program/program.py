@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tbsched.program.arrays import StructuredArray
+from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.views import Shown
 
 # Times are of one clock, which is 0 at the first call or start. -1: the profile does not say.
 MEASURED = np.dtype(
     [
-        ("name", np.str_, 0),  # as the profile has it; the dtype is as long as the longest name
+        (
+            "name",
+            np.object_,
+        ),  # as the profile has it; names of templates are long, so they are shared
         ("stream", np.int64),  # as the profile numbers it
         ("start_ns", np.int64),
         ("end_ns", np.int64),
@@ -24,10 +27,11 @@ MEASURED = np.dtype(
         ("shared_memory_executed", np.int32),
     ]
 )
+TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Program(Shown):
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Program(Shown, HoldsArrays):
     """A real program, out of a profile.
 
     Attributes:
@@ -36,8 +40,8 @@ class Program(Shown):
             returned: what :func:`tbsched.predict` takes as ``host``.
         measured: a row per launch of ``sequence.launches``, as ``MEASURED``: when the kernel ran,
             and when the host called.
-        transfers: a row per copy and memset, in the order of the sequence: ``start_ns``,
-            ``end_ns``, int64.
+        transfers: a row per copy and memset of ``sequence.transfers``, as ``TRANSFERS``.
+        streams: what the profile calls stream 0, 1, … of ``sequence``.
         device: the name of the GPU as the profile has it; None if it does not say.
         format: what wrote the profile.
         sources: where in the profile each field stands.
@@ -50,6 +54,7 @@ class Program(Shown):
     host: tuple[float, ...]
     measured: StructuredArray
     transfers: StructuredArray
+    streams: tuple[str, ...] = ()
     device: str | None = None
     format: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
