@@ -27,8 +27,6 @@ class Reader:
     read: Callable[[Path], list[Sequence]]
 
 
-
-
 def _read_profile(place: Path) -> list[Sequence]:
     return [load_program(place).sequence]
 

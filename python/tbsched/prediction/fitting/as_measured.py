@@ -65,7 +65,7 @@ class AsMeasured:
     def predicted(self, durations: Float64Array) -> tuple[Placement, ...]:
         """Where the blocks of each go, and when, by the seconds that blocks of each run."""
         launches = [
-            replace(launch, duration=own)
+            launch if isinstance(launch.duration, tuple) else replace(launch, duration=own)
             for launch, own in zip(self.launches, durations[self.number].tolist(), strict=True)
         ]
         return predict(Sequence(launches), self.spec, issue_times=self.issue_times).placements
@@ -98,6 +98,6 @@ def _alone(launch: Launch) -> Launch:
     """In a stream of its own, where it waits for no other."""
     return Launch(
         launch.blocks, launch.threads, launch.registers, launch.shared_memory,
-        carveout=launch.carveout, cluster=launch.cluster, priority=launch.priority, duration=0.0,
-        partition=launch.partition, cooperative=launch.cooperative,
+        carveout=launch.carveout, cluster=launch.cluster, priority=launch.priority,
+        duration=launch.duration, partition=launch.partition, cooperative=launch.cooperative,
     )  # fmt: skip

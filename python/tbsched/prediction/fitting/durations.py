@@ -38,8 +38,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
       time from the last block of one to the first block of the next.
     - A launch that mostly waits for blocks of others says little about its own blocks. It gets the
       median of the other launches of the same kernel, if that fits.
-    - ``host`` is corrected so that calls are predicted when they were made: under a profiler they
-      take longer than without.
+    - ``host`` is corrected so that launches are predicted to be issued when they were: under a
+      profiler calls take longer than without.
 
     Launches of very many blocks get fewer and longer ones, if the program has more than 2**22
     blocks.
@@ -77,7 +77,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     def timed() -> Program:
         ran_ns = _without_memory_waits(sequence, program, fit.duration_ns, spec)
         durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
-        own = [replace(x, duration=own) for x, own in zip(launches, durations, strict=True)]
+        pairs = zip(launches, durations, strict=True)
+        own = [x if isinstance(x.duration, tuple) else replace(x, duration=y) for x, y in pairs]
         return replace(program, sequence=with_launches(sequence, own))
 
     fit.improve(length_ns)
@@ -108,7 +109,8 @@ def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
         )
     if moved_ns:
         told.append(
-            f"host: calls take {moved_ns / 1e3:.1f} us longer at the median than the device's own"
+            f"host: {moved_ns / 1e3:.1f} us more between calls, at the median, as calls of the "
+            "profile take longer"
         )
     return told
 
