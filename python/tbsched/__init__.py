@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 _NAMES_OF = {
     "advice.bounds": "MakespanBounds makespan_bounds",
     "advice.evenness": "Evenness forced_even",
+    "advice.explain.explain": "explain",
+    "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order what_if",
     "campaigns.campaign": "fuzz",
@@ -58,6 +60,10 @@ if TYPE_CHECKING:
     from tbsched.advice.bounds import makespan_bounds as makespan_bounds
     from tbsched.advice.evenness import Evenness as Evenness
     from tbsched.advice.evenness import forced_even as forced_even
+    from tbsched.advice.explain.explain import explain as explain
+    from tbsched.advice.explain.explanation import Cause as Cause
+    from tbsched.advice.explain.explanation import Explanation as Explanation
+    from tbsched.advice.explain.explanation import Gap as Gap
     from tbsched.advice.launch_configs import Kernel as Kernel
     from tbsched.advice.launch_configs import LaunchConfig as LaunchConfig
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs

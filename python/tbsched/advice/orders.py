@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.advice.change import Change
 from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
@@ -195,26 +196,6 @@ class _Search:
                 exchanged = list(self.order)
                 exchanged[a], exchanged[b] = exchanged[b], exchanged[a]
                 yield tuple(exchanged)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a program, and what it is predicted to bring.
-
-    Attributes:
-        what: the change in words.
-        sequence: the changed program.
-        makespan: predicted seconds.
-
-    Example:
-        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
-        >>> tb.what_if(program, "h200").given.what
-        'as it is'
-    """
-
-    what: str
-    sequence: Sequence
-    makespan: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
