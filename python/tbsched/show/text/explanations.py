@@ -77,10 +77,10 @@ def explanation_text(found: Explanation) -> str:
     if found.idle:
         shares = (f"{seconds_words(x)} {cause_word(cause)}" for cause, x in found.idle.items())
         parts.append(f"Idle, by cause: {', '.join(shares)}.")
-    gaps, more = gaps_table(found)
-    parts += ["", render(gaps), *more] if found.gaps else ["", no_gaps_words(found)]
     changes, more = changes_table(found)
     parts += ["", render(changes), *more] if found.changes else []
+    gaps, more = gaps_table(found)
+    parts += ["", render(gaps), *more] if found.gaps else ["", no_gaps_words(found)]
     assumed = [f"- {sentence}" for sentence in found.program.assumed]
     parts += ["", "What the profile does not say:", *assumed] if assumed else []
     return "\n".join(parts)
@@ -128,7 +128,7 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[
 def gap_words(found: Explanation, gap: Gap) -> str:
     """What a gap is, and its causes."""
     parts = [
-        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause)}"
+        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause).partition(' (')[0]}"
         for cause in gap.causes[:_PARTS_SHOWN]
     ]
     return f"{_KINDS[gap.kind]}: {'; '.join(parts)}"
