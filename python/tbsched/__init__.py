@@ -20,7 +20,8 @@ _NAMES_OF = {
     "advice.explain.explain": "explain",
     "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
-    "advice.orders": "best_order what_if",
+    "advice.orders": "best_order",
+    "advice.what_if": "what_if",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
-    from tbsched.advice.orders import what_if as what_if
+    from tbsched.advice.what_if import what_if as what_if
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
     from tbsched.campaigns.steer import steer as steer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from tbsched.prediction.fitting.overhead import overhead_ns
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.program.events.graph import Graph, GraphLaunch
-from tbsched.program.events.launch import Launch
+from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence, Stream, with_launches
 
@@ -85,7 +84,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     over_ns = overhead_ns(timed(), spec)
     if over_ns:
         fit.improve(np.maximum(length_ns - over_ns, 0.0))
-    fit.share([_kernel(launch) for launch in launches])
+    fit.share([kernel_of(launch) for launch in launches])
     found = timed()
     host, moved_ns = fitted_host(found, spec)
     told = _told(fewer, over_ns, moved_ns)
@@ -148,10 +147,3 @@ def _alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Ar
         rows = np.add.outer(np.array(starts), np.arange(len(graph.launches)))
         found[rows] = np.median(duration_ns[rows], axis=0)
     return found
-
-
-def _kernel(launch: Launch) -> Hashable:
-    """What launches of one kernel have in common; None: nobody knows which kernel it is."""
-    if launch.name is None:
-        return None
-    return launch.name, launch.blocks, launch.threads, launch.registers, launch.shared_memory

@@ -7,7 +7,8 @@ from rich.table import Table
 from tbsched.advice.change import Change
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
-from tbsched.advice.orders import BestOrder, WhatIf
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import seconds_words
 
