@@ -64,7 +64,7 @@ LATE = {
     ("tbsched.campaigns", "rich"),
     ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.importers.kineto", "ijson"),
-    ("tbsched.importers.packed", "rich"),
+    ("tbsched.importers.reading.packed", "rich"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.files.arrow", "pyarrow"),

@@ -9,10 +9,10 @@ from typing import Any
 
 from tbsched import storage
 from tbsched.errors import missing, shown
-from tbsched.importers.joined import Joined, Waited
-from tbsched.importers.packed import pieces_of
+from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
-from tbsched.importers.selection import Selection
 
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
@@ -33,9 +33,8 @@ _COPIES = {
     "AtoD": "d2d", "DtoA": "d2d", "PtoP": "d2d",
 }  # fmt: skip
 _UNKNOWN_WAITS = (
-    "{count} calls make a stream wait for an event, and the file does not say which: assumed that "
-    "they make nothing wait. torch.profiler writes it with experimental_config="
-    "_ExperimentalConfig(enable_cuda_sync_events=True)."
+    "torch.profiler did not write for which event streams wait in {count} calls; tbsched capture "
+    "does."
 )
 _LONGEST = 2**62  # ns, more than a hundred years
 _LARGEST = 2**63 - 1
@@ -134,7 +133,7 @@ class _Reader:
             return
         kind, pinned = _copy_kind(str(event.get("name")))
         self.joined.add_work(_integer(args, "correlation"), Transfer, _TRANSFER, (
-            kind, _integer(args, "bytes"), pinned, stream, start_ns, end_ns,
+            kind, _optional(args, "bytes") or 0, pinned, stream, start_ns, end_ns,
             _optional(args, "context") or 0, _optional(args, "device") or 0, *_graph(args),
             _optional(args, "channel"),
         ))  # fmt: skip

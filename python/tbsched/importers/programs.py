@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import kineto
-from tbsched.importers.assemble import assembled
-from tbsched.importers.durations import by_waves, known_device
-from tbsched.importers.packed import head_of
+from tbsched.importers import examiner, kineto, nsys, recorded
+from tbsched.importers.assembly.assemble import assembled
+from tbsched.importers.assembly.durations import by_waves, known_device
+from tbsched.importers.reading.packed import head_of
+from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Recording
-from tbsched.importers.selection import Selection
 from tbsched.program.program import Program
 
 
@@ -27,20 +27,27 @@ class Format:
         name: what it is called.
         takes: whether a file is of this format, by its first bytes, unpacked.
         read: what it tells.
+        folders: whether the files of one program can be a folder.
     """
 
     name: str
     takes: Callable[[bytes], bool]
-    read: Callable[[Path, Selection], Recording]
+    read: Callable[[Path, Selection], Recording | Program]
+    folders: bool = False
 
 
-FORMATS = (Format(kineto.NAME, kineto.takes, kineto.read),)
+FORMATS = (
+    Format(kineto.NAME, kineto.takes, kineto.read),
+    Format(nsys.NAME, nsys.takes, nsys.read),
+    Format(examiner.NAME, examiner.takes, examiner.read, folders=True),
+    Format(recorded.NAME, recorded.takes, recorded.read),
+)
 
 
 def is_profile(place: Path) -> bool:
-    """Whether a file is one that a profiler wrote, by looking at it."""
-    head = head_of(place)
-    return any(known.takes(head) for known in FORMATS)
+    """Whether a file, or a folder, is one that a profiler wrote, by looking at it."""
+    known = _known_format(place)
+    return known is not None and known.read is not recorded.read
 
 
 def load_program(
@@ -80,20 +87,35 @@ def load_program(
     place = storage.as_path(path)
     selection = Selection.of(start, end, streams, match)
     spec = None if device is None else find_device(device)
-    recording = _recording(place, selection)
+    found = _format_of(place).read(place, selection)
+    if isinstance(found, Program):
+        return found
+    if selection:
+        found = replace(found, records=selection.of_calls(found.records))
+    spec = spec or known_device(found.device, found.sms)
     try:
-        program = assembled(recording)
+        program = assembled(found, spec)
     except (ValueError, TypeError) as error:
-        hint = "; nothing else is selected" if selection else ""
+        hint = "; only a part is selected" if selection else ""
         raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
-    return by_waves(program, spec or known_device(recording.device, recording.sms))
+    return by_waves(program, spec)
 
 
-def _recording(place: Path, selection: Selection) -> Recording:
-    head = head_of(place)
-    for known in FORMATS:
-        if known.takes(head):
-            return known.read(place, selection)
-    names = ", ".join(known.name for known in FORMATS)
-    what = "a folder" if storage.is_folder(place) else "of no known format"
-    raise ValueError(f"{storage.shown(place)}: {what}; known are {names}")
+def _format_of(place: Path) -> Format:
+    """The format of a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it cannot be read, or is of none.
+    """
+    found = _known_format(place)
+    if found is None:
+        names = ", ".join(known.name for known in FORMATS)
+        raise ValueError(f"{storage.shown(place)}: of no known format; there are: {names}")
+    return found
+
+
+def _known_format(place: Path) -> Format | None:
+    head, is_folder = head_of(place), storage.is_folder(place)
+    fitting = (known for known in FORMATS if known.folders or not is_folder)
+    return next((known for known in fitting if known.takes(head)), None)

@@ -80,11 +80,16 @@ class Transfer(Ran):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventCall(Called):
-    """Recording a CUDA event in a stream, or making a stream wait for one (``waits``)."""
+    """Recording a CUDA event in a stream, or making a stream wait for one (``waits``).
+
+    Attributes:
+        known: False, of a wait: the file does not say which event; nor which stream, if that is -1.
+    """
 
     event: int
     stream: int
     waits: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

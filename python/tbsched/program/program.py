@@ -32,7 +32,7 @@ TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Program(Shown, HoldsArrays):
-    """A real program, out of a profile.
+    """A real program, out of a profile; :func:`tbsched.load_program` reads it.
 
     Attributes:
         sequence: what it launched. Durations are of blocks.
@@ -48,6 +48,11 @@ class Program(Shown, HoldsArrays):
         assumed: what the profile does not say, and what was assumed instead.
         fitted: for each launch how well the duration of its blocks is known, 0 to 1; empty: they
             were not fitted.
+
+    Example:
+        >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
+        >>> tb.predict(program.sequence, "h200", host=program.host).makespan  # doctest: +SKIP
+        0.002588
     """
 
     sequence: Sequence

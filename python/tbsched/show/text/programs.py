@@ -7,7 +7,7 @@ from rich.table import Table
 
 from tbsched.program.events.launch import Launch
 from tbsched.program.program import Program
-from tbsched.program.sequence import LEGACY_STREAM
+from tbsched.program.sequence import Event, GraphLaunch
 from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted, seconds_words
@@ -78,10 +78,18 @@ def streams_table(program: Program) -> Table:
     """A row for each stream that has kernels."""
     streams = program.measured["stream"]
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
-    numbers = {name: str(number) for number, name in enumerate(program.streams)}
+    here = np.array([words for event in program.sequence for words in _streams_here(event)])
     rows = []
     for stream in np.unique(streams).tolist()[:_STREAMS_SHOWN]:
         own = streams == stream
-        number = numbers.get(str(stream), LEGACY_STREAM)
-        rows.append((str(stream), number, f"{own.sum():,}", seconds_words(seconds[own].sum())))
+        words = ", ".join(np.unique(here[own]).tolist())
+        rows.append((str(stream), words, f"{own.sum():,}", seconds_words(seconds[own].sum())))
     return table_of(("stream", "here", "launches", "time"), rows)
+
+
+def _streams_here(event: Event) -> list[str]:
+    """Of each launch of an event where it is in the sequence."""
+    words = (
+        "node of a graph" if isinstance(event, GraphLaunch) else str(getattr(event, "stream", ""))
+    )
+    return [words] * len(event.launches)

@@ -171,7 +171,8 @@ class Joined:
         if call.what == "wait":
             if stream is None or event is None:
                 self.unknown_waits += 1
-                return None
+                of = -1 if stream is None else stream
+                return EventCall(event=-1, stream=of, waits=True, known=False, **times)
             return EventCall(event=event, stream=stream, waits=True, **times)
         if call.what == "stream":
             return SynchronizeCall(stream=stream, known=stream is not None, **times)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbsched.importers.guesses import Guesses
+from tbsched.importers.assembly.guesses import Guesses
 from tbsched.importers.records import Kernel, Ran, Recording, Transfer
 from tbsched.program.sequence import LEGACY_STREAM, Stream
 

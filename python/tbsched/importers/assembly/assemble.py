@@ -9,8 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tbsched.errors import shown
-from tbsched.importers.graphs import edges_of, in_order, known_edges
-from tbsched.importers.guesses import REGISTERS, Guesses
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.assembly.graphs import in_order, known_edges
+from tbsched.importers.assembly.guesses import REGISTERS, Guesses
+from tbsched.importers.assembly.hosts import Hosts
+from tbsched.importers.assembly.streams import Streams
+from tbsched.importers.assembly.waits import Call, Work, with_waits
 from tbsched.importers.records import (
     Called,
     EventCall,
@@ -21,7 +25,6 @@ from tbsched.importers.records import (
     SynchronizeCall,
     Transfer,
 )
-from tbsched.importers.streams import Streams
 from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import (
@@ -37,7 +40,7 @@ from tbsched.program.sequence import (
 )
 
 _MOST_BYTES = 1 << 30  # of one copy, as of tbsched.Copy
-_KINDS = ("h2d", "d2h", "d2d")
+_KINDS = ("h2d", "d2h", "d2d", "memset")
 _NOBODY = -1  # the thread of work of which nobody knows who called, and when
 _NO_CALL = (
     "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
@@ -53,8 +56,8 @@ _SIZES = (
 )
 _OTHER_COPIES = "{count} copies are not to or from the GPU: left out."
 _EDGES = (
-    "Which nodes of {count} graphs wait for which: assumed that a node waits for those that had "
-    "ended in its stream when it started."
+    "Which nodes wait for which in {count} launches of graphs: assumed that a node waits for the "
+    "one before it in its stream, or for those that ended just before it started in each launch."
 )
 _WAITED_FOR = (
     "What the host waited for in {count} synchronisations: assumed the stream whose work ended "
@@ -65,27 +68,31 @@ _WAITED_FOR_NOTHING = (
     "nothing."
 )
 _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that made it
-# A call: when it was made, when it returned, the thread, and what it was.
-_Call: TypeAlias = tuple[int, int, int, Called]
 
 
-def assembled(recording: Recording) -> Program:
+def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
     """The program of a recording; each block is taken to run as long as its whole kernel.
+
+    Args:
+        recording: what a reader found.
+        spec: the device that will predict; None: nobody knows it.
 
     Raises:
         ValueError: there are no kernels, or one that CUDA could not have launched.
     """
-    return _Assembly(recording).program()
+    return _Assembly(recording, spec).program()
 
 
 class _Assembly:
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, spec: DeviceSpec | None) -> None:
         self._recording = recording
+        self._spec = spec
         self._guesses = Guesses(recording)
-        self._nodes: dict[int, list[Kernel | Transfer]] = {}
-        self._calls = self._ordered_calls()
+        nodes: dict[int, list[Kernel | Transfer]] = {}
+        calls = self._ordered_calls(nodes)
+        self._graphs = in_order(nodes)
+        self._calls = with_waits(calls, self._work, recording.legacy_streams, self._guesses)
         self._streams = Streams(recording, self._guesses)
-        self._hosts: dict[int, int] = {}
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
         self._gaps: list[float] = []
@@ -97,17 +104,12 @@ class _Assembly:
         Raises:
             ValueError: as :func:`assembled`.
         """
-        returned: dict[int, int] = {}
         begin = self._calls[0][0] if self._calls else 0
+        hosts = Hosts(begin, self._spec)
         for call_ns, return_ns, thread, item in self._calls:
-            host = self._hosts.setdefault(thread, len(self._hosts))
-            made = self._made(item, host, call_ns, return_ns)
-            gap = max(0, call_ns - returned.get(thread, begin)) / 1e9
-            for number, event in enumerate(made):
-                self._events.append(event)
-                self._gaps.append(0.0 if number else gap)
-            if made:
-                returned[thread] = max(return_ns, returned.get(thread, return_ns))
+            made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
+            self._events += made
+            self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
             raise ValueError("no kernels that ran on a GPU; was the profiler told to record CUDA?")
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
@@ -120,17 +122,23 @@ class _Assembly:
             device=self._recording.device,
             format=self._recording.format,
             sources=self._recording.sources,
-            assumed=self._guesses.sentences(),
+            assumed=(*self._guesses.sentences(), *hosts.sentences()),
         )
 
-    def _ordered_calls(self) -> list[_Call]:
-        """The calls by time; work of which nobody knows the call is called when it started."""
+    def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
+        """The calls by time; work of which nobody knows the call is called when it started.
+
+        Work of a launch of a graph is no call, but is added to its ``nodes``.
+        """
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
-        found: list[_Call] = []
+        found: list[Call] = []
         last, alone = 0, 0
         for item in self._recording.records:
+            if isinstance(item, Transfer) and item.kind not in _KINDS:
+                self._guesses.note(_OTHER_COPIES)
+                continue
             if isinstance(item, Ran) and item.graph in launched and item.graph is not None:
-                self._nodes.setdefault(item.graph, []).append(item)
+                nodes.setdefault(item.graph, []).append(item)
                 continue
             thread, call_ns = item.thread, item.call_ns
             if call_ns is None:
@@ -147,13 +155,25 @@ class _Assembly:
         found.sort(key=lambda call: call[:2])
         return found
 
+    def _work(self, item: Called) -> Work | None:
+        """What a call launched, and when it ran."""
+        if isinstance(item, Kernel | Transfer):
+            return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
+        own, _ = (
+            self._graphs.get(item.number, ([], [])) if isinstance(item, GraphCall) else ([], [])
+        )
+        if not own or not isinstance(item, GraphCall):
+            return None
+        start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
+        return Work(item.stream, start_ns, end_ns, item.return_ns)
+
     def _made(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
         """The events that a call is in a sequence; none if it does nothing there."""
         match item:
             case Kernel():
                 return [self._launched(item, host)]
             case Transfer():
-                return self._moved(item, host)
+                return [self._moved(item, host)]
             case GraphCall():
                 return self._graph(item, host)
             case EventCall():
@@ -199,7 +219,7 @@ class _Assembly:
                 self._guesses.shared_memory(kernel),
                 given("local memory", kernel.local_memory, 0),
                 given("carveout", kernel.carveout, None),
-                given("cluster", kernel.cluster, 1),
+                self._guesses.cluster(kernel),
                 priority=given("priority", priority, 0),
                 duration=kernel.block_seconds or (kernel.end_ns - kernel.start_ns) / 1e9,
                 name=kernel.name,
@@ -209,24 +229,22 @@ class _Assembly:
         except ValueError as error:
             raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
 
-    def _moved(self, moved: Transfer, host: int) -> list[Event]:
-        """A copy or memset in a stream; none if it does not use the GPU."""
+    def _moved(self, moved: Transfer, host: int) -> Event:
+        """A copy or memset in a stream."""
         made = self._transfer(
             moved,
             stream=self._streams.numbered(moved.stream),
             non_blocking=self._streams.is_non_blocking(moved.stream),
             host=host,
         )
-        if made is None:
-            return []
         if isinstance(made, Copy):
             is_pinned = made.kind == "d2d" or self._guesses.pinned(moved)
             made = replace(made, pinned=is_pinned, blocking=bool(moved.blocking))
         self._streams.issue(moved.stream, moved)
         self._ran.append((moved, moved))
-        return [made]
+        return made
 
-    def _transfer(self, moved: Transfer, **of_stream: Any) -> Copy | Memset | None:
+    def _transfer(self, moved: Transfer, **of_stream: Any) -> Copy | Memset:
         """The copy or memset; without anything of a stream, as a node of a graph."""
         size = min(max(moved.bytes, 1), _MOST_BYTES)
         if size != moved.bytes:
@@ -234,28 +252,20 @@ class _Assembly:
         seconds = (moved.end_ns - moved.start_ns) / 1e9
         if moved.kind == "memset":
             return Memset(size, seconds, **of_stream)
-        if moved.kind not in _KINDS:
-            self._guesses.note(_OTHER_COPIES)
-            return None
         return Copy(size, moved.kind, seconds, **of_stream)  # type: ignore[arg-type]
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """A launch of a graph; of one without kernels its copies and memsets in the stream."""
-        own = in_order(self._nodes.get(call.number, []))
+        own, seen = self._graphs.get(call.number, ([], []))
         if not any(isinstance(ran, Kernel) for ran in own):
-            moves = [ran for ran in own if isinstance(ran, Transfer)]
-            return [event for move in moves for event in self._moved(move, host)]
-        nodes: list[Launch | Copy | Memset] = []
-        ran: list[Kernel | Transfer] = []
-        for each in own:
-            node = self._launch(each) if isinstance(each, Kernel) else self._transfer(each)
-            if node is not None:
-                nodes.append(node)
-                ran.append(each)
-        edges = known_edges(ran, call.edges) if call.edges is not None else edges_of(ran)
+            return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
+        nodes = [
+            self._launch(each) if isinstance(each, Kernel) else self._transfer(each) for each in own
+        ]
+        edges = seen if call.edges is None else known_edges(own, call.edges)
         if call.edges is None:
             self._guesses.note(_EDGES)
-        for each in ran:
+        for each in own:
             self._streams.issue(call.stream, each)
             self._ran.append((each, call))
         return [

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tbsched.errors import shown
+from tbsched.importers.records import EventCall, GraphCall, Ran, Record, SynchronizeCall
 from tbsched.program.checks import integer, seconds
 
 
@@ -72,6 +73,34 @@ class Selection:
         if self.streams is not None and stream not in self.streams:
             return False
         return self.match is None or (name is not None and self.match.search(name) is not None)
+
+    def of_records(self, records: list[Record]) -> list[Record]:
+        """The records that are of it, of a reader that keeps all until it is done."""
+        starts = [record.start_ns for record in records if isinstance(record, Ran)]
+        first_ns = min(starts, default=0)
+        return [
+            record
+            for record in records
+            if not isinstance(record, Ran)
+            or (
+                self.takes_time(record.start_ns, first_ns)
+                and self.takes(record.stream, getattr(record, "name", None))
+            )
+        ]
+
+    def of_calls(self, records: list[Record]) -> list[Record]:
+        """Without the calls before and after the selected work, and those of other streams."""
+        work = [record for record in records if isinstance(record, Ran)]
+        begins = [r.start_ns if r.call_ns is None else r.call_ns for r in work]
+        graphs = [r.call_ns for r in records if isinstance(r, GraphCall) and r.call_ns is not None]
+        first, last = min(begins + graphs, default=0), max((r.end_ns for r in work), default=0)
+        return [
+            r for r in records if isinstance(r, Ran | GraphCall) or self._takes_call(r, first, last)
+        ]
+
+    def _takes_call(self, call: EventCall | SynchronizeCall, first_ns: int, last_ns: int) -> bool:
+        is_of_others = self.streams is not None and call.stream not in (None, -1, *self.streams)
+        return not is_of_others and (call.call_ns is None or first_ns <= call.call_ns <= last_ns)
 
     def __bool__(self) -> bool:
         return self != EVERYTHING

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from typing import TypeVar
 
@@ -20,6 +22,15 @@ _ASSUMED = {
     "cooperative launch": "no cooperative launch",
     "programmatic launch": "no programmatic launch",
 }
+
+
+# Names of kernels that tell the shape of their clusters: cuBLAS's nvjet_sm90_hsh_128x64_64x8_1x2_…,
+# cuDNN's …_cga1x2x1_… and CUTLASS's …_128x128x64_2x1x1_0_….
+_CLUSTERS = (
+    re.compile(r"^nvjet_sm\d+_[a-z0-9]+_\d+x\d+_\d+x\d+_(\d)x(\d)_"),
+    re.compile(r"_cga(\d)x(\d)x(\d)_"),
+    re.compile(r"cutlass3x_\w*?_\d+x\d+x\d+_(\d)x(\d)x(\d)_0_"),
+)
 
 
 class Guesses:
@@ -52,6 +63,17 @@ class Guesses:
         known = [part for part in parts if part is not None]
         return self.given("shared memory", sum(known) if known else None, 0)
 
+    def cluster(self, kernel: Kernel) -> int:
+        """Blocks of a cluster; where the profile has no field of it, as the kernel's name says."""
+        if kernel.cluster is None:
+            for pattern in _CLUSTERS:
+                found = pattern.search(kernel.name)
+                size = math.prod(map(int, found.groups())) if found else 0
+                if size and math.prod(kernel.grid) % size == 0:
+                    self.note("The clusters of {count} launches: taken from names of kernels.")
+                    return size
+        return self.given("cluster", kernel.cluster, 1)
+
     def pinned(self, moved: Transfer) -> bool:
         """Whether the memory of the host is pinned."""
         if moved.pinned is None:
@@ -65,14 +87,11 @@ class Guesses:
     def sentences(self) -> tuple[str, ...]:
         """All that was assumed, the reader's own first."""
         found = list(self._recording.missing)
-        for field, what in _ASSUMED.items():
-            if count := self._fields[field]:
-                of = (
-                    "every kernel"
-                    if count == self._kernels
-                    else f"{count} of {self._kernels} kernels"
-                )
-                found.append(f"The {field} of {of}: assumed {what}.")
+        for count in sorted(set(self._fields.values()), reverse=True):
+            alike = [what for field, what in _ASSUMED.items() if self._fields[field] == count]
+            some = f"{count} of {self._kernels} kernels"
+            of = "every kernel" if count == self._kernels else some
+            found.append(f"Of {of}: assumed {', '.join(alike)}.")
         if not self._recording.first_uses:
             found.append("Which launches load their kernel (lazy loading): assumed none.")
         found += [sentence.format(count=count) for sentence, count in self._notes.items()]
