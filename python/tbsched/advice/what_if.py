@@ -20,6 +20,7 @@ from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
 from tbsched.views import Shown
 
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
+_KERNELS = 20  # of a program, those that ran longest
 _NAMED = 4  # launches of a kernel that a change names
 
 
@@ -70,7 +71,7 @@ def what_if(
             own between calls.
         carveouts: each is given to all launches at once.
         block_sizes: threads per block; each is given to one launch at a time, of a program to all
-            launches of a kernel.
+            launches of a kernel, for the 20 kernels that ran longest.
         orders: whether to look for a better order. Of a sequence only one of launches alone, none
             of them in the legacy stream, can be reordered; of a program the launches that may move
             (:func:`best_order`).
@@ -104,7 +105,7 @@ def what_if(
     given = predicted("as it is", seq)
     candidates = [
         *_with_carveouts(seq, items("what_if", "carveouts", carveouts)),
-        *_with_block_sizes(seq, program is not None, items("what_if", "block_sizes", block_sizes)),
+        *_with_block_sizes(seq, program, items("what_if", "block_sizes", block_sizes)),
     ]
     changes = []
     for what, changed in candidates:
@@ -132,18 +133,27 @@ def _with_carveouts(
 
 
 def _with_block_sizes(
-    seq: Sequence, by_kernel: bool, sizes: Iterable[int]
+    seq: Sequence, program: Program | None, sizes: Iterable[int]
 ) -> Iterator[tuple[str, Sequence]]:
-    groups: dict[Hashable, list[int]] = {}
-    for number, launch in enumerate(seq.launches):
-        groups.setdefault((by_kernel and kernel_of(launch)) or number, []).append(number)
-    for numbers, given in itertools.product(groups.values(), sizes):
+    groups = [[number] for number in range(len(seq.launches))]
+    if program is not None:
+        groups = _longest_kernels(program)
+    for numbers, given in itertools.product(groups, sizes):
         threads = integer("what_if", "block_sizes", given, 1, 1024)
         made = {k: with_block_size(seq.launches[k], threads) for k in numbers}
         launches = [made.get(k) or launch for k, launch in enumerate(seq.launches)]
         who = f"launch {numbers[0]}" if len(numbers) == 1 else f"launches {_listed(numbers)}"
         if launches != list(seq.launches):
             yield f"{who} in blocks of {threads} threads", with_launches(seq, launches)
+
+
+def _longest_kernels(program: Program) -> list[list[int]]:
+    """The launches of each kernel, those that ran longest first."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, launch in enumerate(program.sequence.launches):
+        groups.setdefault(kernel_of(launch) or number, []).append(number)
+    ran = program.measured["end_ns"] - program.measured["start_ns"]
+    return sorted(groups.values(), key=lambda own: -int(ran[own].sum()))[:_KERNELS]
 
 
 def _listed(numbers: list[int]) -> str:

@@ -53,8 +53,9 @@ def _of_host(facts: Facts, launch: int, begin_ns: float) -> tuple[str, int]:
     late = facts.issued_ns[launch] - begin_ns
     if usual > 0 and call_ns > _LONG * usual and call_ns > late / 2:
         return LONG_CALL, NOTHING
-    if facts.blocked[launch]:
-        ended = np.where(facts.end_ns <= facts.issued_ns[launch], facts.end_ns, -1)
+    resumed = int(facts.resumed[launch])
+    if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:
+        ended = np.where(facts.end_ns <= facts.issued_ns[resumed], facts.end_ns, -1)
         return SYNCHRONIZE, int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
     return HOST, NOTHING
 

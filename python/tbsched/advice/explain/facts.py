@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once
@@ -19,7 +17,6 @@ from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset,
 from tbsched.traces.trace import Trace
 
 NOTHING = -1
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 _NAME = 40  # letters
 
 
@@ -37,7 +34,8 @@ class Facts:
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
             launch, -2 - k for transfer k, or ``NOTHING``.
         free_ns: when that had ended, int64; the start of the first kernel if there is nothing.
-        blocked: whether its host thread waited for the GPU since its launch before, bool.
+        resumed: the first launch of its host thread since that waited for the GPU, int64;
+            ``NOTHING``: it never did.
         predicted_ns: when it starts by the prediction, int64, on the clock of the prediction.
         waits: of each row of ``prediction.waits`` the launch, int32 (waits,).
     """
@@ -53,7 +51,7 @@ class Facts:
     event: Int64Array
     before: Int64Array
     free_ns: Int64Array
-    blocked: BoolArray
+    resumed: Int64Array
     predicted_ns: Int64Array
     waits: Int32Array
 
@@ -72,7 +70,7 @@ class Facts:
         return cls(
             program, spec, prediction, start, end, arrived, issued, np.maximum(call, 0),
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
-            np.array(order.blocked), np.array(starts), prediction.waits["launch"].copy(),
+            np.array(order.resumed), np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip
 
     def idle_share(self, launch: int) -> float:
@@ -135,17 +133,18 @@ class _Order:
         self._end[NOTHING] = int(rows["start_ns"].min()) if len(rows) else 0
         self._launches = self._transfers = 0
         self._last: dict[Stream | None, int] = {}
-        self._waited: set[int] = set()  # host threads that did since their last launch
+        # Of each host thread that waited, the first launch since; NOTHING: it made none.
+        self._resumed: dict[int, int] = {}
         self.event: list[int] = []
         self.before: list[int] = []
         self.free_ns: list[int] = []
-        self.blocked: list[bool] = []
+        self.resumed: list[int] = []
 
     def add(self, place: int, event: Event) -> None:
         """The launches of the next event."""
         host = getattr(event, "host", 0)
         if isinstance(event, Synchronize) or (isinstance(event, Copy) and _blocks(event)):
-            self._waited.add(host)
+            self._resumed[host] = NOTHING
         if isinstance(event, Launch | GraphLaunch | Copy | Memset):
             last = self._last_of(event.stream)
             nodes = [*self._numbers(event)]
@@ -158,13 +157,13 @@ class _Order:
                     self.event.append(place)
                     self.before.append(own)
                     self.free_ns.append(self._end[own])
-                    self.blocked.append(host in self._waited)
+                    if self._resumed.get(host) == NOTHING:
+                        self._resumed[host] = number
+                    self.resumed.append(self._resumed.get(host, NOTHING))
             if event.stream is not None:
                 for number in nodes:
                     last = self._later(last, number)
                 self._last[event.stream] = last
-        if event.launches:
-            self._waited.discard(host)
 
     def _last_of(self, stream: Stream | None) -> int:
         if stream == LEGACY_STREAM:

@@ -128,15 +128,17 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[
 def gap_words(found: Explanation, gap: Gap) -> str:
     """What a gap is, and its causes."""
     parts = [
-        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause).partition(' (')[0]}"
+        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause, True)}"
         for cause in gap.causes[:_PARTS_SHOWN]
     ]
     return f"{_KINDS[gap.kind]}: {'; '.join(parts)}"
 
 
-def cause_words(found: Explanation, gap: Gap, cause: Cause) -> str:
-    """What the launch at the end of a gap waited for."""
+def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
+    """What the launch at the end of a gap waited for, and unless brief what would avoid it."""
     words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(cause.cause, cause.cause)
+    if brief:
+        words = words.partition(" (")[0]
     start = int(found.program.measured["start_ns"].min()) / 1e9
     return words.format(
         who=_who(found, cause.behind),
