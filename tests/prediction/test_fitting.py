@@ -47,16 +47,13 @@ def test_neighbours_on_the_same_sms_count() -> None:
     assert durations(found) == pytest.approx([50 * US, 30 * US, 7 * US], rel=0.01)
 
 
-def test_a_launch_that_waits_for_others_says_little_and_its_kernel_tells_it() -> None:
+def test_a_launch_that_waits_for_others_says_little_about_its_own_blocks() -> None:
     # Its last block starts when those of the other kernel end.
-    full = kernel(1056, 500, 0, name="full")
-    more = replace(kernel(1056, 5, 1, name="more"), priority=-1)
-    sequence = tb.Sequence([more, tb.Synchronize(), kernel(1050, 500, 0, name="full"), more])
+    more = replace(kernel(1056, 5, 1), priority=-1)
+    sequence = tb.Sequence([more, tb.Synchronize(), kernel(1050, 500, 0), more])
     found = tb.fit_durations(profiled(sequence, "h200"), "h200")
-    assert full.name
-    assert durations(found)[2] == pytest.approx(5 * US, rel=0.01)
     assert found.fitted[0] > 0.9
-    assert found.fitted[2] <= 0.5
+    assert found.fitted[2] < 0.1
 
 
 def test_kernels_of_no_length_and_very_short_ones() -> None:

@@ -15,7 +15,7 @@ from tbsched.cli.files import check_output, note_written
 from tbsched.cli.options import AsJson, complete_device
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.durations import known_device
+from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.programs import load_program
 from tbsched.program.program import Program
 

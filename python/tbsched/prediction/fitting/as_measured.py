@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -28,70 +29,57 @@ class AsMeasured:
 
     Attributes:
         launches: in the order of their starts.
-        number: of each, its number in the program.
-        issue_times: of each, seconds.
-        start_ns: of each, when it starts if there is room, on the clock of the prediction.
-        measured_ns: when the kernel of each ran, by its number: starts and ends.
+        start_ns, end_ns: when the kernel of each ran, int64.
         spec: the device.
     """
 
     launches: tuple[Launch, ...]
-    number: Int64Array
-    issue_times: tuple[float, ...]
     start_ns: Int64Array
-    measured_ns: tuple[Int64Array, Int64Array]
+    end_ns: Int64Array
     spec: DeviceSpec
 
     @classmethod
     def of(
         cls,
-        launches: tuple[Launch, ...],
+        launches: SequenceOf[Launch],
         start_ns: Int64Array,
         end_ns: Int64Array,
         spec: DeviceSpec,
     ) -> AsMeasured:
-        """The launches of a program of which the kernels ran at these times."""
-        number = np.argsort(start_ns, kind="stable")
-        issued_ns = start_ns[number] - start_ns.min(initial=2**62)
-        return cls(
-            tuple(_alone(launches[k]) for k in number.tolist()),
-            number,
-            tuple((issued_ns / 1e9).tolist()),
-            issued_ns + spec.launch_latency_ns,
-            (start_ns, end_ns),
-            replace(spec, hardware_queues=_QUEUES),
-        )
+        """Launches, and when the kernel of each ran, in the order of their starts."""
+        apart = replace(spec, hardware_queues=_QUEUES)
+        return cls(tuple(map(_alone, launches)), start_ns, end_ns, apart)
 
-    def predicted(self, durations: Float64Array) -> tuple[Placement, ...]:
-        """Where the blocks of each go, and when, by the seconds that blocks of each run."""
+    def some(self, rows: Int64Array) -> AsMeasured:
+        """Some of them, ascending."""
+        launches = tuple([self.launches[k] for k in rows.tolist()])
+        return AsMeasured(launches, self.start_ns[rows], self.end_ns[rows], self.spec)
+
+    def predicted(self, duration_ns: Float64Array) -> tuple[Placement, ...]:
+        """Where the blocks of each go, and when, if they run so long."""
+        durations = (np.rint(duration_ns) / 1e9).tolist()
         launches = [
             launch if isinstance(launch.duration, tuple) else replace(launch, duration=own)
-            for launch, own in zip(self.launches, durations[self.number].tolist(), strict=True)
+            for launch, own in zip(self.launches, durations, strict=True)
         ]
-        return predict(Sequence(launches), self.spec, issue_times=self.issue_times).placements
+        issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
+        return predict(Sequence(launches), self.spec, issue_times=issued).placements
 
-    def lengths(
-        self, placements: tuple[Placement, ...], from_first_block: bool = False
-    ) -> Int64Array:
-        """How long the kernel of each takes, by its number, ns.
+    def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
+        """How much later than measured each starts by a prediction, and when it ends, in ns.
 
-        Args:
-            placements: as predicted.
-            from_first_block: not from when it was measured to start, where that is earlier.
+        The end counts from the measured start.
         """
-        ends = [int(p.end_ns.max()) for p in placements if p.end_ns is not None]
-        begins = [int(p.start_ns.min()) for p in placements if p.start_ns is not None]
-        found = np.empty(len(ends), np.int64)
-        found[self.number] = np.array(ends) - (begins if from_first_block else self.start_ns)
-        return found
+        first = [int(p.start_ns.min()) for p in placements if p.start_ns is not None]
+        last = [int(p.end_ns.max()) for p in placements if p.end_ns is not None]
+        there = self.start_ns - self.start_ns[0] + self.spec.launch_latency_ns
+        return (np.array(first) - there).astype(np.float64), np.array(last) - there.astype(float)
 
     def behind(self, wrong: BoolArray) -> BoolArray:
         """Of each, whether one of these ran when it was measured to start."""
-        start, end = self.measured_ns
-        begins = np.sort(start[wrong])
-        ends = np.sort(end[wrong])
-        before = begins.searchsorted(start) - ends.searchsorted(start, "right")
-        return before > 0
+        begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
+        found = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
+        return np.asarray(found > 0)
 
 
 def _alone(launch: Launch) -> Launch:

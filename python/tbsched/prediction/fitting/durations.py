@@ -17,7 +17,6 @@ from tbsched.prediction.fitting.overhead import overhead_ns
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.program.events.graph import Graph, GraphLaunch
-from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence, Stream, with_launches
 
@@ -30,15 +29,17 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     did. The launches are issued when they were measured to start. So waves, tails and neighbours
     on the same SMs count, waits before the start do not, and no error travels.
 
-    Three more things are taken from the profile:
+    Two more things are taken from the profile:
 
     - Kernels of a profile last longer or shorter than their blocks, by a constant that the profiler
       and the GPU decide. Kernels that follow each other in a stream show it: the model knows the
       time from the last block of one to the first block of the next.
-    - A launch that mostly waits for blocks of others says little about its own blocks. It gets the
-      median of the other launches of the same kernel, if that fits.
     - ``host`` is corrected so that launches are predicted to be issued when they were: under a
       profiler calls take longer than without.
+
+    A launch that mostly waits for blocks of others says little about its own. It does not get the
+    duration of other launches of its kernel: beside other kernels the same blocks run longer, as
+    they share memory and caches.
 
     Launches of very many blocks get fewer and longer ones, if the program has more than 2**22
     blocks.
@@ -50,8 +51,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
 
     Returns:
         The program with ``sequence``, ``host`` and ``fitted``. ``fitted`` is, for each launch, the
-        share of the kernel's time in which its own blocks ran. It is less where no duration
-        gives the measured time. What was done to the program is added to ``assumed``.
+        share of the kernel's time in which its own blocks ran, on the SM that it left last. It is
+        less where no duration gives the measured time. What was done to the program is added to ``assumed``.
 
     Raises:
         TypeError, ValueError: no program; a launch that cannot run on the device.
@@ -67,30 +68,42 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     if not program.sequence.launches:
         return program
     sequence, fewer = coarser(program.sequence, spec)
-    rows, launches = program.measured, sequence.launches
-    length_ns = (rows["end_ns"] - rows["start_ns"]).astype(np.float64)
+    rows = program.measured
+    order = np.argsort(rows["start_ns"], kind="stable")
+    launches = [sequence.launches[k] for k in order.tolist()]
+    start_ns, end_ns = rows["start_ns"][order], rows["end_ns"][order]
+    length_ns = (end_ns - start_ns).astype(np.float64)
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64)
-    as_measured = AsMeasured.of(launches, rows["start_ns"], rows["end_ns"], spec)
-    fit = Fit(as_measured, length_ns / waves, waves)
+    fit = Fit(AsMeasured.of(launches, start_ns, end_ns, spec), length_ns / waves, waves)
 
     def timed() -> Program:
-        ran_ns = _without_memory_waits(sequence, program, fit.duration_ns, spec)
-        durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
-        pairs = zip(launches, durations, strict=True)
-        own = [x if isinstance(x.duration, tuple) else replace(x, duration=y) for x, y in pairs]
-        return replace(program, sequence=with_launches(sequence, own))
+        duration_ns = np.empty_like(fit.duration_ns)
+        duration_ns[order] = fit.duration_ns
+        return _timed(program, sequence, duration_ns, spec)
 
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(), spec)
     if over_ns:
         fit.improve(np.maximum(length_ns - over_ns, 0.0))
-    fit.share([kernel_of(launch) for launch in launches])
     found = timed()
     host, moved_ns = fitted_host(found, spec)
-    told = _told(fewer, over_ns, moved_ns)
-    return replace(
-        found, host=host, fitted=tuple(fit.determined.tolist()), assumed=(*program.assumed, *told)
-    )
+    determined = np.empty_like(fit.determined)
+    determined[order] = fit.determined
+    assumed = (*program.assumed, *_told(fewer, over_ns, moved_ns))
+    return replace(found, host=host, fitted=tuple(determined.tolist()), assumed=assumed)
+
+
+def _timed(
+    program: Program, sequence: Sequence, duration_ns: Float64Array, spec: DeviceSpec
+) -> Program:
+    """The program of which the blocks run so long."""
+    ran_ns = _without_memory_waits(sequence, program, duration_ns, spec)
+    durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
+    launches = [
+        launch if isinstance(launch.duration, tuple) else replace(launch, duration=own)
+        for launch, own in zip(sequence.launches, durations, strict=True)
+    ]
+    return replace(program, sequence=with_launches(sequence, launches))
 
 
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
