@@ -20,6 +20,6 @@ def build(change=None):
             for k, stream in enumerate(streams):
                 with stream:
                     for _ in range(3):
-                        logistic(values[k], 16, 20_000)
+                        logistic(values[k], 16, 40_000)
 
     return body

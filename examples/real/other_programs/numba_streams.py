@@ -25,6 +25,6 @@ def build(change=None):
 
     def body():
         for _, k in steps:
-            decay[32, 256, streams[k]](values[k], 40_000)
+            decay[32, 256, streams[k]](values[k], 100_000)
 
     return body

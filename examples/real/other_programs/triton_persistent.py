@@ -24,8 +24,8 @@ def build(change=None):
     tiles, block = WORKERS * 64, 1024
     x = torch.randn(tiles * block, device="cuda")
     y = torch.empty_like(x)
-    a = torch.randn(768, 768, device="cuda")
-    out = torch.empty_like(a)
+    a = torch.randn(768, 4096, device="cuda")
+    out = torch.empty(768, 768, device="cuda")
 
     def worker():
         with torch.cuda.stream(own):
@@ -33,8 +33,8 @@ def build(change=None):
 
     def products():
         with torch.cuda.stream(others):
-            for _ in range(120):
-                torch.mm(a, a, out=out)
+            for _ in range(20):
+                torch.mm(a, a.T, out=out)
 
     steps = (products, worker) if change == "products_first" else (worker, products)
 

@@ -7,10 +7,10 @@ CHANGES = {"others_first": "the other kernels are issued before the products"}
 
 def build(change=None):
     products, others = torch.cuda.Stream(), torch.cuda.Stream()
-    a = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
-    b = torch.randn(4096, 2048, device="cuda", dtype=torch.bfloat16)
+    a = torch.randn(2048, 16384, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(16384, 2048, device="cuda", dtype=torch.bfloat16)
     c = torch.empty(2048, 2048, device="cuda", dtype=torch.bfloat16)
-    x = torch.randn(8192, 1024, device="cuda")
+    x = torch.randn(65536, 1024, device="cuda")
 
     def product():
         with torch.cuda.stream(products):
@@ -24,7 +24,7 @@ def build(change=None):
     steps = (other, product) if change == "others_first" else (product, other)
 
     def body():
-        for _ in range(40):
+        for _ in range(16):
             for step in steps:
                 step()
 

@@ -27,7 +27,7 @@ def build(change=None):
     if change == "serial":
         streams = streams[:1] * 4
     blocks = [[branch.cuda() for branch in branches()] for _ in range(4)]
-    image = torch.randn(32, CHANNELS, 28, 28, device="cuda")
+    image = torch.randn(128, CHANNELS, 56, 56, device="cuda")
 
     def body():
         with torch.no_grad(), torch.cuda.stream(main):

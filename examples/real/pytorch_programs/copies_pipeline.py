@@ -3,7 +3,7 @@
 import torch
 
 CHANGES = {"one_buffer": "one buffer, so that a copy waits for the work before it"}
-CHUNKS, ROWS = 12, 1536
+CHUNKS, ROWS = 12, 2048
 
 
 def build(change=None):

@@ -1,4 +1,4 @@
-"""A CUDA graph captured from three streams, replayed eight times."""
+"""A CUDA graph captured from three streams, replayed twelve times."""
 
 import torch
 
@@ -7,10 +7,10 @@ CHANGES = {"serial": "captured from one stream"}
 
 def build(change=None):
     sides = [torch.cuda.Stream() for _ in range(2)]
-    inputs = [torch.randn(n, n, device="cuda") for n in (640, 896, 1024)]
+    inputs = [torch.randn(n, n, device="cuda") for n in (1024, 1280, 1536)]
     first = [torch.empty_like(a) for a in inputs]
     second = [torch.empty_like(a) for a in inputs]
-    total = torch.empty(640, 640, device="cuda")
+    total = torch.empty(1024, 1024, device="cuda")
 
     def step():
         main = torch.cuda.current_stream()
@@ -25,7 +25,7 @@ def build(change=None):
         for stream in streams:
             if stream != main:
                 main.wait_stream(stream)
-        torch.add(second[0], second[2][:640, :640], out=total)
+        torch.add(second[0], second[2][:1024, :1024], out=total)
 
     with torch.cuda.stream(torch.cuda.Stream()):  # libraries make their workspaces
         step()
@@ -35,7 +35,7 @@ def build(change=None):
         step()
 
     def body():
-        for _ in range(8):
+        for _ in range(12):
             graph.replay()
 
     return body

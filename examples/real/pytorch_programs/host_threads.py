@@ -5,17 +5,17 @@ import threading
 import torch
 
 CHANGES = {"one_thread": "one host thread issues to all three streams, in turn"}
-STEPS = 16
+STEPS = 12
 
 
 def build(change=None):
     streams = [torch.cuda.Stream() for _ in range(3)]
-    inputs = [torch.randn(n, n, device="cuda") for n in (768, 896, 1024)]
-    outputs = [torch.empty_like(a) for a in inputs]
+    inputs = [torch.randn(n, 4096, device="cuda") for n in (512, 640, 768)]
+    outputs = [torch.empty(len(a), len(a), device="cuda") for a in inputs]
 
     def step(k):
         with torch.cuda.stream(streams[k]):
-            torch.mm(inputs[k], inputs[k], out=outputs[k])
+            torch.mm(inputs[k], inputs[k].T, out=outputs[k])
             outputs[k].sigmoid_()
 
     def work(k):

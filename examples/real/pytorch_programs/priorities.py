@@ -9,8 +9,8 @@ def build(change=None):
     low = torch.cuda.Stream(priority=0)
     high = torch.cuda.Stream(priority=0 if change == "equal" else -1)
     long = torch.randn(3072, 3072, device="cuda")
-    short = torch.randn(512, 512, device="cuda")
-    result, results = torch.empty_like(long), torch.empty_like(short)
+    short = torch.randn(512, 4096, device="cuda")
+    result, results = torch.empty_like(long), torch.empty(512, 512, device="cuda")
 
     def body():
         for _ in range(6):
@@ -18,7 +18,7 @@ def build(change=None):
                 torch.mm(long, long, out=result)
             with torch.cuda.stream(high):
                 for _ in range(4):
-                    torch.mm(short, short, out=results)
+                    torch.mm(short, short.T, out=results)
                     results.sigmoid_()
 
     return body

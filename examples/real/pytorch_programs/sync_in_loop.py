@@ -7,8 +7,8 @@ CHANGES = {"no_sync": "the losses stay on the GPU and are read once, at the end"
 
 def build(change=None):
     streams = [torch.cuda.Stream() for _ in range(3)]
-    x = [torch.randn(640, 1024, device="cuda") for _ in streams]
-    weights = [torch.randn(1024, 1024, device="cuda") for _ in streams]
+    x = [torch.randn(256, 4096, device="cuda") for _ in streams]
+    weights = [torch.randn(4096, 4096, device="cuda") for _ in streams]
     kept = torch.zeros(3, device="cuda")
 
     def body():

@@ -11,13 +11,13 @@ def build(change=None):
     if change == "serial":
         streams[1] = streams[0]
     layers = [
-        torch.nn.TransformerEncoderLayer(768, 12, 2048, dropout=0.0, batch_first=True)
+        torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, batch_first=True)
         .cuda()
         .half()
         .train()  # in eval mode a layer is one fused call
         for _ in streams
     ]
-    inputs = [torch.randn(32, 256, 768, device="cuda", dtype=torch.float16) for _ in streams]
+    inputs = [torch.randn(64, 512, 1024, device="cuda", dtype=torch.float16) for _ in streams]
     total = torch.empty_like(inputs[0])
 
     def body():
@@ -27,7 +27,7 @@ def build(change=None):
                 for stream, layer, x in zip(streams, layers, inputs, strict=True):
                     stream.wait_stream(main)
                     with torch.cuda.stream(stream):
-                        outputs.append(layer(layer(x)))
+                        outputs.append(layer(x))
                 for stream in streams:
                     main.wait_stream(stream)
                 torch.add(outputs[0], outputs[1], out=total)
