@@ -67,7 +67,8 @@ def tell_events(on: bool) -> None:
     From CUDA 13 on PyTorch 2.11 does not, and then a trace says that a stream waited and not for
     what.
     """
-    cupti = next((x.split()[-1] for x in open("/proc/self/maps") if "libcupti" in x), None)
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    cupti = next((line.split()[-1] for line in maps if "libcupti" in line), None)
     if cupti is not None:
         calls = ctypes.CDLL(cupti)
         (calls.cuptiActivityEnable if on else calls.cuptiActivityDisable)(CUDA_EVENT)

@@ -146,25 +146,41 @@ def _calls(program: tb.Program) -> Iterable[tuple[Hashable, Hashable, Hashable]]
         before[host] = own
 
 
-def transferred(a: tb.Program, c: tb.Program) -> tuple[tb.Sequence, tuple[float, ...]]:
+def transferred(
+    a: tb.Program, fitted: tb.Program, c: tb.Program
+) -> tuple[tb.Sequence, tuple[float, ...]]:
     """The calls of run c, with the durations and the gaps between calls of run a.
+
+    Args:
+        fitted: run a with fitted durations; launches of very many blocks have fewer there.
 
     Raises:
         ValueError: run c has a kernel that run a has not.
     """
-    durations, gaps = ByOccurrence(), ByOccurrence()
-    for launch in a.sequence.launches:
-        durations.add((kernel(launch), launch.name), launch.duration)
+    durations, gaps, copies = ByOccurrence(), ByOccurrence(), ByOccurrence()
+    blocks = {}
+    for launch, own in zip(a.sequence.launches, fitted.sequence.launches, strict=True):
+        durations.add((kernel(launch), launch.name), own.duration)
+        blocks[kernel(launch)] = own.blocks
+    for keys, event, gap in zip(_calls(a), fitted.sequence, fitted.host, strict=True):
+        gaps.add(keys, gap)
+        if isinstance(event, tb.Copy | tb.Memset) and event.duration is not None:
+            copies.add((keys[1],), event.duration)
     launches = []
     for launch in c.sequence.launches:
-        own = durations.take(kernel(launch), launch.name)
-        if own is None:
+        key, duration = kernel(launch), durations.take(kernel(launch), launch.name)
+        if duration is None:
             raise ValueError(f"run c has a kernel that run a has not: {launch.name}")
-        launches.append(replace(launch, duration=own))
-    for keys, gap in zip(_calls(a), a.host, strict=True):
-        gaps.add(keys, gap)
+        count = blocks.get(key, launch.blocks)
+        launches.append(replace(launch, blocks=count, duration=duration))
     host = tuple(gaps.take(*keys) or 0.0 for keys in _calls(c))
-    return with_launches(c.sequence, launches), host
+    events = [
+        replace(event, duration=copies.take(call(event)))
+        if isinstance(event, tb.Copy | tb.Memset)
+        else event
+        for event in with_launches(c.sequence, launches)
+    ]
+    return tb.Sequence(events), host
 
 
 def matched(a: tb.Program, b: tb.Program) -> list[int]:
@@ -206,11 +222,11 @@ def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.Devic
         changed: of run c, if the change is one of the device, such as its hardware queues.
     """
     changed = changed or spec
-    a = tb.fit_durations(a, spec)
+    fitted = tb.fit_durations(a, spec)
     run_a, run_c = measured(a), measured(c)
     run_b = measured(b).ordered(matched(a, b))
-    again = predicted(a.sequence, spec, a.host)
-    sequence, host = transferred(a, c)
+    again = predicted(fitted.sequence, spec, fitted.host)
+    sequence, host = transferred(a, fitted, c)
     guess = predicted(sequence, changed, host)
     own_gaps = predicted(sequence, changed, c.host)
     share, pairs = overlaps(run_a, run_b, again)
