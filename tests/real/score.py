@@ -13,7 +13,6 @@ FOLDER has NAME-a, NAME-b and NAME-c, each a Kineto trace (``.json.gz``) or a ca
 from __future__ import annotations
 
 import argparse
-import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
@@ -245,32 +244,28 @@ def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.Devic
     )
 
 
-Told = Callable[[tb.Program, tb.DeviceSpec, bool], tuple[tb.Program, tb.DeviceSpec]]
-
-
-def _with(program: tb.Program, match: str, **given: Any) -> tb.Program:
-    launches = [
-        replace(x, **given) if re.search(match, x.name or "") else x
-        for x in program.sequence.launches
-    ]
+def _with(program: tb.Program, which: Callable[[tb.Launch], bool], **given: Any) -> tb.Program:
+    """A program of which some launches are known better."""
+    launches = [replace(x, **given) if which(x) else x for x in program.sequence.launches]
     return replace(program, sequence=with_launches(program.sequence, launches))
 
 
-# What a user knows of their program and a profile may not say: of runs a and b, or of run c.
-TOLD: dict[str, Told] = {
-    "cupy_connections": lambda program, spec, is_c: (
-        program, spec if is_c else replace(spec, hardware_queues=1)
-    ),
-    "cupy_carveout": lambda program, spec, is_c: (
-        _with(program, "logistic", carveout=100) if is_c else program, spec
-    ),
-    "cupy_legacy_stream": lambda program, spec, is_c: (
-        program, spec
-    ),
-    "first_use": lambda program, spec, is_c: (
-        program if is_c else _with(program, "log1p", first_use=True), spec
-    ),
-}  # fmt: skip
+def told(name: str, run: str, program: tb.Program, spec: tb.DeviceSpec) -> tuple[Any, Any]:
+    """What a user knows of their program, and a profile may not say."""
+    changed = run == "c"
+    match name:
+        case "cupy_connections" if not changed:
+            spec = replace(spec, hardware_queues=1)
+        case "cupy_carveout" if changed:
+            program = _with(program, lambda x: x.name == "logistic", carveout=100)
+        case "cupy_legacy_stream":
+            program = _with(program, lambda x: x.stream != tb.LEGACY_STREAM, non_blocking=changed)
+        case "first_use" if not changed:
+            program = _with(program, lambda x: "log1p" in (x.name or ""), first_use=True)
+        case "priorities" if not changed:
+            low = max(program.sequence.launches, key=lambda x: x.blocks).stream
+            program = _with(program, lambda x: x.stream != low, priority=-1)
+    return program, spec
 
 
 def scored(folder: Path, name: str, device: str) -> Row:
@@ -280,8 +275,7 @@ def scored(folder: Path, name: str, device: str) -> Row:
     for run in "abc":
         found = [folder / f"{name}-{run}{ending}" for ending in ENDINGS]
         program = loaded(next((file for file in found if file.exists()), found[0]))
-        told = TOLD.get(name, lambda program, spec, _: (program, spec))
-        program, own = told(program, spec, run == "c")
+        program, own = told(name, run, program, spec)
         runs.append(program)
         specs.append(own)
     return score(name, *runs, specs[0], specs[2])
