@@ -28,6 +28,7 @@ from tbsched.program.sequence import with_launches
 SILENCE_NS = 30_000_000  # before the measured part of a recording of a whole process
 TOLERANCE = 0.05  # of the shorter launch: so much must overlap, as in tb.compare_times
 ENDINGS = (".json.gz", ".jsonl.xz", ".jsonl")
+WORK = tb.Launch | tb.GraphLaunch | tb.Copy | tb.Memset
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def predicted(sequence: tb.Sequence, spec: tb.DeviceSpec, host: Iterable[float])
 
 def loaded(file: Path) -> tb.Program:
     """The measured part of a recording: what comes after the last long silence."""
-    program = tb.load_program(file)
+    program = without_earlier_calls(tb.load_program(file))
     work = [program.measured, program.transfers]
     start = np.concatenate([rows["start_ns"] for rows in work])
     end = np.concatenate([rows["end_ns"] for rows in work])
@@ -94,7 +95,16 @@ def loaded(file: Path) -> tb.Program:
     if not len(silent):
         return program
     middle = (start[silent[-1] + 1] + end[silent[-1]]) / 2
-    return tb.load_program(file, start=float(middle - start[0]) / 1e9)
+    return without_earlier_calls(tb.load_program(file, start=float(middle - start[0]) / 1e9))
+
+
+def without_earlier_calls(program: tb.Program) -> tb.Program:
+    """Without what the host called before the first work, and after the last."""
+    events = program.sequence.events
+    work = [k for k, event in enumerate(events) if isinstance(event, WORK)]
+    kept = slice(work[0], min(work[-1] + 2, len(events)))
+    host = (0.0, *program.host[kept][1:])
+    return replace(program, sequence=tb.Sequence(events[kept]), host=host)
 
 
 def kernel(launch: tb.Launch) -> Hashable:
@@ -162,7 +172,8 @@ def transferred(
         durations.add((kernel(launch), launch.name), own.duration)
         blocks[kernel(launch)] = own.blocks
     for keys, event, gap in zip(_calls(a), fitted.sequence, fitted.host, strict=True):
-        gaps.add(keys, gap)
+        if not getattr(event, "first_use", False):  # loading the kernel is part of that gap
+            gaps.add(keys, gap)
         if isinstance(event, tb.Copy | tb.Memset) and event.duration is not None:
             copies.add((keys[1],), event.duration)
     launches = []
