@@ -10,7 +10,7 @@ from pathlib import Path
 from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import examiner, kineto, nsys, recorded
+from tbsched.importers import capture, examiner, kineto, nsys, recorded
 from tbsched.importers.assembly.assemble import assembled
 from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.reading.packed import head_of
@@ -37,6 +37,7 @@ class Format:
 
 
 FORMATS = (
+    Format(capture.NAME, capture.takes, capture.read),
     Format(kineto.NAME, kineto.takes, kineto.read),
     Format(nsys.NAME, nsys.takes, nsys.read),
     Format(examiner.NAME, examiner.takes, examiner.read, folders=True),
@@ -63,8 +64,8 @@ def load_program(
 
     The file itself shows what wrote it: torch.profiler (``.json``, ``.json.gz``), Nsight Systems
     (an export to ``.sqlite``), cuda_scheduling_examiner (a log, or a folder of logs), or tbsched (a
-    trace file with times). What the file does not say is assumed, and ``assumed`` of the result
-    says so.
+    capture, or a trace file with times). What the file does not say is assumed, and ``assumed`` of
+    the result says so.
 
     Args:
         path: of the file, or of a folder of logs.

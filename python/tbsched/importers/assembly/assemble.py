@@ -124,6 +124,7 @@ class _Assembly:
             transfers=_moves(self._ran, first),
             streams=self._streams.names,
             device=self._recording.device,
+            connections=self._recording.connections,
             format=self._recording.format,
             sources=self._recording.sources,
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
@@ -229,7 +230,7 @@ class _Assembly:
             given("registers", kernel.registers, REGISTERS),
             self._guesses.shared_memory(kernel),
             given("local memory", kernel.local_memory, 0),
-            given("carveout", kernel.carveout, None),
+            self._guesses.carveout(kernel),
             self._guesses.cluster(kernel),
         )
         try:

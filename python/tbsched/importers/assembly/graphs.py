@@ -138,3 +138,38 @@ def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
             of_others = [x for x in recent if nodes[x].stream != nodes[number].stream]
             found |= {(other, number) for other in of_others}
     return found
+
+
+def edges_through(
+    nodes: Iterable[int], edges: Iterable[tuple[int, int]], originals: Mapping[int, int]
+) -> tuple[tuple[int, int], ...]:
+    """Which nodes of an executable graph wait for which, though others lie between them.
+
+    Args:
+        nodes: the ones that are wanted.
+        edges: of nodes of any graph: the second waits for the first.
+        originals: of the nodes of a graph those of the graph that it was made from.
+    """
+    own = set(nodes)
+    wanted = {each: each for each in own}  # of a node, or what it was made from: the wanted one
+    for node in own:
+        origin, seen = node, {node}
+        while (origin := originals.get(origin, node)) not in seen:
+            seen.add(origin)
+            wanted.setdefault(origin, node)
+    after: dict[int, list[int]] = {}
+    for first, second in edges:
+        after.setdefault(first, []).append(second)
+    found: dict[tuple[int, int], None] = {}
+    for start, node in wanted.items():
+        ahead, passed = list(after.get(start, ())), {start}
+        while ahead:
+            each = ahead.pop()
+            if each in passed:
+                continue
+            passed.add(each)
+            if each in wanted:
+                found[node, wanted[each]] = None
+            else:
+                ahead += after.get(each, ())
+    return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
