@@ -18,7 +18,7 @@ from tbsched.importers import capture
 from tbsched.importers.reading.selection import EVERYTHING
 
 LINES = [
-    {"tbsched_capture": 1, "started_ns": 5, "process": 7, "cupti": 130001},
+    {"tbsched_capture": 1, "started_ns": 5, "process": 7, "cupti": 130001, "connections": 32},
     {"device": 0, "name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "sms": 132},
     {"context": 1, "device": 0, "null_stream": 7},
     {"context": 2, "device": 0, "null_stream": 7, "green": True, "parent": 1, "sms": 16},
@@ -60,6 +60,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
     program = load(tmp_path / "run.jsonl", TEXT)
     assert len(program.sequence.launches) == 3
     assert program.format == capture.NAME
+    assert program.connections == 32
     first = program.sequence.launches[0]
     assert (first.programmatic, first.priority, first.first_use) == (True, -2, True)
     (graph,) = [event for event in program.sequence if isinstance(event, tb.GraphLaunch)]

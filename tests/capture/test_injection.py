@@ -36,6 +36,12 @@ def test_launches_come_back_with_all_that_cupti_knows(run: Played, tmp_path: Pat
     assert not any("kernels" in sentence for sentence in program.assumed)
 
 
+@pytest.mark.parametrize(("asked", "found"), [("32", 32), ("x", 8), ("", 8)])
+def test_number_of_connections_is_kept(run: Played, tmp_path: Path, asked: str, found: int) -> None:
+    run(TWO, CUDA_DEVICE_MAX_CONNECTIONS=asked)
+    assert tb.load_program(tmp_path / "run.jsonl").connections == found
+
+
 def test_launch_takes_few_bytes(run: Played, tmp_path: Path) -> None:
     run("gpu.begin()\nfor call in range(100_000, 100_200): gpu.launch(call)")
     whole = (tmp_path / "run.jsonl").stat().st_size

@@ -34,6 +34,14 @@ constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_
                                                     "stream", "context"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
+// How many hardware queues the contexts of this process have.
+int connections() {
+  constexpr int kDefault = 8;  // CUDA C++ Programming Guide
+  const char* const asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int count = asked != nullptr ? std::atoi(asked) : 0;
+  return count > 0 ? count : kDefault;
+}
+
 std::string readable(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
@@ -52,7 +60,8 @@ void Recorder::header() {
       .add("tbsched_capture", kFormatVersion)
       .add("started_ns", started_ns_)
       .add("process", getpid())
-      .add("cupti", version);
+      .add("cupti", version)
+      .add("connections", connections());
 }
 
 void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }

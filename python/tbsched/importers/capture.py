@@ -121,6 +121,7 @@ class _Captured:
     graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
     edges: list[tuple[int, int]] = field(default_factory=list)
     originals: dict[int, int] = field(default_factory=dict)
+    connections: int | None = None
     lost: int = 0
     unfinished: int = 0
     is_whole: bool = False
@@ -145,6 +146,7 @@ class _Captured:
                 f"a capture of version {version}; this tbsched reads up to {VERSION}: install a "
                 "later one"
             )
+        self.connections = _optional(line, "connections", 1)
 
     def device(self, line: _Line) -> None:
         self.devices[_integer(line, "device")] = _text(line, "name"), _integer(line, "sms")
@@ -260,6 +262,7 @@ class _Captured:
             format=NAME,
             device=name,
             sms=sms,
+            connections=self.connections,
             legacy_streams=frozenset(legacy),
             non_blocking={
                 number: kind == "non_blocking"
@@ -365,6 +368,7 @@ _SOURCES = {
     "events": "event and wait lines",
     "graphs": "graph_launch, edge and node lines",
     "device": "device lines",
+    "connections": "connections of the first line",
 }
 
 

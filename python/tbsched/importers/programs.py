@@ -37,10 +37,10 @@ class Format:
 
 
 FORMATS = (
-    Format(capture.NAME, capture.takes, capture.read),
     Format(kineto.NAME, kineto.takes, kineto.read),
     Format(nsys.NAME, nsys.takes, nsys.read),
     Format(examiner.NAME, examiner.takes, examiner.read, folders=True),
+    Format(capture.NAME, capture.takes, capture.read),
     Format(recorded.NAME, recorded.takes, recorded.read),
 )
 

@@ -58,7 +58,8 @@ Handle handle(const uint64_t number) {
 
 // CUPTI's names live as long as the process.
 const char* kept(const char* const name) {
-  static std::set<std::string> names;
+  static auto& names = *new std::set<std::string>();
+  const std::lock_guard lock(mutex);
   return names.insert(name).first->c_str();
 }
 

@@ -41,10 +41,11 @@ class Program:
     def run(self, kind: str, launches: int) -> None:
         random, driver = self._random, self._driver
         active = random.sample(self._streams, random.randint(1, len(self._streams)))
-        if kind == "held":  # everything is issued while the first launch of each stream runs
-            for stream in active:
-                self._launch(stream, 4e-3)
-        for _ in range(launches):
+        # Of a held episode everything is issued while the first launch of each stream runs.
+        first = active if kind == "held" else []
+        for stream in first:
+            self._launch(stream, 4e-3)
+        for _ in range(launches - len(first)):
             stream = random.choice(active)
             self._launch(stream, random.choice([2e-6, 10e-6, 50e-6]))
             if kind == "drained":
