@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING
 _NAMES_OF = {
     "advice.bounds": "MakespanBounds makespan_bounds",
     "advice.evenness": "Evenness forced_even",
+    "advice.explain.explain": "explain",
+    "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
-    "advice.orders": "best_order what_if",
+    "advice.orders": "best_order",
+    "advice.what_if": "what_if",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
@@ -33,6 +36,7 @@ _NAMES_OF = {
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
     "launcher.observe": "observe observe_many",
+    "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "prediction.processes": "Processes predict_processes",
@@ -59,12 +63,16 @@ if TYPE_CHECKING:
     from tbsched.advice.bounds import makespan_bounds as makespan_bounds
     from tbsched.advice.evenness import Evenness as Evenness
     from tbsched.advice.evenness import forced_even as forced_even
+    from tbsched.advice.explain.explain import explain as explain
+    from tbsched.advice.explain.explanation import Cause as Cause
+    from tbsched.advice.explain.explanation import Explanation as Explanation
+    from tbsched.advice.explain.explanation import Gap as Gap
     from tbsched.advice.launch_configs import Kernel as Kernel
     from tbsched.advice.launch_configs import LaunchConfig as LaunchConfig
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
-    from tbsched.advice.orders import what_if as what_if
+    from tbsched.advice.what_if import what_if as what_if
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
     from tbsched.campaigns.steer import steer as steer
@@ -92,6 +100,7 @@ if TYPE_CHECKING:
     from tbsched.launcher.launch_of import launch_of as launch_of
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
+    from tbsched.prediction.fitting.durations import fit_durations as fit_durations
     from tbsched.prediction.outcomes import Outcome as Outcome
     from tbsched.prediction.outcomes import outcomes as outcomes
     from tbsched.prediction.predict import launch_orders as launch_orders

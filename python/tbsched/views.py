@@ -22,6 +22,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),
     "Evenness": ("advice", "evenness"),
+    "Explanation": ("explanations", "explanation"),
     "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
     "Partition": ("partitions", "partition"),

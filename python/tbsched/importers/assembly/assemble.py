@@ -58,7 +58,8 @@ _SIZES = (
 _OTHER_COPIES = "{count} copies are not to or from the GPU: left out."
 _EDGES = (
     "Which nodes wait for which in {count} launches of graphs: assumed that a node waits for the "
-    "one before it in its stream, or for those that ended just before it started in each launch."
+    "one before it in its stream, or for those that ended just before it started in each launch, "
+    "and that all streams join the first one."
 )
 _WAITED_FOR = (
     "What the host waited for in {count} synchronisations: assumed the stream whose work ended "
