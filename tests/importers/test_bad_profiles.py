@@ -46,7 +46,7 @@ def whole(tmp_path: Path, name: str = "trace.json") -> Path:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "of no known format; there are: tbsched capture, torch.profiler trace"),
+        (b"", "of no known format; there are: torch.profiler trace"),
         (b"\x00\xff\x7fELF" * 99, "of no known format"),
         (b"[1, 2, 3]", "of no known format"),
         (b'{"a": 1}', "of no known format"),
