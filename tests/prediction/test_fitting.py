@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import examples
-from profiles import profile_of, profiled
+from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches

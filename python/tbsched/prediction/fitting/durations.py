@@ -52,7 +52,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     Returns:
         The program with ``sequence``, ``host`` and ``fitted``. ``fitted`` is, for each launch, the
         share of the kernel's time in which its own blocks ran, on the SM that it left last. It is
-        less where no duration gives the measured time. What was done to the program is added to ``assumed``.
+        less where no duration gives the measured time. What was done to the program is added to
+        ``assumed``.
 
     Raises:
         TypeError, ValueError: no program; a launch that cannot run on the device.
