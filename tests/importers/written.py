@@ -12,7 +12,9 @@ from typing import Any
 DEVICE = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}
 
 
-def kernel(correlation: int, ts: float, dur: float, stream: int = 7, **args: Any) -> dict[str, Any]:
+def kernel(
+    correlation: int, ts: float, dur: float, stream: int = 7, /, **args: Any
+) -> dict[str, Any]:
     """A kernel as Kineto writes it; ``name`` is the event's, everything else of its args."""
     name = args.pop("name", "k")
     given = {

@@ -63,7 +63,6 @@ LATE = {
     ("tbsched.campaigns", "hypothesis"),
     ("tbsched.campaigns", "rich"),
     ("tbsched.cli.campaigns", "hypothesis"),
-    ("tbsched.importers.kineto", "ijson"),
     ("tbsched.importers.reading.packed", "rich"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
@@ -71,7 +70,7 @@ LATE = {
     ("tbsched.show.files.frames", "pandas"),
     ("tbsched.show.files.perfetto", "perfetto"),
 }
-EXTRAS = {"hypothesis", "ijson", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
+EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.show", "tbsched.views"}
 

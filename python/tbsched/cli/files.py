@@ -48,7 +48,7 @@ def profiled(place: Path, part: Part) -> Program | None:
     """The program of a profile, or a part of it; None if the file is something else.
 
     Raises:
-        FileNotFoundError, ImportError, ValueError: as :func:`tbsched.load_program`; a part of
+        FileNotFoundError, ValueError: as :func:`tbsched.load_program`; a part of
             something else is meant.
     """
     if str(place) != "-" and is_profile(place):

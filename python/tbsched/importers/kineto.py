@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tbsched import storage
-from tbsched.errors import missing, shown
+from tbsched.errors import shown
 from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.members import members
 from tbsched.importers.reading.packed import pieces_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
@@ -17,6 +18,7 @@ from tbsched.importers.records import Kernel, Recording, Transfer
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
 _KEYS = (b'"traceEvents"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"schemaVersion"')
+_LISTS = ("traceEvents", "deviceProperties")
 _OLDER = {
     "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime",
 }  # fmt: skip
@@ -36,7 +38,7 @@ _UNKNOWN_WAITS = (
     "torch.profiler did not write for which event streams wait in {count} calls; tbsched capture "
     "does."
 )
-_LONGEST = 2**62  # ns, more than a hundred years
+_LONGEST = 2**62 // 1000  # us, more than a hundred years
 _LARGEST = 2**63 - 1
 
 
@@ -52,7 +54,6 @@ def read(place: Path, selection: Selection) -> Recording:
 
     Raises:
         FileNotFoundError: no such file.
-        ImportError: ijson is missing.
         ValueError: not a whole trace, or an event that cannot be; names the file and the event.
     """
     first_ns = _first_ns(place) if selection.timed else 0
@@ -92,6 +93,7 @@ class _Reader:
             "cuda_sync": self._synchronization,
             "cuda_event": self._recorded,
         }
+        self._takes |= {older: self._takes[name] for older, name in _OLDER.items()}
 
     def add(self, event: object) -> None:
         """An event.
@@ -102,9 +104,7 @@ class _Reader:
         if not isinstance(event, dict) or event.get("ph") != "X":
             return
         category = event.get("cat")
-        if not isinstance(category, str):
-            return
-        take = self._takes.get(_OLDER.get(category, category))
+        take = self._takes.get(category) if isinstance(category, str) else None
         if take is None:
             return
         args = event.get("args")
@@ -184,16 +184,16 @@ def _copy_kind(name: str) -> tuple[str, bool | None]:
 
 
 def _times(event: dict[str, Any]) -> tuple[int, int]:
-    start, length = (_nanoseconds(event, field) for field in ("ts", "dur"))
-    return start, start + length
+    start = _nanoseconds(event, "ts")
+    return start, start + _nanoseconds(event, "dur")
 
 
 def _nanoseconds(event: dict[str, Any], field: str) -> int:
     value = event.get(field)
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
-    if not (value == value and 0 <= value <= _LONGEST // 1000):
-        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST // 1000} microseconds")
+    if not 0 <= value <= _LONGEST:
+        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST} microseconds")
     return int(value * 1000)
 
 
@@ -230,46 +230,23 @@ def _first_ns(place: Path) -> int:
 
 
 def _events(place: Path, devices: list[Any]) -> Iterator[object]:
-    """The events of a trace one by one; fills ``devices`` with those that stand before them.
+    """The events of a trace one by one; fills ``devices``.
 
     Raises:
-        ImportError: ijson is missing.
         ValueError: not JSON, or it ends early.
     """
     try:
-        import ijson
-    except ImportError:
-        raise missing("traces of torch.profiler", "ijson", "ijson") from None
-
-    events = ijson.sendable_list()
-    parsers = [ijson.items_coro(events, "traceEvents.item")]
-    properties = ijson.items_coro(devices_found := ijson.sendable_list(), "deviceProperties.item")
-    parsers.append(properties)
-    size = 0
-    try:
-        for piece in pieces_of(place):
-            size += len(piece)
-            for parser in parsers:
-                parser.send(piece)
-            if devices_found and events:
-                devices += devices_found
-                devices_found.clear()
-                del parsers[1:]
-            yield from events
-            events.clear()
-        for parser in parsers:
-            parser.close()
-    except (ijson.JSONError, ArithmeticError, RecursionError) as error:
+        for key, value in members(pieces_of(place), _LISTS):
+            if key == "traceEvents":
+                yield value
+            elif key == "deviceProperties":
+                devices.append(value)
+    except ValueError as error:
+        if storage.shown(place) in str(error):
+            raise
         raise ValueError(
-            f"{storage.shown(place)}: not whole JSON, near byte {size}: {_one_line(error)}; was "
-            "the file written and copied to its end?"
+            f"{storage.shown(place)}: {error}; was the file written and copied to its end?"
         ) from None
-    devices += devices_found
-    yield from events
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
 
 
 def _device(devices: list[Any], number: int | None) -> tuple[str | None, int | None]:

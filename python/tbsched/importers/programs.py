@@ -12,7 +12,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers import examiner, kineto, nsys, recorded
 from tbsched.importers.assembly.assemble import assembled
-from tbsched.importers.assembly.durations import by_waves, known_device
+from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Recording
@@ -75,7 +75,6 @@ def load_program(
 
     Raises:
         FileNotFoundError: no such file.
-        ImportError: a library that reads the format is missing.
         TypeError: an argument of a wrong type.
         ValueError: a file of no known format, damaged or incomplete; no kernels in it, or none that
             is wanted; an argument out of its range. The message names the file and the place.
@@ -94,11 +93,10 @@ def load_program(
         found = replace(found, records=selection.of_calls(found.records))
     spec = spec or known_device(found.device, found.sms)
     try:
-        program = assembled(found, spec)
+        return assembled(found, spec)
     except (ValueError, TypeError) as error:
         hint = "; only a part is selected" if selection else ""
         raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
-    return by_waves(program, spec)
 
 
 def _format_of(place: Path) -> Format:

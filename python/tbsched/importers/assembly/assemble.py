@@ -10,7 +10,8 @@ import numpy as np
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.assembly.graphs import in_order, known_edges
+from tbsched.importers.assembly.durations import Shape, Waves
+from tbsched.importers.assembly.graphs import NOTHING, in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
 from tbsched.importers.assembly.hosts import Hosts
 from tbsched.importers.assembly.streams import Streams
@@ -71,7 +72,7 @@ _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that ma
 
 
 def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
-    """The program of a recording; each block is taken to run as long as its whole kernel.
+    """The program of a recording; a block runs for its kernel's time divided by its waves.
 
     Args:
         recording: what a reader found.
@@ -87,6 +88,8 @@ class _Assembly:
     def __init__(self, recording: Recording, spec: DeviceSpec | None) -> None:
         self._recording = recording
         self._spec = spec
+        self._waves = Waves(spec)
+        self._guesses_durations = False
         self._guesses = Guesses(recording)
         nodes: dict[int, list[Kernel | Transfer]] = {}
         calls = self._ordered_calls(nodes)
@@ -122,8 +125,12 @@ class _Assembly:
             device=self._recording.device,
             format=self._recording.format,
             sources=self._recording.sources,
-            assumed=(*self._guesses.sentences(), *hosts.sentences()),
+            assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
         )
+
+    def _of_blocks(self) -> tuple[str, ...]:
+        """What was assumed of the time of blocks, if the profile does not say it of any."""
+        return (self._waves.sentence(self._recording.device),) if self._guesses_durations else ()
 
     def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
         """The calls by time; work of which nobody knows the call is called when it started.
@@ -159,9 +166,7 @@ class _Assembly:
         """What a call launched, and when it ran."""
         if isinstance(item, Kernel | Transfer):
             return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
-        own, _ = (
-            self._graphs.get(item.number, ([], [])) if isinstance(item, GraphCall) else ([], [])
-        )
+        own = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
         if not own or not isinstance(item, GraphCall):
             return None
         start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
@@ -202,8 +207,14 @@ class _Assembly:
         self._ran.append((kernel, kernel))
         return launch
 
-    def _launch(self, kernel: Kernel, **of_stream: Any) -> Launch:
-        """The launch of a kernel; without anything of a stream, as a node of a graph."""
+    def _launch(self, kernel: Kernel, seconds: float | None = None, **of_stream: Any) -> Launch:
+        """The launch of a kernel; without anything of a stream, as a node of a graph.
+
+        Args:
+            kernel: what ran.
+            seconds: for which it counts as having run; None: as long as it did.
+            of_stream: the fields of a launch in a stream.
+        """
         given = self._guesses.given
         self._guesses.count_kernel()
         priority = kernel.priority
@@ -211,23 +222,32 @@ class _Assembly:
             priority = self._recording.priorities.get(kernel.stream)
         if kernel.green_context is not None:
             self._guesses.note(_GREEN)
+        shape = (
+            math.prod(kernel.grid),
+            math.prod(kernel.block),
+            given("registers", kernel.registers, REGISTERS),
+            self._guesses.shared_memory(kernel),
+            given("local memory", kernel.local_memory, 0),
+            given("carveout", kernel.carveout, None),
+            self._guesses.cluster(kernel),
+        )
         try:
             return Launch(
-                math.prod(kernel.grid),
-                math.prod(kernel.block),
-                given("registers", kernel.registers, REGISTERS),
-                self._guesses.shared_memory(kernel),
-                given("local memory", kernel.local_memory, 0),
-                given("carveout", kernel.carveout, None),
-                self._guesses.cluster(kernel),
+                *shape,
                 priority=given("priority", priority, 0),
-                duration=kernel.block_seconds or (kernel.end_ns - kernel.start_ns) / 1e9,
+                duration=kernel.block_seconds or self._block_seconds(kernel, seconds, shape),
                 name=kernel.name,
                 cooperative=given("cooperative launch", kernel.cooperative, False),
                 **of_stream,
             )
         except ValueError as error:
             raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
+
+    def _block_seconds(self, kernel: Kernel, seconds: float | None, shape: Shape) -> float:
+        """How long each block runs, at first guess."""
+        self._guesses_durations = True
+        took = (kernel.end_ns - kernel.start_ns) / 1e9 if seconds is None else seconds
+        return took / self._waves.of(shape)
 
     def _moved(self, moved: Transfer, host: int) -> Event:
         """A copy or memset in a stream."""
@@ -244,23 +264,27 @@ class _Assembly:
         self._ran.append((moved, moved))
         return made
 
-    def _transfer(self, moved: Transfer, **of_stream: Any) -> Copy | Memset:
-        """The copy or memset; without anything of a stream, as a node of a graph."""
+    def _transfer(
+        self, moved: Transfer, seconds: float | None = None, **of_stream: Any
+    ) -> Copy | Memset:
+        """The copy or memset; arguments as of :meth:`_launch`."""
         size = min(max(moved.bytes, 1), _MOST_BYTES)
         if size != moved.bytes:
             self._guesses.note(_SIZES)
-        seconds = (moved.end_ns - moved.start_ns) / 1e9
+        if seconds is None:
+            seconds = (moved.end_ns - moved.start_ns) / 1e9
         if moved.kind == "memset":
             return Memset(size, seconds, **of_stream)
         return Copy(size, moved.kind, seconds, **of_stream)  # type: ignore[arg-type]
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """A launch of a graph; of one without kernels its copies and memsets in the stream."""
-        own, seen = self._graphs.get(call.number, ([], []))
+        own, seen, seconds = self._graphs.get(call.number, NOTHING)
         if not any(isinstance(ran, Kernel) for ran in own):
             return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
         nodes = [
-            self._launch(each) if isinstance(each, Kernel) else self._transfer(each) for each in own
+            self._launch(x, took) if isinstance(x, Kernel) else self._transfer(x, took)
+            for x, took in zip(own, seconds, strict=True)
         ]
         edges = seen if call.edges is None else known_edges(own, call.edges)
         if call.edges is None:

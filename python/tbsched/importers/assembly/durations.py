@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
+from typing import Any, TypeAlias
 
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.program import Program
-from tbsched.program.sequence import Launch, Sequence, with_launches
+from tbsched.program.sequence import Launch, Sequence
 
+# Blocks, threads, registers, shared memory, local memory, carveout and cluster of a launch.
+Shape: TypeAlias = tuple[Any, ...]
 _KERNELS = "The time of each block: assumed that of its whole kernel"
 
 
@@ -32,42 +33,44 @@ def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:
     return None
 
 
-def by_waves(program: Program, spec: DeviceSpec | None) -> Program:
-    """The program with blocks that run for the time of their kernel, divided by its waves.
-
-    Waves are those of the kernel alone on the device. Blocks whose times the profile has keep them.
+class Waves:
+    """In how many waves the blocks of a launch run, if it is alone on a device.
 
     Args:
-        program: of a profile, blocks running as long as their kernels.
-        spec: the device; None: nobody knows it, so kernels are taken to have one wave.
+        spec: the device; None: nobody knows it, so a launch has one wave.
     """
-    if all(isinstance(launch.duration, tuple) for launch in program.sequence.launches):
-        return program
-    if spec is None:
-        gpu = "a GPU that nobody named" if program.device is None else program.device
-        note = f"{_KERNELS}, as no device here is {gpu}; name one with device."
-        return replace(program, assumed=(*program.assumed, note))
-    rooms: dict[Launch, int] = {}
-    launches = [_shortened(launch, spec, rooms) for launch in program.sequence.launches]
-    note = f"{_KERNELS}, divided by the waves that the kernel has alone on {spec.name}."
-    return replace(
-        program,
-        sequence=with_launches(program.sequence, launches),
-        assumed=(*program.assumed, note),
-    )
 
+    def __init__(self, spec: DeviceSpec | None) -> None:
+        self._spec = spec
+        self._rooms: dict[Shape, int] = {}
 
-def _shortened(launch: Launch, spec: DeviceSpec, rooms: dict[Launch, int]) -> Launch:
-    if not isinstance(launch.duration, float):
-        return launch
-    # Of a grid that does not fit all that matters is what a block takes.
-    most = spec.sms * spec.blocks_per_sm
-    shape = Launch(
-        min(launch.blocks, most - most % launch.cluster), launch.threads, launch.registers,
-        launch.shared_memory, launch.local_memory, launch.carveout, launch.cluster,
-    )  # fmt: skip
-    room = rooms.get(shape)
-    if room is None:
-        room = rooms[shape] = predict(Sequence([shape]), spec)[0].placed
-    waves = -(-launch.blocks // max(room, 1))
-    return launch if waves == 1 else replace(launch, duration=launch.duration / waves)
+    def of(self, shape: Shape) -> int:
+        """How many; 1 if it does not run there at all.
+
+        Args:
+            shape: the first fields of a ``Launch``, up to its cluster.
+        """
+        if self._spec is None:
+            return 1
+        # Of a grid that does not fit all that matters is what a block takes.
+        blocks, *block, cluster = shape
+        most = self._spec.sms * self._spec.blocks_per_sm
+        small = (min(blocks, most - most % cluster), *block, cluster)
+        room = self._rooms.get(small)
+        if room is None:
+            room = self._rooms[small] = self._room(Launch(*small))
+        return -(-int(blocks) // room)
+
+    def _room(self, launch: Launch) -> int:
+        assert self._spec is not None
+        try:
+            return max(predict(Sequence([launch]), self._spec)[0].placed, 1)
+        except ValueError:
+            return launch.blocks
+
+    def sentence(self, device: str | None) -> str:
+        """What was assumed of blocks, on a GPU of this name."""
+        if self._spec is None:
+            gpu = "a GPU that nobody named" if device is None else device
+            return f"{_KERNELS}, as no device here is {gpu}; name one with device."
+        return f"{_KERNELS}, divided by the waves that the kernel has alone on {self._spec.name}."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tbsched.importers.records import Kernel, Transfer
 
@@ -15,8 +16,25 @@ Edge: TypeAlias = tuple[int, int]
 _SOON_NS = 2000
 
 
-def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, tuple[list[Node], list[Edge]]]:
-    """Of each launch of a graph its nodes, and the edges that their times show.
+class Launched(NamedTuple):
+    """What a launch of a graph ran.
+
+    Attributes:
+        nodes: in the order of all launches of the graph.
+        edges: between positions among the nodes, as the times of all launches show them.
+        seconds: how long each node ran, at the median of all launches.
+    """
+
+    nodes: list[Node]
+    edges: list[Edge]
+    seconds: list[float]
+
+
+NOTHING = Launched([], [], [])
+
+
+def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
+    """Of each launch of a graph what it ran.
 
     The nodes of all launches of one graph are in one order. In a stream a node waits for the one
     before it. It waits for a node of another stream if it started soon after that one's end, in
@@ -27,13 +45,15 @@ def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, tuple[list[Nod
         own = _by_number_or_stream(nodes)
         shape = tuple(_shape(node) for node in own)
         alike.setdefault(shape, {})[number] = own
-    found: dict[int, tuple[list[Node], list[Edge]]] = {}
+    found: dict[int, Launched] = {}
     for group in alike.values():
         first = next(iter(group.values()))
         places = sorted(range(len(first)), key=lambda place: first[place].start_ns)
         sorted_nodes = {number: [own[place] for place in places] for number, own in group.items()}
         edges = _edges([*sorted_nodes.values()])
-        found |= {number: (own, edges) for number, own in sorted_nodes.items()}
+        times = [[node.end_ns - node.start_ns for node in own] for own in sorted_nodes.values()]
+        seconds = [statistics.median(of_node) / 1e9 for of_node in zip(*times, strict=True)]
+        found |= {number: Launched(own, edges, seconds) for number, own in sorted_nodes.items()}
     return found
 
 

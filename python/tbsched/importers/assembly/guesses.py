@@ -10,6 +10,7 @@ from typing import TypeVar
 from tbsched.importers.records import Kernel, Recording, Transfer
 
 REGISTERS = 32
+_STREAMS_TOLD = 8
 _Value = TypeVar("_Value")
 # Of each field: what is assumed.
 _ASSUMED = {
@@ -41,6 +42,7 @@ class Guesses:
         self._kernels = 0
         self._fields: Counter[str] = Counter()
         self._notes: Counter[str] = Counter()
+        self._streams: dict[str, dict[str, None]] = {}
 
     def given(self, field: str, value: _Value | None, otherwise: _Value) -> _Value:
         """A value of the profile; if it has none, what is assumed."""
@@ -49,9 +51,9 @@ class Guesses:
         self._fields[field] += 1
         return otherwise
 
-    def once(self, sentence: str) -> None:
-        """Something that was assumed, however often."""
-        self._notes[sentence] = 1
+    def of_stream(self, sentence: str, stream: int) -> None:
+        """What was assumed of a stream, with ``{streams}`` where all such streams stand."""
+        self._streams.setdefault(sentence, {})[str(stream)] = None
 
     def note(self, sentence: str, count: int = 1) -> None:
         """Something else that was assumed, with ``{count}`` where its number stands."""
@@ -95,4 +97,8 @@ class Guesses:
         if not self._recording.first_uses:
             found.append("Which launches load their kernel (lazy loading): assumed none.")
         found += [sentence.format(count=count) for sentence, count in self._notes.items()]
+        for sentence, streams in self._streams.items():
+            first = [*streams][:_STREAMS_TOLD]
+            more = f" and {len(streams) - len(first)} more" if len(streams) > len(first) else ""
+            found.append(sentence.format(streams=", ".join(first) + more))
         return tuple(dict.fromkeys(found))

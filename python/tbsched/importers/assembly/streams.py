@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tbsched.importers.assembly.default_stream import streams_that_wait
 from tbsched.importers.assembly.guesses import Guesses
 from tbsched.importers.records import Kernel, Ran, Recording, Transfer
 from tbsched.program.sequence import LEGACY_STREAM, Stream
@@ -9,6 +10,12 @@ from tbsched.program.sequence import LEGACY_STREAM, Stream
 # Work of a stream starts after the end of what is before it, but for programmatic launches. Clocks
 # of the GPU and the rounding of profilers are allowed this much.
 _APART_NS = 1000
+_WAITS = "The streams {streams} wait for the default stream: assumed, as their times show."
+_FREE = "The streams {streams} do not wait for the default stream: assumed, as their times show."
+_UNKNOWN = (
+    "Whether the streams {streams} wait for the default stream: assumed that they do not, as those "
+    "of PyTorch."
+)
 
 
 class Streams:
@@ -22,6 +29,7 @@ class Streams:
         self._end_ns: dict[int, int] = {}
         works = {item.stream for item in recording.records if isinstance(item, Kernel | Transfer)}
         self._has_legacy = not works.isdisjoint(recording.legacy_streams)
+        self._waiting = streams_that_wait(recording)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -39,10 +47,11 @@ class Streams:
         if not self._has_legacy or stream in self._recording.legacy_streams:
             return False
         known = self._recording.non_blocking.get(stream)
-        if known is None:
-            self._guesses.once(
-                "Whether streams wait for the default stream: assumed that they do not."
-            )
+        if known is None and stream in self._waiting:
+            known = not self._waiting[stream]
+            self._guesses.of_stream(_FREE if known else _WAITS, stream)
+        elif known is None:
+            self._guesses.of_stream(_UNKNOWN, stream)
         return True if known is None else known
 
     def issue(self, stream: int, ran: Ran) -> None:

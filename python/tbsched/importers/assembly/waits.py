@@ -18,8 +18,8 @@ _NOTHING = (
 )
 # On an idle GPU a kernel starts 1.1 to 2.7 us after its call returned, and one that waits for an
 # event of another stream up to 5 us after the end of that one's work (H100, torch.profiler).
-_STARTS_NS = 4000
-_WAKES_NS = 6000
+STARTS_NS = 4000
+WAKES_NS = 6000
 
 
 class Work(NamedTuple):
@@ -33,7 +33,7 @@ class Work(NamedTuple):
     @property
     def has_waited(self) -> bool:
         """Whether it started later than its call explains."""
-        return self.return_ns is not None and self.start_ns - self.return_ns > _STARTS_NS
+        return self.return_ns is not None and self.start_ns - self.return_ns > STARTS_NS
 
 
 # A call: when it was made, when it returned, the thread, and what it was.
@@ -124,5 +124,5 @@ def _awaited(
     ]
     likely = [stream for stream in fitting if stream in legacy or after.stream in legacy]
     if not likely and after.has_waited:
-        likely = [s for s in fitting if after.start_ns - ended[s] <= _WAKES_NS]
+        likely = [s for s in fitting if after.start_ns - ended[s] <= WAKES_NS]
     return max(likely, key=lambda stream: ended[stream], default=None)

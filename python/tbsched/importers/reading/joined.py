@@ -6,6 +6,7 @@ order. Both have the same correlation number; the nodes of a graph have that of 
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections import Counter
@@ -54,6 +55,7 @@ class Waited(NamedTuple):
 _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tuple[Any, ...]]
 
 
+@functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
     """What a function of CUDA does, as of :class:`Call`; None: nothing that a program has."""
     bare = _VERSION.sub("", name)

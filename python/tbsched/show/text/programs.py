@@ -21,7 +21,7 @@ def program_short(program: Program) -> str:
     rows = program.measured
     launches = program.sequence.launches
     kernels = counted(len({launch.name for launch in launches}), "kernel")
-    took = int(rows["end_ns"].max(initial=0)) - int(rows["start_ns"].min(initial=0))
+    took = int(rows["end_ns"].max() - rows["start_ns"].min()) if len(rows) else 0
     on = "" if program.device is None else f" on {program.device}"
     several = f"{counted(len(launches), 'launch', 'launches')} of {kernels}"
     moved = len(program.transfers)
