@@ -32,7 +32,9 @@ _NAMES_OF = {
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "importers.live": "capture",
     "importers.programs": "load_program",
+    "launcher.launch_of": "launch_of",
     "launcher.observe": "observe observe_many",
     "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
@@ -93,7 +95,9 @@ if TYPE_CHECKING:
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
+    from tbsched.launcher.launch_of import launch_of as launch_of
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.fitting.durations import fit_durations as fit_durations

@@ -95,3 +95,12 @@ def test_trace_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     tb.save_traces(place, [held, held])
     with pytest.raises(ValueError, match="2 traces; a program is one of them"):
         tb.load_program(place)
+
+
+def test_trace_without_the_starts_of_blocks_is_refused(tmp_path: Path) -> None:
+    played = tb.predict(tb.Sequence([tb.Launch(2, 64, 32, duration=1e-3)]), "xavier")
+    tb.save_traces(tmp_path / "one.jsonl", [played])
+    text = (tmp_path / "one.jsonl").read_text("utf-8").replace("start_ns", "begin_ns")
+    (tmp_path / "one.jsonl").write_text(text, "utf-8")
+    with pytest.raises(ValueError, match="does not say when blocks ran"):
+        tb.load_program(tmp_path / "one.jsonl")

@@ -12,6 +12,7 @@ from helpers import ROOT
 from importers.written import call, kernel, kineto, move, sync
 
 PROFILES = ROOT / "tests" / "profiles" / "h100"
+H200 = ROOT / "tests" / "profiles" / "h200"
 
 
 def read(tmp_path: Path, *events: object, **options: object) -> tb.Program:
@@ -164,23 +165,30 @@ def test_synchronisation_with_an_unknown_stream_is_found_by_times(tmp_path: Path
     assert tb.Synchronize(stream=1) in known.sequence
 
 
-def graph_launch(number: int, at: float, join: float = 1) -> list[object]:
+def graph_launch(number: int, at: float, fork: float = 1) -> list[object]:
+    """Launches a graph: b forks from a, and runs beside c; d joins them."""
     return [
         call(number, at, 2, "cudaGraphLaunch"), kernel(number, at + 5, 4, 7, name="a"),
-        kernel(number, at + 5, 9, 30, name="b"), kernel(number, at + 14 + join, 3, 7, name="c"),
+        kernel(number, at + 9 + fork, 9, 30, name="b"), kernel(number, at + 9.2, 40, 7, name="c"),
+        kernel(number, at + 49.1, 3, 7, name="d"),
     ]  # fmt: skip
 
 
 def test_graph_has_the_edges_that_times_show(tmp_path: Path) -> None:
-    program = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 50))
+    program = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 90))
     first, second = program.sequence
     assert isinstance(first, tb.GraphLaunch)
-    assert [node.name for node in first.graph.nodes] == ["a", "b", "c"]  # type: ignore[union-attr]
+    assert [node.name for node in first.graph.nodes] == ["a", "c", "b", "d"]  # type: ignore[union-attr]
     assert first.graph == second.graph  # type: ignore[union-attr]
-    assert set(first.graph.edges) == {(0, 2), (1, 2)}
+    assert set(first.graph.edges) == {(0, 1), (0, 2), (1, 3), (2, 3)}
     assert assumed(program, "2 launches of graphs")
-    late = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 50, join=30))
-    assert late.sequence[0].graph.edges == ((0, 2),)  # type: ignore[union-attr]
+
+
+def test_edge_between_streams_is_one_of_all_launches(tmp_path: Path) -> None:
+    program = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 90, fork=20))
+    for event in program.sequence:
+        # Every branch joins; only its fork is not seen.
+        assert set(event.graph.edges) == {(0, 1), (1, 3), (2, 3)}  # type: ignore[union-attr]
 
 
 def test_overlap_in_a_stream_is_a_programmatic_launch(tmp_path: Path) -> None:
@@ -259,6 +267,36 @@ def test_edges_of_a_recorded_graph_are_those_that_were_captured() -> None:
     program = tb.load_program(PROFILES / "graph.json.gz")
     for event in program.sequence[:2]:
         assert set(event.graph.edges) == {(0, 3), (1, 2), (2, 3)}  # type: ignore[union-attr]
+
+
+def test_branches_of_a_recorded_graph_are_those_that_were_captured() -> None:
+    """The edges as CUPTI told them to ``tbsched capture``, less those that others imply."""
+    told = {
+        (0, 1), (1, 2), (2, 3), (2, 4), (3, 6), (6, 8), (8, 10), (10, 12), (12, 13), (4, 5), (5, 7),
+        (7, 9), (9, 11), (11, 13),
+    }  # fmt: skip
+    program = tb.load_program(H200 / "graph_branches.json.gz")
+    graphs = {event.graph for event in program.sequence if isinstance(event, tb.GraphLaunch)}
+    assert [set(graph.edges) for graph in graphs] == [told]
+
+
+def test_recorded_streams_wait_for_the_default_stream_or_not() -> None:
+    """The same program with streams of both kinds; nothing in the files tells them apart."""
+    for name, waits in (("legacy_stream", True), ("no_legacy_stream", False)):
+        program = tb.load_program(H200 / f"{name}.json.gz")
+        others = [x for x in program.sequence.launches if x.stream != tb.LEGACY_STREAM]
+        assert {launch.non_blocking for launch in others} == {not waits}
+        trace = tb.predict(program.sequence, "h200", host=program.host)
+        rows = program.measured
+        makespan = (rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
+        assert trace.makespan == pytest.approx(makespan, rel=0.01)
+
+
+def test_recorded_events_are_those_that_streams_wait_for() -> None:
+    program = tb.load_program(H200 / "copies_pipeline.json.gz")
+    waits = [event for event in program.sequence if isinstance(event, tb.WaitEvent)]
+    assert len(waits) == 44
+    assert not assumed(program, "make a stream wait")
 
 
 def test_program_shows_itself() -> None:

@@ -54,6 +54,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),
     "DeviceSpec": lambda: tb.device("h200"),
+    "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }
 PAGE = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

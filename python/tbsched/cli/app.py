@@ -18,6 +18,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tbsched.cli.campaigns import fuzz, record
+from tbsched.cli.capture import capture
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
@@ -30,7 +31,7 @@ from tbsched.cli.show import show
 from tbsched.errors import TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
-VERBS = (devices, predict, observe, configs, explain, compare, verify, show, fuzz, record)
+VERBS = (devices, predict, observe, configs, explain, compare, verify, show, fuzz, record, capture)
 
 app = typer.Typer(
     name="tbsched",

@@ -119,9 +119,10 @@ def read(place: Path, selection: Selection) -> Recording:
         with contextlib.closing(_opened(place)) as database:
             return _Export(database, selection, place.name).recording()
     except (sqlite3.Error, OverflowError) as error:
+        why = " ".join(str(error).split())[:200]  # it may quote what is in the file
         raise ValueError(
-            f"{storage.shown(place)}: cannot be read as an SQLite database: {error}; was the "
-            "export written and copied to its end, and is it unpacked?"
+            f"{storage.shown(place)}: cannot be read as an SQLite database: {why}; was the export "
+            "written and copied to its end, and is it unpacked?"
         ) from None
     except ValueError as error:
         raise ValueError(f"{storage.shown(place)}: {error}") from None

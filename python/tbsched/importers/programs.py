@@ -10,7 +10,7 @@ from pathlib import Path
 from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import examiner, kineto, nsys, recorded
+from tbsched.importers import capture, examiner, kineto, nsys, recorded
 from tbsched.importers.assembly.assemble import assembled
 from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.reading.packed import head_of
@@ -40,6 +40,7 @@ FORMATS = (
     Format(kineto.NAME, kineto.takes, kineto.read),
     Format(nsys.NAME, nsys.takes, nsys.read),
     Format(examiner.NAME, examiner.takes, examiner.read, folders=True),
+    Format(capture.NAME, capture.takes, capture.read),
     Format(recorded.NAME, recorded.takes, recorded.read),
 )
 
@@ -61,11 +62,13 @@ def load_program(
 ) -> Program:
     """Reads the profile of a real program: what it launched, when it called, and when kernels ran.
 
-    The file is looked at to find out what wrote it: torch.profiler.
-    What the file does not say is assumed, and ``assumed`` of the result says so.
+    The file itself shows what wrote it: torch.profiler (``.json``, ``.json.gz``), Nsight Systems
+    (an export to ``.sqlite``), cuda_scheduling_examiner (a log, or a folder of logs), or tbsched (a
+    capture, or a trace file with times). What the file does not say is assumed, and ``assumed`` of
+    the result says so.
 
     Args:
-        path: of the file.
+        path: of the file, or of a folder of logs.
         device: a name, the path of a ``.toml`` file, or a spec: where the program ran. None: the
             one that the profile names, if it is known.
         start, end: only kernels, copies and memsets that start in this time, in seconds from the
@@ -80,8 +83,13 @@ def load_program(
             is wanted; an argument out of its range. The message names the file and the place.
 
     Example:
-        >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
-        >>> tb.predict(program.sequence, "h200", host=program.host)  # doctest: +SKIP
+        >>> kernel = tb.Launch(264, 1024, 64, duration=1e-3, name="gemm")
+        >>> tb.save_traces("played.jsonl", [tb.predict(tb.Sequence([kernel]), "h200", host=0.0)])
+        >>> program = tb.load_program("played.jsonl")
+        >>> program.measured["name"].tolist()
+        ['gemm']
+        >>> tb.predict(program.sequence, "h200", host=program.host).makespan > 1e-3
+        True
     """
     place = storage.as_path(path)
     selection = Selection.of(start, end, streams, match)

@@ -15,6 +15,7 @@ from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import Event, Sequence, with_launches
 from tbsched.traces.files import load_traces
+from tbsched.traces.timeline import has_times
 from tbsched.traces.trace import Trace
 
 NAME = "trace of tbsched"
@@ -41,11 +42,14 @@ def read(place: Path, selection: Selection) -> Program:
             "then save_traces of the one"
         )
     (trace,) = traces
-    if not trace.sequence.timed or any(placement.end_ns is None for placement in trace):
+    if not trace.sequence.timed or not has_times(trace):
         raise ValueError(
             f"{storage.shown(place)}: does not say when blocks ran, of launches with durations"
         )
-    return _program(trace)
+    try:
+        return _program(trace)
+    except ValueError as error:
+        raise ValueError(f"{storage.shown(place)}: {error}") from None
 
 
 def _program(trace: Trace) -> Program:

@@ -133,6 +133,7 @@ class Recording:
         format: what wrote it, in words.
         device: the name of the GPU; None if the file does not say.
         sms: how many SMs it has; None if the file does not say.
+        connections: CUDA_DEVICE_MAX_CONNECTIONS of the process; None if the file does not say.
         legacy_streams: the numbers of streams that are the legacy default stream.
         non_blocking: streams that are known to be non-blocking (True) or not (False).
         priorities: of streams, where the file tells of streams and not of kernels.
@@ -146,6 +147,7 @@ class Recording:
     format: str
     device: str | None = None
     sms: int | None = None
+    connections: int | None = None
     legacy_streams: frozenset[int] = frozenset()
     non_blocking: dict[int, bool] = field(default_factory=dict)
     priorities: dict[int, int] = field(default_factory=dict)

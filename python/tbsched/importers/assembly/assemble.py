@@ -58,7 +58,8 @@ _SIZES = (
 _OTHER_COPIES = "{count} copies are not to or from the GPU: left out."
 _EDGES = (
     "Which nodes wait for which in {count} launches of graphs: assumed that a node waits for the "
-    "one before it in its stream, or for those that ended just before it started in each launch."
+    "one before it in its stream, or for those that ended just before it started in each launch, "
+    "and that all streams join the first one."
 )
 _WAITED_FOR = (
     "What the host waited for in {count} synchronisations: assumed the stream whose work ended "
@@ -123,6 +124,7 @@ class _Assembly:
             transfers=_moves(self._ran, first),
             streams=self._streams.names,
             device=self._recording.device,
+            connections=self._recording.connections,
             format=self._recording.format,
             sources=self._recording.sources,
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
@@ -228,7 +230,7 @@ class _Assembly:
             given("registers", kernel.registers, REGISTERS),
             self._guesses.shared_memory(kernel),
             given("local memory", kernel.local_memory, 0),
-            given("carveout", kernel.carveout, None),
+            self._guesses.carveout(kernel),
             self._guesses.cluster(kernel),
         )
         try:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from tbsched.importers.records import Kernel, Transfer
 
 Node: TypeAlias = Kernel | Transfer
 Edge: TypeAlias = tuple[int, int]
-# A node that waits for another stream starts 0.4 to 1.5 us after the end of what it waits for
-# (H100, graphs of PyTorch under torch.profiler).
+# A node that waits for another stream starts 0.4 to 1.5 us after the end of what it waits for. One
+# of the same stream starts at most 0.1 us before it (H100 and H200, graphs of PyTorch under
+# torch.profiler).
 _SOON_NS = 2000
+_EARLY_NS = 500
 
 
 class Launched(NamedTuple):
@@ -38,7 +40,9 @@ def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
 
     The nodes of all launches of one graph are in one order. In a stream a node waits for the one
     before it. It waits for a node of another stream if it started soon after that one's end, in
-    each launch of the graph, and not soon after the one before it in its own.
+    each launch of the graph, and not soon after the one before it in its own. As CUDA captures no
+    graph of which a stream does not join the first one, the last node of each other stream is
+    waited for by the next one of the first stream.
     """
     alike: dict[object, dict[int, list[Node]]] = {}
     for number, nodes in launches.items():
@@ -84,8 +88,24 @@ def _edges(launches: Sequence[Sequence[Node]]) -> list[Edge]:
     chains = _chains(launches[0])
     before = {after: first for first, after in chains}
     across = set.intersection(*(_across(nodes, before) for nodes in launches))
+    across |= _joins(launches)
     # As the graph is sorted by one launch's starts, no edge of it leads back.
     return chains + sorted(edge for edge in across if edge[0] < edge[1])
+
+
+def _joins(launches: Sequence[Sequence[Node]]) -> set[Edge]:
+    """From the last node of each stream to the next node of the first one."""
+    streams = [node.stream for node in launches[0]]
+    found = set()
+    for last in {stream: number for number, stream in enumerate(streams)}.values():
+        later = (
+            number
+            for number in range(last + 1, len(streams))
+            if streams[number] == streams[0] != streams[last]
+            and all(nodes[last].end_ns <= nodes[number].start_ns + _EARLY_NS for nodes in launches)
+        )
+        found |= {(last, number) for number in itertools.islice(later, 1)}
+    return found
 
 
 def _chains(nodes: Sequence[Node]) -> list[Edge]:
@@ -96,8 +116,8 @@ def _chains(nodes: Sequence[Node]) -> list[Edge]:
     return [
         (first, after)
         for own in by_stream.values()
-        for first, after in pairwise(own)
-        if nodes[first].end_ns <= nodes[after].start_ns
+        for first, after in itertools.pairwise(own)
+        if nodes[first].end_ns <= nodes[after].start_ns + _EARLY_NS
     ]
 
 
@@ -110,7 +130,7 @@ def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
     recent: list[int] = []
     for number in by_start:
         start_ns = nodes[number].start_ns
-        while ended < len(by_end) and nodes[by_end[ended]].end_ns <= start_ns:
+        while ended < len(by_end) and nodes[by_end[ended]].end_ns <= start_ns + _EARLY_NS:
             recent.append(by_end[ended])
             ended += 1
         recent = [other for other in recent if start_ns - nodes[other].end_ns <= _SOON_NS]
@@ -118,3 +138,38 @@ def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
             of_others = [x for x in recent if nodes[x].stream != nodes[number].stream]
             found |= {(other, number) for other in of_others}
     return found
+
+
+def edges_through(
+    nodes: Iterable[int], edges: Iterable[tuple[int, int]], originals: Mapping[int, int]
+) -> tuple[tuple[int, int], ...]:
+    """Which nodes of an executable graph wait for which, though others lie between them.
+
+    Args:
+        nodes: the ones that are wanted.
+        edges: of nodes of any graph: the second waits for the first.
+        originals: of the nodes of a graph those of the graph that it was made from.
+    """
+    own = set(nodes)
+    wanted = {each: each for each in own}  # of a node, or what it was made from: the wanted one
+    for node in own:
+        origin, seen = node, {node}
+        while (origin := originals.get(origin, node)) not in seen:
+            seen.add(origin)
+            wanted.setdefault(origin, node)
+    after: dict[int, list[int]] = {}
+    for first, second in edges:
+        after.setdefault(first, []).append(second)
+    found: dict[tuple[int, int], None] = {}
+    for start, node in wanted.items():
+        ahead, passed = list(after.get(start, ())), {start}
+        while ahead:
+            each = ahead.pop()
+            if each in passed:
+                continue
+            passed.add(each)
+            if each in wanted:
+                found[node, wanted[each]] = None
+            else:
+                ahead += after.get(each, ())
+    return tuple(sorted(pair for pair in found if pair[0] != pair[1]))

@@ -65,6 +65,12 @@ class Guesses:
         known = [part for part in parts if part is not None]
         return self.given("shared memory", sum(known) if known else None, 0)
 
+    def carveout(self, kernel: Kernel) -> int | None:
+        """Percent; None: nobody asked, so the driver chooses."""
+        if "carveout" in self._recording.sources:
+            return kernel.carveout
+        return self.given("carveout", kernel.carveout, None)
+
     def cluster(self, kernel: Kernel) -> int:
         """Blocks of a cluster; where the profile has no field of it, as the kernel's name says."""
         if kernel.cluster is None:

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tbsched import storage
 
@@ -18,7 +18,11 @@ HEAD = 1 << 16  # bytes that tell of what format a file is
 _PIECE = 1 << 20
 _BAR_FROM = 1 << 25  # bytes of a file that takes so long that a bar is worth it
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
-_BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)
+_OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
+    _GZIP: lambda file: gzip.GzipFile(fileobj=file),
+    _XZ: lzma.LZMAFile,
+}
+_BROKEN = (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error)
 
 
 def head_of(place: Path) -> bytes:
@@ -44,7 +48,7 @@ def head_of(place: Path) -> bytes:
 
 
 def pieces_of(place: Path) -> Iterator[bytes]:
-    """A file, unpacked if it is packed by gzip.
+    """A file, unpacked if it is packed by gzip or xz.
 
     Raises:
         FileNotFoundError: no such file.
@@ -57,9 +61,9 @@ def pieces_of(place: Path) -> Iterator[bytes]:
 
 
 def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
-    is_packed = file.read(2) == _GZIP
+    head = file.read(len(_XZ))
     file.seek(0)
-    source = gzip.GzipFile(fileobj=file) if is_packed else file
+    source = next((wrap(file) for magic, wrap in _OPENERS.items() if head.startswith(magic)), file)
     while True:
         try:
             piece = source.read(_PIECE)

@@ -1,0 +1,65 @@
+"""Recorded programs of PyTorch, CuPy and Triton, and how well they are predicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from real.score import Row, loaded, measured, names, scored, told
+
+RECORDINGS = Path(__file__).parent / "recordings"
+ROUND_TRIP, AGAIN, CHANGED, OVERLAPS = 0.01, 0.05, 0.10, 0.95
+GAIN = 0.2  # of the measured gain
+BIG = 0.05  # of the makespan
+
+# The quick ones; tests/real/score.py scores them all, and docs/explanation/real-programs.md shows
+# what it finds.
+SCORED = ("cupy_carveout", "cupy_connections", "cupy_legacy_stream", "first_use", "sync_in_loop")
+# Programs whose largest gap a change removes, and what the change is called.
+REMOVED = {
+    "cupy_connections": "CUDA_DEVICE_MAX_CONNECTIONS",
+    "cupy_legacy_stream": "non-blocking",
+    "sync_in_loop": "without 24 synchronisations",
+}
+
+
+@pytest.fixture(scope="module", params=SCORED)
+def row(request: pytest.FixtureRequest) -> Row:
+    return scored(RECORDINGS / "h200", request.param, "h200")
+
+
+def test_a_program_is_predicted_from_its_own_durations(row: Row) -> None:
+    assert abs(row.again) <= ROUND_TRIP
+
+
+def test_the_next_run_is_predicted(row: Row) -> None:
+    assert abs(row.b) <= AGAIN
+    assert row.overlaps_b >= (0.9 if row.name == "first_use" else OVERLAPS)
+
+
+def test_the_changed_program_is_predicted(row: Row) -> None:
+    assert abs(row.c) <= CHANGED
+
+
+@pytest.mark.parametrize(("name", "change"), REMOVED.items())
+def test_the_change_that_helps_most_brings_what_it_brought_on_the_gpu(
+    name: str, change: str
+) -> None:
+    a, spec = told(name, "a", loaded(RECORDINGS / "h200" / f"{name}-a.json.gz"), tb.device("h200"))
+    c = loaded(RECORDINGS / "h200" / f"{name}-c.json.gz")
+    explained = tb.explain(a, spec)
+    best = explained.changes[0]
+    assert change in best.what
+    gain = measured(a).makespan - measured(c).makespan
+    assert explained.makespan * 1e9 - best.makespan * 1e9 == pytest.approx(gain, rel=GAIN)
+    for gap in explained.gaps:
+        if gap.cost > BIG * explained.makespan:
+            assert gap.causes[0].cause != "unexplained"
+
+
+def test_every_recording_has_its_three_runs() -> None:
+    for folder in RECORDINGS.iterdir():
+        for name in names(folder):
+            assert len(list(folder.glob(f"{name}-[abc].*"))) == 3
