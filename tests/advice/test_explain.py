@@ -143,6 +143,24 @@ def test_what_the_model_would_have_run_is_not_explained() -> None:
     assert "the model would have run it at 1.0" in str(found)
 
 
+def test_what_a_profile_does_not_say_is_supposed_where_nothing_else_explains_it() -> None:
+    one = replace(tb.device("h200"), hardware_queues=1)
+    sequence = tb.Sequence([kernel(0), kernel(0), kernel(1), kernel(1)])
+    program = profiled(sequence, one)
+    found = tb.explain(program, "h200")
+    assert "CUDA_DEVICE_MAX_CONNECTIONS was 1" in found.program.assumed[-1]
+    assert found.prediction.makespan == pytest.approx(found.makespan, rel=0.01)
+    assert best(found, "CUDA_DEVICE_MAX_CONNECTIONS=16").makespan < found.makespan - MS / 2
+    told = tb.explain(replace(program, connections=1), "h200")
+    assert told.changes == found.changes
+    assert not any("Supposed" in line for line in told.program.assumed)
+    loaded = profiled(tb.Sequence([kernel(0, name="a"), kernel(1, name="b", first_use=True)]), one)
+    sequence = tb.Sequence([replace(x, first_use=False) for x in loaded.sequence.launches])
+    found = tb.explain(replace(loaded, sequence=sequence, connections=8), "h200")
+    assert "loaded at its first use" in found.program.assumed[-1]
+    assert best(found, "each kernel used once before").makespan < found.makespan - MS / 2
+
+
 def test_a_program_without_gaps_says_so() -> None:
     found = explained(kernel(0))
     assert (found.gaps, found.changes, found.idle) == ((), (), {})

@@ -49,7 +49,6 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Residents": lambda: tb.predict(HELD, gpu(4)).residents(2),
     "Report": report,
     "WhatIf": lambda: tb.what_if(LAUNCHES, gpu()),
-    "Program": lambda: profiled(LAUNCHES_OF_A_STREAM, "h200"),
     "Explanation": lambda: tb.explain(profiled(LAUNCHES_OF_A_STREAM, "h200"), "h200"),
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),

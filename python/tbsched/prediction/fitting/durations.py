@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import AsMeasured, with_duration
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
 from tbsched.prediction.fitting.fit import Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
+from tbsched.prediction.program_device import device_of
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.program.events.graph import Graph, GraphLaunch
@@ -67,7 +67,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         1.2e-05
     """
     instance("fit_durations", "program", program, Program)
-    spec = find_device(device)
+    spec = device_of(program, device)
     spec.check(program.sequence)
     if not program.sequence.launches:
         return program
