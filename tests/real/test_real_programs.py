@@ -36,7 +36,7 @@ def test_a_program_is_predicted_from_its_own_durations(row: Row) -> None:
 
 def test_the_next_run_is_predicted(row: Row) -> None:
     assert abs(row.b) <= AGAIN
-    assert row.overlaps_b >= (0.9 if row.name == "first_use" else OVERLAPS)
+    assert row.alike_b >= OVERLAPS * row.pairs_b
 
 
 def test_the_changed_program_is_predicted(row: Row) -> None:
