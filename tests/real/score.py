@@ -278,14 +278,18 @@ def told(name: str, run: str, program: tb.Program, spec: tb.DeviceSpec) -> tuple
     return program, spec
 
 
+def recording(folder: Path, name: str, run: str) -> Path:
+    """The file of a run."""
+    files = [folder / f"{name}-{run}{ending}" for ending in ENDINGS]
+    return next((file for file in files if file.exists()), files[0])
+
+
 def scored(folder: Path, name: str, device: str) -> Row:
     """A program of a folder."""
     spec = tb.device(device)
     runs, specs = [], []
     for run in "abc":
-        found = [folder / f"{name}-{run}{ending}" for ending in ENDINGS]
-        program = loaded(next((file for file in found if file.exists()), found[0]))
-        program, own = told(name, run, program, spec)
+        program, own = told(name, run, loaded(recording(folder, name, run)), spec)
         runs.append(program)
         specs.append(own)
     return score(name, *runs, specs[0], specs[2])
