@@ -85,7 +85,7 @@ def predicted(sequence: tb.Sequence, spec: tb.DeviceSpec, host: Iterable[float])
 
 def loaded(file: Path) -> tb.Program:
     """The measured part of a recording: what comes after the last long silence."""
-    program = without_earlier_calls(tb.load_program(file))
+    program = without_earlier_calls(tb.load_program(file, fit=False))
     work = [program.measured, program.transfers]
     start = np.concatenate([rows["start_ns"] for rows in work])
     end = np.concatenate([rows["end_ns"] for rows in work])
@@ -95,7 +95,8 @@ def loaded(file: Path) -> tb.Program:
     if not len(silent):
         return program
     middle = (start[silent[-1] + 1] + end[silent[-1]]) / 2
-    return without_earlier_calls(tb.load_program(file, start=float(middle - start[0]) / 1e9))
+    begin = float(middle - start[0]) / 1e9
+    return without_earlier_calls(tb.load_program(file, start=begin, fit=False))
 
 
 def without_earlier_calls(program: tb.Program) -> tb.Program:

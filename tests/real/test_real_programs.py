@@ -17,11 +17,9 @@ BIG = 0.05  # of the makespan
 # The quick ones, Kineto's of an H200 and captures of an H100; tests/real/score.py scores them all,
 # and docs/explanation/real-programs.md shows what it finds.
 SCORED = {
-    "h200": ("cupy_carveout", "cupy_connections", "cupy_legacy_stream", "first_use",
-             "sync_in_loop"),
-    "h100": ("cupy_carveout", "cupy_connections", "graph_branches", "numba_streams",
-             "sync_in_loop"),
-}  # fmt: skip
+    "h200": ("cupy_carveout", "cupy_connections", "cupy_legacy_stream", "sync_in_loop"),
+    "h100": ("cupy_carveout", "cupy_connections", "numba_streams", "sync_in_loop"),
+}
 # Programs whose largest gap a change removes, and what the change is called.
 REMOVED = {
     "cupy_connections": "CUDA_DEVICE_MAX_CONNECTIONS",
