@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import examples
-from profiles import profile_of, profiled
+from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
@@ -21,12 +21,9 @@ US = 1e-6
 
 
 def durations(program: Program) -> list[float]:
-    return [float(str(launch.duration)) for launch in program.sequence.launches]
-
-
-def lengths(trace: tb.Trace) -> np.ndarray:
-    spans = [(p.start_ns, p.end_ns) for p in trace]
-    return np.array([end.max() - start.min() for start, end in spans if start is not None])
+    """Of each launch, how long its longest block runs."""
+    rows = [launch.block_durations() for launch in program.sequence.launches]
+    return [float(own.max()) for own in rows if own is not None]
 
 
 def kernel(blocks: int, us: float, stream: int | None = 0, **rest: object) -> tb.Launch:
@@ -54,6 +51,20 @@ def test_a_launch_that_waits_for_others_says_little_about_its_own_blocks() -> No
     found = tb.fit_durations(profiled(sequence, "h200"), "h200")
     assert found.fitted[0] > 0.9
     assert found.fitted[2] < 0.1
+
+
+def test_blocks_that_end_one_after_the_other_let_the_next_kernel_start_before_the_last() -> None:
+    tail = tb.Drawn("uniform", 80 * US, 20 * US, seed=3)
+    sequence = tb.Sequence(
+        [replace(kernel(1056, 1, 0), duration=tail), kernel(1056, 50, 1), kernel(8, 5, 0)]
+    )
+    program = profiled(sequence, "h200")
+    found = tb.fit_durations(program, "h200").sequence
+    spread = found.launches[0].duration
+    assert isinstance(spread, tb.Drawn)
+    assert spread.mean == pytest.approx(80 * US, rel=0.1)
+    assert spread.spread == pytest.approx(20 * US, rel=0.2)
+    assert tb.predict(found, "h200", host=program.host).concurrent(0, 1)
 
 
 def test_kernels_of_no_length_and_very_short_ones() -> None:

@@ -13,6 +13,7 @@ from tbsched.advice.moves import Units, launches_of
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
+from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import integer, items
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
@@ -95,6 +96,8 @@ def best_order(
     integer("best_order", "max_predictions", max_predictions, 1, 10**9)
     integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
     sequence, host = _given(kernels, launch_interval)
+    if isinstance(kernels, Program):
+        device = device_of(kernels, device)
     orders = OrdersOfEvents(sequence, device, policy, launch_interval, host)
     search = _Search(sequence, host, orders)
     in_order = search.order

@@ -13,6 +13,7 @@ from tbsched.advice.orders import best_order
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
@@ -87,7 +88,7 @@ def what_if(
         >>> tb.what_if(tb.Sequence(kernels), "h200").changes[0].what
         'launched in the order 2, 1, 0'
     """
-    spec = find_device(device)
+    spec = device_of(seq, device) if isinstance(seq, Program) else find_device(device)
     flag("what_if", "orders", orders)
     program = seq if isinstance(seq, Program) else None
     if isinstance(seq, Program):

@@ -8,10 +8,10 @@ from tbsched.advice.explain.changes.predicted import changes_of
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.advice.explain.facts import Facts
 from tbsched.advice.explain.gaps import gaps_of
-from tbsched.hardware.catalogue import device as find_device
+from tbsched.advice.explain.suppositions import supposed
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.durations import fit_durations
-from tbsched.prediction.predict import predict
+from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import instance, seconds
 from tbsched.program.program import Program
 
@@ -32,6 +32,10 @@ def explain(
     what the launch waits for in the prediction. Where the model would have run it sooner, the rest
     is ``unexplained``.
 
+    If the prediction is far from the profile, it looks for what the profile may not say: that all
+    streams shared one hardware queue, or that kernels were loaded at their first use. What brings
+    the prediction nearest is supposed, and ``program.assumed`` of the result says so.
+
     For the causes that cost most it then tries changes: other streams, events, orders, carveouts,
     block sizes, priorities, more hardware queues, no synchronisation, no pauses of the host. Each
     is predicted, and those that shorten the program are kept. A change may need something to hold,
@@ -51,11 +55,11 @@ def explain(
         >>> print(tb.explain(tb.load_program("trace.json.gz"), "h200"))  # doctest: +SKIP
     """
     instance("explain", "program", program, Program)
-    spec = find_device(device)
+    spec = device_of(program, device)
     if not program.sequence.launches:
         raise ValueError("explain.program: it has no launches; at least one is needed")
     fitted = program if program.fitted else fit_durations(program, spec)
-    prediction = predict(fitted.sequence, spec, host=fitted.host)
+    fitted, spec, prediction = supposed(fitted, spec)
     facts = Facts.of(fitted, spec, prediction)
     if threshold is None:
         threshold = _SHARE * float(facts.end_ns.max() - facts.start_ns.min()) / 1e9

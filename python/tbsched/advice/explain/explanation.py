@@ -26,6 +26,10 @@ class Cause:
             ``unexplained``: the model would have run it at that time.
         seconds: how long.
         behind: what it waited for, as in :attr:`tbsched.Trace.waits`.
+
+    Example:
+        >>> tb.Cause("stream", 1e-3, behind=0).seconds
+        0.001
     """
 
     cause: str
@@ -44,6 +48,11 @@ class Gap:
         begin, end: seconds, on the clock of the profile.
         cost: seconds of the whole GPU that were not used, at most ``end - begin``.
         causes: a :class:`Cause` each, the longest first.
+
+    Example:
+        >>> gap = tb.Gap("idle", 1, 0.001, 0.003, 0.002, (tb.Cause("host", 0.002),))
+        >>> gap.causes[0].cause
+        'host'
     """
 
     kind: str

@@ -27,8 +27,8 @@ class Facts:
     Attributes:
         program, spec, prediction: what is explained.
         start_ns, end_ns: when its kernel ran, int64.
-        arrived_ns: when it reached the GPU, float64; its start, where nobody knows.
-        issued_ns: when the host had launched it, float64; its start, where nobody knows.
+        arrived_ns: when it reached the GPU, float64.
+        issued_ns: when the host had launched it, float64.
         call_ns: how long its call took, int64; 0: nobody knows.
         event: the place of its event in the sequence, int64.
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
@@ -60,7 +60,7 @@ class Facts:
         """Of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
-        issued, arrived = _issued(program, spec)
+        issued, arrived = _issued(program, spec, prediction)
         order = _Order(program)
         for place, event in enumerate(program.sequence):
             order.add(place, event)
@@ -108,12 +108,19 @@ class Facts:
         ]
 
 
-def _issued(program: Program, spec: DeviceSpec) -> tuple[Float64Array, Float64Array]:
-    """When launches were issued, and when they reached the GPU."""
+def _issued(
+    program: Program, spec: DeviceSpec, prediction: Trace
+) -> tuple[Float64Array, Float64Array]:
+    """When launches were issued, and when they reached the GPU.
+
+    Of a profile that does not say it, as the prediction has it.
+    """
     start = program.measured["start_ns"].astype(np.float64)
     calls = IssuedCalls.of(program, spec)
     if calls is None:
-        return start, start
+        first = min(int(p.start_ns.min()) for p in prediction if p.start_ns is not None)
+        issued = 1e9 * np.array(prediction.issue_times) - first + start.min()
+        return np.minimum(issued, start), np.minimum(issued + spec.launch_latency_ns, start)
     row = np.searchsorted(calls.first, np.arange(len(start)), side="right") - 1
     issued = np.minimum(calls.issued_ns[row], start)
     return issued, np.minimum(issued + calls.latency_ns[row], start)

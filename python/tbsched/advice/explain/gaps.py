@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched.advice.explain.causes import causes_of
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import NOTHING, Facts
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 def gaps_of(facts: Facts, threshold_ns: float) -> tuple[Gap, ...]:
@@ -36,37 +40,44 @@ def _idle(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
 
 def _in_streams(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
     """Kernels of other streams ran, but the next one of this stream did not."""
+    late = facts.start_ns - facts.free_ns > threshold_ns
+    is_first = facts.before == NOTHING
+    late &= ~is_first | (facts.start_ns - facts.arrived_ns > threshold_ns)
+    for launch in np.flatnonzero(late & ~_ends_idle(facts, threshold_ns)).tolist():
+        begin = facts.arrived_ns[launch] if is_first[launch] else facts.free_ns[launch]
+        yield _gap(facts, "stream", launch, float(begin), int(facts.start_ns[launch]))
+
+
+def _ends_idle(facts: Facts, threshold_ns: float) -> BoolArray:
+    """Of each launch, whether no kernel ran before it started."""
     order = np.argsort(facts.start_ns, kind="stable")
     until = np.maximum.accumulate(np.append(0, facts.end_ns[order]))[:-1]
-    latest = np.empty_like(until)  # when all that started before had ended
-    latest[order] = until
-    late = facts.start_ns - facts.free_ns
-    is_gap = (late > threshold_ns) & (facts.start_ns - latest <= threshold_ns)
-    is_gap &= (facts.before != NOTHING) | (facts.start_ns - facts.arrived_ns > threshold_ns)
-    for launch in np.flatnonzero(is_gap).tolist():
-        begin = int(facts.free_ns[launch])
-        if facts.before[launch] == NOTHING:
-            begin = int(facts.arrived_ns[launch])
-        yield _gap(facts, "stream", launch, begin, int(facts.start_ns[launch]))
+    found = np.empty(len(order), np.bool_)
+    found[order] = facts.start_ns[order] - until > threshold_ns
+    return found
 
 
 def _behind_others(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
-    """It waited for a kernel before it in its stream, which did not need all SMs."""
-    has = facts.before >= 0
-    before = np.maximum(facts.before, 0)
-    begin = np.maximum(facts.arrived_ns, facts.start_ns[before])
-    waited = facts.end_ns[before] - begin
-    for launch in np.flatnonzero(has & (waited > threshold_ns)).tolist():
-        own = int(before[launch])
-        cost = float(waited[launch]) * facts.idle_share(own)
+    """It waited for work before it in its stream, which did not need all SMs."""
+    moved = facts.program.transfers
+    for launch in np.flatnonzero(~_ends_idle(facts, threshold_ns)).tolist():
+        own = int(facts.before[launch])
+        if own == NOTHING:
+            continue
+        began = moved["start_ns"][-2 - own] if own < 0 else facts.start_ns[own]
+        begin, end = max(float(facts.arrived_ns[launch]), float(began)), int(facts.free_ns[launch])
+        if end - begin <= threshold_ns:
+            continue
+        cost = (end - begin) * (1.0 if own < 0 else facts.idle_share(own))
         if cost > threshold_ns:
-            cause = Cause(_of_order(facts, launch, own), float(waited[launch]) / 1e9, own)
-            first, last = float(begin[launch]) / 1e9, int(facts.end_ns[own]) / 1e9
-            yield Gap("order", launch, first, last, cost / 1e9, (cause,))
+            cause = Cause(_of_order(facts, launch, own), (end - begin) / 1e9, own)
+            yield Gap("order", launch, begin / 1e9, end / 1e9, cost / 1e9, (cause,))
 
 
 def _of_order(facts: Facts, launch: int, before: int) -> str:
     """What makes a launch follow another one."""
+    if before < 0:
+        return "stream"
     if facts.event[launch] == facts.event[before]:
         return "node"
     one, other = (facts.stream_of(number) for number in (launch, before))

@@ -12,7 +12,7 @@ from tbsched import storage, views
 from tbsched.advice.explain.explain import explain as explained
 from tbsched.cli.console import note, show, show_json
 from tbsched.cli.files import check_output, note_written
-from tbsched.cli.options import AsJson, complete_device
+from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, complete_device
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.assembly.durations import known_device
@@ -32,20 +32,10 @@ def explain(
             autocompletion=complete_device,
         ),
     ] = None,
-    start: Annotated[
-        float | None,
-        typer.Option("--from", help="Only from this second on, from the first kernel."),
-    ] = None,
-    end: Annotated[float | None, typer.Option("--to", help="Only until this second.")] = None,
-    stream: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Only this stream, as the profile numbers it; may be given several times."
-        ),
-    ] = None,
-    match: Annotated[
-        str | None, typer.Option(help="Only kernels in whose names this regular expression is.")
-    ] = None,
+    start: FromTime = None,
+    end: ToTime = None,
+    stream: OnlyStream = None,
+    match: Match = None,
     html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
     perfetto: Annotated[
         Path | None, typer.Option(help="Write a trace for ui.perfetto.dev, too.")

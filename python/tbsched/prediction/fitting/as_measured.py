@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence
 from tbsched.traces.placement import Placement
@@ -55,13 +56,12 @@ class AsMeasured:
         launches = tuple([self.launches[k] for k in rows.tolist()])
         return AsMeasured(launches, self.start_ns[rows], self.end_ns[rows], self.spec)
 
-    def predicted(self, duration_ns: Float64Array) -> tuple[Placement, ...]:
-        """Where the blocks of each go, and when, if they run so long."""
-        durations = (np.rint(duration_ns) / 1e9).tolist()
-        launches = [
-            launch if isinstance(launch.duration, tuple) else replace(launch, duration=own)
-            for launch, own in zip(self.launches, durations, strict=True)
-        ]
+    def predicted(
+        self, duration_ns: Float64Array, spread_ns: Float64Array
+    ) -> tuple[Placement, ...]:
+        """Where the blocks of each go, and when (see :func:`with_duration`)."""
+        times = zip(self.launches, duration_ns.tolist(), spread_ns.tolist(), strict=True)
+        launches = [with_duration(*each) for each in times]
         issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
         return predict(Sequence(launches), self.spec, issue_times=issued).placements
 
@@ -80,6 +80,20 @@ class AsMeasured:
         begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
         found = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
         return np.asarray(found > 0)
+
+
+def with_duration(launch: Launch, longest_ns: float, spread_ns: float) -> Launch:
+    """The launch whose longest blocks run so long, and the shortest so much shorter.
+
+    Durations for each block, which a profile may have, stay.
+    """
+    if isinstance(launch.duration, tuple):
+        return launch
+    half = round(min(spread_ns, longest_ns) / 2) / 1e9
+    if half == 0:
+        return replace(launch, duration=round(longest_ns) / 1e9)
+    mean = max(round(longest_ns) / 1e9 - half, half)
+    return replace(launch, duration=Drawn("uniform", mean, half))
 
 
 def _alone(launch: Launch) -> Launch:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.fitting.as_measured import AsMeasured
+from tbsched.prediction.fitting.as_measured import AsMeasured, with_duration
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
 from tbsched.prediction.fitting.fit import Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
+from tbsched.prediction.program_device import device_of
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.program.events.graph import Graph, GraphLaunch
@@ -29,8 +29,11 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     did. The launches are issued when they were measured to start. So waves, tails and neighbours
     on the same SMs count, waits before the start do not, and no error travels.
 
-    Two more things are taken from the profile:
+    Three more things are taken from the profile:
 
+    - A launch that waited for room started when blocks of another one left. If that one ended
+      later, its blocks did not all run equally long: they get uniform durations (:class:`Drawn`),
+      of which the shortest end then.
     - Kernels of a profile last longer or shorter than their blocks, by a constant that the profiler
       and the GPU decide. Kernels that follow each other in a stream show it: the model knows the
       time from the last block of one to the first block of the next.
@@ -52,7 +55,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     Returns:
         The program with ``sequence``, ``host`` and ``fitted``. ``fitted`` is, for each launch, the
         share of the kernel's time in which its own blocks ran, on the SM that it left last. It is
-        less where no duration gives the measured time. What was done to the program is added to ``assumed``.
+        less where no duration gives the measured time. What was done to the program is added to
+        ``assumed``.
 
     Raises:
         TypeError, ValueError: no program; a launch that cannot run on the device.
@@ -63,7 +67,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         1.2e-05
     """
     instance("fit_durations", "program", program, Program)
-    spec = find_device(device)
+    spec = device_of(program, device)
     spec.check(program.sequence)
     if not program.sequence.launches:
         return program
@@ -77,13 +81,13 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     fit = Fit(AsMeasured.of(launches, start_ns, end_ns, spec), length_ns / waves, waves)
 
     def timed() -> Program:
-        duration_ns = np.empty_like(fit.duration_ns)
-        duration_ns[order] = fit.duration_ns
-        return _timed(program, sequence, duration_ns, spec)
+        duration_ns, spread_ns = np.empty((2, len(order)))
+        duration_ns[order], spread_ns[order] = fit.duration_ns, fit.spread_ns
+        return _timed(program, sequence, duration_ns, spread_ns, spec)
 
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(), spec)
-    if over_ns:
+    if fit.spread() or over_ns:
         fit.improve(np.maximum(length_ns - over_ns, 0.0))
     found = timed()
     host, moved_ns = fitted_host(found, spec)
@@ -94,16 +98,18 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
 
 
 def _timed(
-    program: Program, sequence: Sequence, duration_ns: Float64Array, spec: DeviceSpec
+    program: Program,
+    sequence: Sequence,
+    duration_ns: Float64Array,
+    spread_ns: Float64Array,
+    spec: DeviceSpec,
 ) -> Program:
     """The program of which the blocks run so long."""
     ran_ns = _without_memory_waits(sequence, program, duration_ns, spec)
-    durations = (np.rint(_alike_in_graphs(program.sequence, ran_ns)) / 1e9).tolist()
-    launches = [
-        launch if isinstance(launch.duration, tuple) else replace(launch, duration=own)
-        for launch, own in zip(sequence.launches, durations, strict=True)
-    ]
-    return replace(program, sequence=with_launches(sequence, launches))
+    durations = _alike_in_graphs(program.sequence, ran_ns).tolist()
+    spreads = _alike_in_graphs(program.sequence, spread_ns).tolist()
+    times = zip(sequence.launches, durations, spreads, strict=True)
+    return replace(program, sequence=with_launches(sequence, [with_duration(*x) for x in times]))
 
 
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:

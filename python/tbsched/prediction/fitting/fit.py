@@ -20,6 +20,8 @@ _VAIN = 12  # of them that were not better than one before
 _SHARE, _NEAR_NS = 1e-3, 20.0
 # How well it must be known: a launch that is farther off is known less well.
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
+# By more than this a launch is predicted to start too late because of blocks that left before.
+_LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
 
 class Fit:
@@ -32,6 +34,7 @@ class Fit:
 
     Attributes:
         duration_ns: float64 (launches,), how long the blocks of each run.
+        spread_ns: float64 (launches,), how much shorter than the longest blocks the shortest run.
         determined: float64 (launches,), how well that is known, 0 to 1.
     """
 
@@ -41,7 +44,9 @@ class Fit:
         self._launches = launches
         self._waves = waves
         self.duration_ns = duration_ns
+        self.spread_ns = np.zeros_like(duration_ns)
         self.determined = np.zeros_like(duration_ns)
+        self._late_ns = np.zeros_like(duration_ns)
 
     def improve(self, target_ns: Float64Array) -> None:
         """Looks for durations with which each kernel takes this time, from the ones so far on."""
@@ -65,7 +70,7 @@ class Fit:
         search = Search(target, self._waves[rows])
         duration_ns, least, vain = self.duration_ns[rows], np.inf, 0
         for _ in range(MOST_PREDICTIONS):
-            placements = launches.predicted(duration_ns)
+            placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
             off = np.abs(end_ns - target)
             is_wrong = off > near_ns
@@ -75,6 +80,7 @@ class Fit:
             if wrong < least:
                 least = wrong
                 self.duration_ns[rows[first:]] = duration_ns[first:]
+                self._late_ns[rows[first:]] = late_ns[first:]
                 self._judge(rows, first, target, end_ns, placements)
             if not (is_wrong & moves).any() or vain == _VAIN:
                 return
@@ -93,6 +99,29 @@ class Fit:
         for place in range(first, len(rows)):
             share = own_share(placements[place], target[place])
             self.determined[rows[place]] = near[place] * share
+
+    def spread(self) -> bool:
+        """Finds launches whose blocks leave one after the other; whether there are some.
+
+        A launch that waited for room started when the first blocks of another one left. If that
+        ended later, its blocks did not all run equally long.
+        """
+        start, end = self._launches.start_ns, self._launches.end_ns
+        leaves_ns = self._launches.spec.exit_latency_ns
+        found = np.zeros_like(self.spread_ns)
+        late = self._late_ns > np.maximum(_LATE_NS, _LATE_SHARE * (end - start))
+        running: list[int] = []
+        for number in range(len(start)):
+            running = [k for k in running if end[k] > start[number]]
+            if late[number] and running:
+                first = min(running, key=end.__getitem__)
+                apart = float(end[first] - start[number] + leaves_ns)
+                # Before its last blocks had started, its own were next.
+                if apart <= self.duration_ns[first]:
+                    found[first] = max(found[first], apart)
+            running.append(number)
+        self.spread_ns = found
+        return bool(found.any())
 
 
 def own_share(placement: Placement, length_ns: float) -> float:
