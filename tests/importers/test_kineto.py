@@ -48,6 +48,8 @@ def test_what_the_trace_does_not_say_is_said_to_be_assumed(tmp_path: Path) -> No
     assert assumed(program, "Of 1 of 2 kernels: assumed 32 registers per thread.")
     assert assumed(program, "Of every kernel: assumed no local memory, no clusters, a carveout")
     assert assumed(program, "lazy loading")
+    assert program.sources["registers"] == "args.registers per thread"
+    assert "priority" not in program.sources
 
 
 def test_order_is_that_of_calls_and_gaps_are_between_them(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ class _Assembly:
             sms=self._recording.sms,
             connections=self._recording.connections,
             format=self._recording.format,
-            sources=self._recording.sources,
+            sources=self._guesses.sources(),
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
         )
 
