@@ -25,13 +25,10 @@ Played: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The fake CUPTI, compiled."""
-    try:
-        injection.library()
-    except ImportError as error:
-        pytest.skip(str(error))
     include = cuda_include()
-    assert include is not None
-    extras = include.parent / "extras" / "CUPTI" / "include"
+    extras = Path() if include is None else include.parent / "extras" / "CUPTI" / "include"
+    if include is None or not any((folder / "cupti.h").exists() for folder in (include, extras)):
+        pytest.skip("no CUDA toolkit with CUPTI, so captures are not built")
 
     def make(folder: Path) -> None:
         shared_library(folder / "libfake_cupti.so", [FAKE_CUPTI], "-O1", f"-I{extras}")

@@ -111,15 +111,17 @@ def test_interrupt_ends_the_program_and_keeps_the_file() -> None:
     assert len(tb.load_program("run.jsonl").sequence.launches) == 1
 
 
-def test_own_process_is_captured_while_the_block_runs() -> None:
+def test_own_process_is_captured_while_the_block_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_CUPTI_LATE", "1")
     code = """
         import tbsched as tb
-        from capture.playing import Gpu
+        from capture.playing import Gpu, wide
         gpu = Gpu()
         gpu.launch(1)
         for path in ("one.jsonl", None):
             with tb.capture(path) as captured:
                 gpu.begin(); gpu.launch(2); gpu.launch(3)
+                gpu.play("call", "cuMemAlloc", 4, 77, wide(0), wide(1))
                 try:
                     with tb.capture():
                         pass
@@ -139,4 +141,5 @@ def test_own_process_is_captured_while_the_block_runs() -> None:
         "capture.program: the capture is not over; read it after the block",
         "2",
     ]
-    assert len(tb.load_program("one.jsonl").sequence.launches) == 2
+    assert tb.load_program("one.jsonl").measured["call_ns"].tolist() == [0, 10_000]
+    assert "cuMemAlloc" not in Path("one.jsonl").read_text("utf-8")

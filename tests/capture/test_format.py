@@ -88,6 +88,22 @@ def test_last_line_may_be_cut_anywhere(tmp_path: Path) -> None:
         assert any(sentence.startswith("The end:") for sentence in program.assumed)
 
 
+def test_waits_that_become_edges_of_graphs_are_none_of_the_program(tmp_path: Path) -> None:
+    calls = [
+        {"function": 2, "name": "cudaStreamWaitEvent_v3020"},
+        {"function": 3, "name": "cudaStreamBeginCapture_v10000"},
+        {"function": 4, "name": "cudaStreamEndCapture_v10000"},
+        {"call": 4, "of": 2, "thread": 0, "at": [7000, 7100]},
+        {"call": 20, "of": 3, "thread": 0, "at": [7500, 7600]},
+        {"call": 21, "of": 2, "thread": 0, "at": [8000, 8100]},
+        {"wait": "stream_wait_event", "call": 21, "at": [8000, 8100], "context": 1, "stream": 13,
+         "event": 5},
+        {"call": 22, "of": 4, "thread": 0, "at": [8500, 8600]},
+    ]  # fmt: skip
+    program = load(tmp_path / "run.jsonl", TEXT + b"\n".join(json.dumps(x).encode() for x in calls))
+    assert len([event for event in program.sequence if isinstance(event, tb.WaitEvent)]) == 1
+
+
 def test_lines_of_kinds_that_come_later_are_passed_over(tmp_path: Path) -> None:
     assert load(tmp_path / "run.jsonl", TEXT + b'{"new":1}\n').sequence.launches
 

@@ -22,6 +22,9 @@ class Buffers {
     size_t records;  // the most that it is for
   };
 
+  // Makes some of each size, so that the program does not wait for new memory.
+  Buffers();
+
   Buffer take();
   void give_back(uint8_t* bytes, size_t size);
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "launcher/capture/functions.h"
+
 namespace tbsched::capture {
 namespace {
 
@@ -149,7 +151,9 @@ uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
     if (record.clusterX > 0) {
       add_extent(line, "cluster", record.clusterX, record.clusterY, record.clusterZ);
     }
-    if (record.isSharedMemoryCarveoutRequested != 0) {
+    // 255 is -1, which leaves it to the driver.
+    if (record.isSharedMemoryCarveoutRequested != 0 &&
+        record.sharedMemoryCarveoutRequested <= 100) {
       line.add("carveout", record.sharedMemoryCarveoutRequested);
     }
     const bool cooperative =
@@ -187,24 +191,27 @@ void Recorder::set(const CUpti_ActivityMemset4& record) {
   add_place(line, record);
 }
 
-uint32_t Recorder::number_of(const CUpti_CallbackDomain domain, const CUpti_CallbackId function) {
+std::optional<uint32_t> Recorder::number_of(const CUpti_CallbackDomain domain,
+                                            const CUpti_CallbackId function) {
   const uint64_t key = uint64_t{domain} << 32 | function;
-  const auto [found, is_new] = functions_.try_emplace(key, functions_.size());
-  if (is_new) {
-    const char* name = nullptr;
-    const bool is_known = cupti_.callback_name(domain, function, &name) == CUPTI_SUCCESS;
-    Line(text_).add("function", found->second).add("name", is_known && name != nullptr ? name : "");
+  const auto [found, is_new] = functions_.try_emplace(key, std::nullopt);
+  const char* name = nullptr;
+  if (is_new && cupti_.callback_name(domain, function, &name) == CUPTI_SUCCESS && name != nullptr &&
+      is_recorded(name)) {
+    found->second = function_count_++;
+    Line(text_).add("function", *found->second).add("name", std::string_view(name));
   }
   return found->second;
 }
 
 void Recorder::call(const CUpti_ActivityAPI& record) {
   const bool is_driver = record.kind == CUPTI_ACTIVITY_KIND_DRIVER;
-  const uint32_t function =
+  const std::optional<uint32_t> function =
       number_of(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid);
+  if (!function) return;
   const uint32_t thread = threads_.try_emplace(record.threadId, threads_.size()).first->second;
   Line line(text_);
-  line.add("call", record.correlationId).add("of", function).add("thread", thread);
+  line.add("call", record.correlationId).add("of", *function).add("thread", thread);
   add_times(line, record.start, record.end);
   if (record.returnValue != 0) line.add("failed", record.returnValue);
 }

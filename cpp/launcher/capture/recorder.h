@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,7 +51,8 @@ class Recorder {
 
   // The number of a kernel with what is the same in each of its launches: a line of its own.
   uint32_t number_of(const CUpti_ActivityKernel9& record);
-  uint32_t number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
+  // None: its calls are not recorded.
+  std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
   void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
   template <typename Record>
   void add_place(Line& line, const Record& record) const;
@@ -61,7 +63,8 @@ class Recorder {
   std::string text_;
   std::string shape_;  // of a kernel; kept for its memory
   std::unordered_map<std::string, uint32_t> kernels_;
-  std::unordered_map<uint64_t, uint32_t> functions_;
+  std::unordered_map<uint64_t, std::optional<uint32_t>> functions_;
+  uint32_t function_count_ = 0;
   std::unordered_map<uint32_t, uint32_t> threads_;
   uint64_t launches_ = 0;
   uint64_t unfinished_ = 0;

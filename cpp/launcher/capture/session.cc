@@ -98,6 +98,7 @@ class Session {
   std::optional<Subscription> subscription_;
   Output output_;
   const uint64_t started_ns_;
+  const bool from_the_beginning_;
   Modules modules_;
   Shared records_;
   Shared notes_;  // of callbacks, which must not wait until a buffer of records is read
@@ -149,6 +150,7 @@ Session::Session(const std::string& path, const bool from_the_beginning)
       subscription_(std::in_place, cupti_, on_callback, this),
       output_(Output::open(path)),
       started_ns_(timestamp()),
+      from_the_beginning_(from_the_beginning),
       modules_(from_the_beginning),
       records_{{}, Recorder(cupti_, modules_, started_ns_)},
       notes_{{}, Recorder(cupti_, modules_, started_ns_)} {
@@ -178,6 +180,7 @@ void Session::begin() {
 }
 
 void Session::turn_on() {
+  buffers();
   cupti_.check(cupti_.register_callbacks(on_buffer_requested, on_buffer_completed),
                "cuptiActivityRegisterCallbacks");
   enable_callbacks(cupti_, subscription_->handle());
@@ -187,7 +190,7 @@ void Session::turn_on() {
   }
   for (const auto kind : kHost) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   for (const auto kind : kWork) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
-  record_calls(cupti_, true);
+  record_calls(cupti_, from_the_beginning_);
 }
 
 void Session::turn_off() {
@@ -214,7 +217,7 @@ void Session::end(const bool waits) {
   wakes_.notify_all();
   writer_.join();
   const uint64_t now_ns = timestamp();
-  record_calls(cupti_, false);
+  stop_recording_calls(cupti_);
   for (const auto kind : kHost) cupti_.disable(kind);
   if (waits) wait_for_gpu();
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);

@@ -18,14 +18,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from tbsched.cli.campaigns import fuzz, record
-from tbsched.cli.capture import capture
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.console import show as print_out
 from tbsched.cli.devices import devices
-from tbsched.cli.explain import explain
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
+from tbsched.cli.programs.capture import capture
+from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
 from tbsched.errors import TbschedError

@@ -119,6 +119,7 @@ class _Captured:
     loading: set[int] = field(default_factory=set)
     attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
     graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
+    graph_captures: list[tuple[int, int]] = field(default_factory=list)  # of streams
     edges: list[tuple[int, int]] = field(default_factory=list)
     originals: dict[int, int] = field(default_factory=dict)
     connections: int | None = None
@@ -178,8 +179,13 @@ class _Captured:
         start, end = _times(line)
         number, function, thread = _CALL(line)
         _check_known("of", function, self.functions)
-        if "failed" not in line:
-            self.joined.add_call(number, self.functions[function], thread, start, end)
+        name = self.functions[function]
+        if "StreamBeginCapture" in name:
+            self.graph_captures.append((start, _LARGEST))
+        elif "StreamEndCapture" in name and self.graph_captures:
+            self.graph_captures[-1] = (self.graph_captures[-1][0], end)
+        elif "failed" not in line:
+            self.joined.add_call(number, name, thread, start, end)
 
     def ran(self, line: _Line) -> None:
         kernel = _integer(line, "ran")
@@ -252,6 +258,7 @@ class _Captured:
             if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
                 self._join(work, stream)
         self.work.clear()
+        self._forget_waits_of_graphs()
         name, sms = self.devices.get(self.joined.device or 0, (None, None))
         records = self._with_graphs(self.joined.records())
         kinds = {self.numbered(stream): row for stream, row in self.streams.items()}
@@ -291,6 +298,18 @@ class _Captured:
         of_launch = work.configured, priority, programmatic, work.call in self.loading, green
         values = (*self.kernels[work.kernel], *place, *of_launch)
         self.joined.add_work(work.call, Kernel, _SHAPE + _PLACE + _OF_LAUNCH, values)
+
+    def _forget_waits_of_graphs(self) -> None:
+        """A wait while a stream is captured makes an edge of a graph, and nothing wait."""
+        if not self.graph_captures:
+            return
+        calls = self.joined.calls
+        for number in self.joined.waited:
+            call = calls.get(number)
+            if call is None or call.what != "wait":
+                continue
+            if any(begin <= call.call_ns <= end for begin, end in self.graph_captures):
+                del calls[number]
 
     def _with_graphs(self, records: list[Record]) -> list[Record]:
         """The same, where launches of graphs have what their own lines tell."""

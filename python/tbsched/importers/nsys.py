@@ -168,10 +168,16 @@ class _Export:
         if not streams.legacy:
             missing.append(_DEFAULT_STREAM)
         return Recording(
-            records=records, format=NAME, device=device, sms=sms, sources=_SOURCES, missing=missing,
+            records=records, format=NAME, device=device, sms=sms, sources=self._sources(),
+            missing=missing,
             legacy_streams=frozenset(streams.legacy or {7}), non_blocking=streams.non_blocking,
             priorities=streams.priorities,
         )  # fmt: skip
+
+    def _sources(self) -> dict[str, str]:
+        """Where fields stand, of those for which this version has a column."""
+        has_carveout = "sharedMemoryRequestedPercentage" in self._tables.get(_KERNELS, ())
+        return {k: v for k, v in _SOURCES.items() if k != "carveout" or has_carveout}
 
     def _found_tables(self) -> dict[str, set[str]]:
         """The columns of each table; views are none, as they can be anything."""

@@ -264,9 +264,12 @@ void fake_call(const char* const name, const uint32_t call, const uint32_t threa
   for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
     for (const auto& [id, known] : names_of(domain)) {
       if (std::string(known).substr(0, std::string(known).find('_')) != name) continue;
-      if (!calls[domain].contains(id)) return;
-      record.kind = domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER
-                                                         : CUPTI_ACTIVITY_KIND_RUNTIME;
+      const auto kind = domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER
+                                                             : CUPTI_ACTIVITY_KIND_RUNTIME;
+      // A process that has used CUDA before cannot choose functions.
+      const bool chosen = calls[domain].contains(id) && std::getenv("FAKE_CUPTI_LATE") == nullptr;
+      if (!chosen && !kinds.contains(kind)) return;
+      record.kind = kind;
       record.cbid = id;
     }
   }
@@ -274,9 +277,9 @@ void fake_call(const char* const name, const uint32_t call, const uint32_t threa
   record.end = kStarted + end;
   record.threadId = thread;
   record.correlationId = call;
-  kinds.insert(record.kind);
+  const bool is_on = !kinds.insert(record.kind).second;
   put(record);
-  kinds.erase(record.kind);
+  if (!is_on) kinds.erase(record.kind);
 }
 void fake_kernel(const char* const name, const uint32_t call, const uint32_t context,
                  const uint32_t stream, const uint64_t start, const uint64_t end,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 def same_partition(first: Sequence[int], second: Sequence[int]) -> int:
@@ -35,44 +35,36 @@ class Issued:
     channel: int
 
 
-@dataclass(slots=True)
-class _Channel:
-    last_use: int
-    last_stream: int
-    starts_ns: list[int] = field(default_factory=list)
-
-    def is_empty(self, now_ns: int) -> bool:
-        return all(start <= now_ns for start in self.starts_ns)
-
-
 def choices(launches: Iterable[Issued], queues: int, lead_ns: int = 0) -> list[bool]:
     """Whether each launch went where the rule of the model says, given where all before it went.
 
-    The rule: a stream keeps its queue as long as it was the last to use it. Else it takes the one
-    used longest ago of those that are empty, or of all. Which of the queues that were never used
-    is taken counts as right, since they have no names yet.
+    The rule: a stream keeps its queue as long as it was the last to use it. Else, if some queues
+    are empty, it takes one of these, with another parity than the queue of the launch before if
+    there is one, and of several the one that was used longest ago. If none is empty, it takes the
+    one that was used longest ago of all.
 
     Args:
-        launches: in the order of their calls.
+        launches: in the order of their calls. Channels are numbered as the queues are.
         queues: CUDA_DEVICE_MAX_CONNECTIONS.
         lead_ns: how long before its start a launch has left its queue.
     """
-    channels: dict[int, _Channel] = {}
+    last_use = {0: 0}  # the driver's own, before the first launch
+    last_stream: dict[int, int] = {}
+    starts_ns: dict[int, list[int]] = {}
     own: dict[int, int] = {}
-    found = []
-    for use, launch in enumerate(launches):
+    last, found = 0, []
+    for use, launch in enumerate(launches, 1):
         kept = own.get(launch.stream)
-        if kept is not None and channels[kept].last_stream == launch.stream:
-            right = launch.channel == kept
-        elif len(channels) < queues:
-            right = launch.channel not in channels
-        else:
-            empty = {n for n, each in channels.items() if each.is_empty(launch.call_ns + lead_ns)}
-            among = empty or set(channels)
-            right = launch.channel == min(among, key=lambda n: channels[n].last_use)
-        found.append(right)
-        used = channels.setdefault(launch.channel, _Channel(use, launch.stream))
-        used.last_use, used.last_stream = use, launch.stream
-        used.starts_ns = [x for x in used.starts_ns if x > launch.call_ns] + [launch.start_ns]
-        own[launch.stream] = launch.channel
+        if kept is None or last_stream[kept] != launch.stream:
+            now_ns = launch.call_ns + lead_ns
+            busy = {n for n in starts_ns if any(start > now_ns for start in starts_ns[n])}
+            empty = set(range(queues)) - busy
+            other = {n for n in empty if n % 2 != last % 2}
+            among = other or empty or set(range(queues))
+            kept = min(among, key=lambda n: (last_use.get(n, -1), n))
+        found.append(launch.channel == kept)
+        last = launch.channel
+        last_use[last], last_stream[last], own[launch.stream] = use, launch.stream, last
+        waiting = [start for start in starts_ns.get(last, []) if start > launch.call_ns]
+        starts_ns[last] = [*waiting, launch.start_ns]
     return found

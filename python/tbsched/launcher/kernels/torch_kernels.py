@@ -9,7 +9,9 @@ from tbsched.launcher.kernels.usage import Library, Usage, is_of
 
 
 def _takes(kernel: object) -> bool:
-    return is_of(kernel, "torch") or getattr(kernel, "__module__", "").startswith("torch.")
+    owner = getattr(kernel, "__self__", kernel)  # of torch.relu, and others of its builtins
+    named = (str(getattr(each, "__module__", "")) for each in (kernel, owner))
+    return is_of(kernel, "torch") or any(f"{name}.".startswith("torch.") for name in named)
 
 
 def _usage(kernel: Any) -> Usage:
