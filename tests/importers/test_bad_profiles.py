@@ -30,7 +30,7 @@ def refused(place: Path) -> str:
 def refusal(place: Path) -> str | None:
     """What is said of a file; None if it is read."""
     try:
-        program = tb.load_program(place)
+        program = tb.load_program(place, fit=False)
     except ValueError as error:
         return str(error)
     assert len(str(program)) < 20_000
@@ -46,7 +46,7 @@ def whole(tmp_path: Path, name: str = "trace.json") -> Path:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "of no known format; there are: torch.profiler trace"),
+        (b"", "of no known format; there are: "),
         (b"\x00\xff\x7fELF" * 99, "of no known format"),
         (b"[1, 2, 3]", "of no known format"),
         (b'{"a": 1}', "of no known format"),

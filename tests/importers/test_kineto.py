@@ -16,7 +16,7 @@ H200 = ROOT / "tests" / "profiles" / "h200"
 
 
 def read(tmp_path: Path, *events: object, **options: object) -> tb.Program:
-    return tb.load_program(kineto(tmp_path / "trace.json", *events), **options)  # type: ignore[arg-type]
+    return tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False, **options)  # type: ignore[arg-type]
 
 
 def assumed(program: tb.Program, words: str) -> bool:
@@ -71,14 +71,16 @@ def test_default_stream_is_the_legacy_one(tmp_path: Path) -> None:
 def test_blocks_run_as_long_as_the_kernel_divided_by_its_waves(tmp_path: Path) -> None:
     args = {"grid": [132 * 2 * 3, 1, 1], "block": [1024, 1, 1]}  # two blocks are on an SM
     place = kineto(tmp_path / "t.json", call(1, 1, 1), kernel(1, 3, 30, **args))
-    assert tb.load_program(place).sequence.launches[0].duration == pytest.approx(10e-6)
+    assert tb.load_program(place, fit=False).sequence.launches[0].duration == pytest.approx(10e-6)
     unknown = kineto(
         tmp_path / "u.json", call(1, 1, 1), kernel(1, 3, 30, **args), deviceProperties=[]
     )
-    program = tb.load_program(unknown)
+    program = tb.load_program(unknown, fit=False)
     assert program.sequence.launches[0].duration == pytest.approx(30e-6)
     assert assumed(program, "no device here is a GPU that nobody named")
-    assert tb.load_program(unknown, "h200").sequence.launches[0].duration == pytest.approx(10e-6)
+    assert tb.load_program(unknown, "h200", fit=False).sequence.launches[
+        0
+    ].duration == pytest.approx(10e-6)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_parts_can_be_selected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", sorted(PROFILES.glob("*.gz")), ids=lambda place: place.name[:-8])
 def test_recorded_program_is_predicted_as_it_was_measured(place: Path) -> None:
     """PyTorch on an H100, bound by the host: how long each kernel ran is given."""
-    program = tb.load_program(place)
+    program = tb.load_program(place, fit=False)
     trace = tb.predict(program.sequence, "h100", host=program.host)
     rows = program.measured
     makespan = (rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
@@ -297,6 +299,23 @@ def test_recorded_events_are_those_that_streams_wait_for() -> None:
     waits = [event for event in program.sequence if isinstance(event, tb.WaitEvent)]
     assert len(waits) == 44
     assert not assumed(program, "make a stream wait")
+
+
+def test_durations_are_fitted_unless_that_is_not_wanted() -> None:
+    place = PROFILES / "graph.json.gz"
+    found, raw = tb.load_program(place), tb.load_program(place, fit=False)
+    assert len(found.fitted) == len(found.measured)
+    assert raw.fitted == ()
+    assert found.sequence != raw.sequence
+    with pytest.raises(TypeError, match=r"load_program.fit: True or False"):
+        tb.load_program(place, fit=1)  # type: ignore[arg-type]
+
+
+def test_program_that_its_device_cannot_run_is_not_fitted(tmp_path: Path) -> None:
+    large = kernel(1, 3, 5, **{"shared memory": 230_000})
+    place = kineto(tmp_path / "t.json", call(1, 1, 1), large)
+    program = tb.load_program(place, "xavier")
+    assert assumed(program, "Durations are not fitted: ")
 
 
 def test_program_shows_itself() -> None:

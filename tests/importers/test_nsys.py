@@ -14,7 +14,7 @@ from importers.written import VERSIONS, nsys, row_of_call, row_of_kernel, rows
 def read(
     tmp_path: Path, content: dict[str, list[dict[str, Any]]], version: int = 2026
 ) -> tb.Program:
-    return tb.load_program(nsys(tmp_path / "report.sqlite", content, version))
+    return tb.load_program(nsys(tmp_path / "report.sqlite", content, version), fit=False)
 
 
 def assumed(program: tb.Program, words: str) -> bool:

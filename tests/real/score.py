@@ -16,7 +16,7 @@ import argparse
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,8 @@ class Row:
     c_own_gaps: float  # with the gaps of run c
     gain: float  # share of run a's makespan that the change saves, measured
     predicted_gain: float
-    overlaps_b: float  # of pairs that overlap in b or in the prediction, those that do in both
-    pairs_b: int
+    pairs_b: int  # that overlap in run b or in its prediction
+    alike_b: int  # that do so in both
 
 
 def times(starts: Iterable[float], ends: Iterable[float]) -> Times:
@@ -85,7 +85,7 @@ def predicted(sequence: tb.Sequence, spec: tb.DeviceSpec, host: Iterable[float])
 
 def loaded(file: Path) -> tb.Program:
     """The measured part of a recording: what comes after the last long silence."""
-    program = without_earlier_calls(tb.load_program(file))
+    program = without_earlier_calls(tb.load_program(file, fit=False))
     work = [program.measured, program.transfers]
     start = np.concatenate([rows["start_ns"] for rows in work])
     end = np.concatenate([rows["end_ns"] for rows in work])
@@ -95,7 +95,8 @@ def loaded(file: Path) -> tb.Program:
     if not len(silent):
         return program
     middle = (start[silent[-1] + 1] + end[silent[-1]]) / 2
-    return without_earlier_calls(tb.load_program(file, start=float(middle - start[0]) / 1e9))
+    begin = float(middle - start[0]) / 1e9
+    return without_earlier_calls(tb.load_program(file, start=begin, fit=False))
 
 
 def without_earlier_calls(program: tb.Program) -> tb.Program:
@@ -211,16 +212,15 @@ def matched(a: tb.Program, b: tb.Program) -> list[int]:
     return found
 
 
-def overlaps(a: Times, b: Times, guess: Times) -> tuple[float, int]:
-    """Of pairs that overlap in run b or in the prediction the share that does so in both.
+def overlaps(a: Times, b: Times, guess: Times) -> tuple[int, int]:
+    """How many pairs overlap in run b or in the prediction, and how many of them in both.
 
-    Of pairs of which run a and run b say the same; and how many pairs that are.
+    Only pairs count of which run a and run b say the same.
     """
     upper = np.triu(np.ones((len(a.start),) * 2, bool), 1)
     in_a, in_b, in_guess = (x.overlapping() for x in (a, b, guess))
     either = upper & (in_a == in_b) & (in_b | in_guess)
-    count = int(either.sum())
-    return (float((either & in_b & in_guess).sum() / count) if count else 1.0), count
+    return int(either.sum()), int((either & in_b & in_guess).sum())
 
 
 def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.DeviceSpec,
@@ -239,7 +239,7 @@ def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.Devic
     sequence, host = transferred(a, fitted, c)
     guess = predicted(sequence, changed, host)
     own_gaps = predicted(sequence, changed, c.host)
-    share, pairs = overlaps(run_a, run_b, again)
+    pairs, alike = overlaps(run_a, run_b, again)
     return Row(
         name=name,
         launches=len(a.sequence.launches),
@@ -250,8 +250,8 @@ def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.Devic
         c_own_gaps=own_gaps.makespan / run_c.makespan - 1,
         gain=1 - run_c.makespan / run_a.makespan,
         predicted_gain=1 - guess.makespan / again.makespan,
-        overlaps_b=share,
         pairs_b=pairs,
+        alike_b=alike,
     )
 
 
@@ -279,14 +279,18 @@ def told(name: str, run: str, program: tb.Program, spec: tb.DeviceSpec) -> tuple
     return program, spec
 
 
+def recording(folder: Path, name: str, run: str) -> Path:
+    """The file of a run."""
+    files = [folder / f"{name}-{run}{ending}" for ending in ENDINGS]
+    return next((file for file in files if file.exists()), files[0])
+
+
 def scored(folder: Path, name: str, device: str) -> Row:
     """A program of a folder."""
     spec = tb.device(device)
     runs, specs = [], []
     for run in "abc":
-        found = [folder / f"{name}-{run}{ending}" for ending in ENDINGS]
-        program = loaded(next((file for file in found if file.exists()), found[0]))
-        program, own = told(name, run, program, spec)
+        program, own = told(name, run, loaded(recording(folder, name, run)), spec)
         runs.append(program)
         specs.append(own)
     return score(name, *runs, specs[0], specs[2])
@@ -297,20 +301,26 @@ def names(folder: Path) -> list[str]:
     return sorted({file.name.rpartition("-a.")[0] for file in folder.glob("*-a.*")})
 
 
+COLUMNS = {
+    "again": "again", "repeats": "a, b", "b": "b", "c": "c", "c_own_gaps": "c, own gaps",
+    "gain": "gain", "predicted_gain": "predicted",
+}  # fmt: skip
+
+
 def table(rows: list[Row]) -> str:
-    """The rows in percent, with the median and the worst of each column."""
-    shares = [f.name for f in fields(Row) if f.name not in ("name", "launches", "pairs_b")]
-    lines = [f"{'':24}{'launches':>9}" + "".join(f"{x:>15}" for x in shares) + f"{'pairs_b':>9}"]
+    """The rows as Markdown, in percent, with the median and the worst size of each column."""
+    lines = ["| | launches | " + " | ".join(COLUMNS.values()) + " | pairs of b |"]
+    lines.append("| --- |" + " ---: |" * (len(COLUMNS) + 2))
     for row in rows:
-        values = "".join(f"{100 * getattr(row, x):15.2f}" for x in shares)
-        lines.append(f"{row.name:24}{row.launches:9}{values}{row.pairs_b:9}")
-    for name, of in (("median", statistics.median), ("worst", max)):
-        values = ""
-        for x in shares:
-            column = [getattr(row, x) for row in rows]
-            least = x == "overlaps_b" and of is max
-            values += f"{100 * (min(column) if least else of([abs(v) for v in column])):15.2f}"
-        lines.append(f"{name:24}{'':9}{values}")
+        values = " | ".join(f"{100 * getattr(row, x):.1f}" for x in COLUMNS)
+        pairs = f"{row.alike_b} of {row.pairs_b}"
+        lines.append(f"| {row.name} | {row.launches} | {values} | {pairs} |")
+    pairs = f"{sum(row.alike_b for row in rows)} of {sum(row.pairs_b for row in rows)}"
+    for name, of, last in (("median", statistics.median, ""), ("worst", max, pairs)):
+        values = " | ".join(
+            f"{100 * of(abs(getattr(row, x)) for row in rows):.1f}" for x in COLUMNS
+        )
+        lines.append(f"| {name} | | {values} | {last} |")
     return "\n".join(lines)
 
 

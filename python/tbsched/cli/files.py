@@ -10,7 +10,7 @@ from tbsched.cli.console import note
 from tbsched.cli.options import DEFAULT_DEVICE, Part
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.importers.assembly.durations import known_device
-from tbsched.importers.programs import is_profile, load_program
+from tbsched.importers.programs import fitted, is_profile, load_program
 from tbsched.importers.readers import read_sequences
 from tbsched.prediction.predict import predict
 from tbsched.program.program import Program
@@ -52,7 +52,7 @@ def profiled(place: Path, part: Part) -> Program | None:
             something else is meant.
     """
     if str(place) != "-" and is_profile(place):
-        return load_program(place, **part._asdict())
+        return load_program(place, **part._asdict(), fit=False)
     if given := [name for name, value in part._asdict().items() if value is not None]:
         option = {"start": "from", "end": "to", "streams": "stream"}.get(given[0], given[0])
         raise ValueError(f"--{option}: {place} is no profile of which a part can be taken")
@@ -60,14 +60,15 @@ def profiled(place: Path, part: Part) -> Program | None:
 
 
 def predict_program(program: Program, device: str | None, policy: str | None) -> Trace:
-    """What the model says of a program out of a profile.
+    """What the model says of a program out of a profile, its durations fitted where it ran.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.
     """
-    own = known_device(program.device, None)
+    own = known_device(program.device, program.sms)
     spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
-    return predict(program.sequence, spec, policy, host=program.host)
+    found = fitted(program, own or spec)
+    return predict(found.sequence, spec, policy, host=found.host)
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:

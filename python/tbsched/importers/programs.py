@@ -16,7 +16,11 @@ from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Recording
+from tbsched.prediction.fitting.durations import fit_durations
+from tbsched.program.checks import flag
 from tbsched.program.program import Program
+
+_MOST_FITTED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ def load_program(
     end: float | None = None,
     streams: Iterable[int] | None = None,
     match: str | None = None,
+    fit: bool = True,
 ) -> Program:
     """Reads the profile of a real program: what it launched, when it called, and when kernels ran.
 
@@ -75,6 +80,9 @@ def load_program(
             first one.
         streams: only these streams, as the profile numbers them.
         match: only kernels in whose names this regular expression is found.
+        fit: whether durations of blocks are found with :func:`tbsched.fit_durations`, which takes
+            seconds. Otherwise, and on a GPU that is no device here, or of more than 20,000
+            launches, a block runs for the time of its kernel, divided by the kernel's waves.
 
     Raises:
         FileNotFoundError: no such file.
@@ -93,6 +101,7 @@ def load_program(
     """
     place = storage.as_path(path)
     selection = Selection.of(start, end, streams, match)
+    flag("load_program", "fit", fit)
     spec = None if device is None else find_device(device)
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
@@ -101,10 +110,26 @@ def load_program(
         found = replace(found, records=selection.of_calls(found.records))
     spec = spec or known_device(found.device, found.sms)
     try:
-        return assembled(found, spec)
+        program = assembled(found, spec)
     except (ValueError, TypeError) as error:
         hint = "; only a part is selected" if selection else ""
         raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
+    return program if spec is None or not fit else fitted(program, spec)
+
+
+def fitted(program: Program, spec: DeviceSpec) -> Program:
+    """With durations that give the measured times; as it is where there are none."""
+    launches = len(program.sequence.launches)
+    why = f"{launches} launches take long" if launches > _MOST_FITTED else None
+    if all(isinstance(launch.duration, tuple) for launch in program.sequence.launches):
+        return program
+    try:
+        if why is None:
+            return fit_durations(program, spec)
+    except ValueError as error:
+        why = str(error)
+    note = f"Durations are not fitted: {why}."
+    return replace(program, assumed=(*program.assumed, note))
 
 
 def _format_of(place: Path) -> Format:

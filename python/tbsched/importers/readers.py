@@ -28,7 +28,7 @@ class Reader:
 
 
 def _read_profile(place: Path) -> list[Sequence]:
-    return [load_program(place).sequence]
+    return [load_program(place, fit=False).sequence]
 
 
 READERS = (

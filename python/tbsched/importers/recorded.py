@@ -75,6 +75,7 @@ def _program(trace: Trace) -> Program:
         transfers=_transfers(trace),
         streams=tuple(str(number) for number in range(_streams_used(trace.sequence))),
         device=trace.device.name,
+        sms=trace.device.sms,
         format=NAME,
         sources={"duration": "start_ns and end_ns of each block", "host": "called_ns"},
         assumed=tuple(assumed),

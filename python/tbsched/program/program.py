@@ -43,6 +43,7 @@ class Program(Shown, HoldsArrays):
         transfers: a row per copy and memset of ``sequence.transfers``, as ``TRANSFERS``.
         streams: what the profile calls stream 0, 1, … of ``sequence``.
         device: the name of the GPU as the profile has it; None if it does not say.
+        sms: how many SMs that has; None if the profile does not say.
         connections: CUDA_DEVICE_MAX_CONNECTIONS of the process, which a device's
             ``hardware_queues`` should be; None if the profile does not say.
         format: what wrote the profile.
@@ -63,6 +64,7 @@ class Program(Shown, HoldsArrays):
     transfers: StructuredArray
     streams: tuple[str, ...] = ()
     device: str | None = None
+    sms: int | None = None
     connections: int | None = None
     format: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)

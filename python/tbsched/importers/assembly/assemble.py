@@ -124,6 +124,7 @@ class _Assembly:
             transfers=_moves(self._ran, first),
             streams=self._streams.names,
             device=self._recording.device,
+            sms=self._recording.sms,
             connections=self._recording.connections,
             format=self._recording.format,
             sources=self._recording.sources,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from tbsched.importers.assembly.guesses import Guesses
@@ -53,7 +53,7 @@ def with_waits(
     default stream and join in it. So if a is not the default stream, b is; and if a is, b is
     another stream, the one whose work ended last. In any case the work of b had ended before the
     next work of a started. Else b is the stream whose work ended just before a went on, if the
-    work of a had waited.
+    work of a had waited; or for which a waited elsewhere in the program.
 
     Args:
         calls: by time.
@@ -63,32 +63,25 @@ def with_waits(
     """
     if not any(_is_unknown(item) for *_, item in calls):
         return [*calls]
-    waiting = _next_work(calls, work_of)
+    sure = _awaited(calls, work_of, legacy, frozenset())
+    pairs = frozenset((of, after.stream) for after, of in sure.values())
+    awaited = _awaited(calls, work_of, legacy, pairs)
     numbers = (item.event for *_, item in calls if isinstance(item, EventCall))
     event = max(numbers, default=0)
-    ended: dict[int, int] = {}  # of each stream the end of all work that was issued to it
-    taken: set[tuple[Work, int]] = set()
     found: list[Call] = []
     for place, call in enumerate(calls):
-        *when, item = call
-        work = work_of(item)
-        if work is not None:
-            ended[work.stream] = max(work.end_ns, ended.get(work.stream, work.end_ns))
+        begin, end, thread, item = call
         if not _is_unknown(item):
             found.append(call)
-            continue
-        after = waiting.get(place)
-        of = None if after is None else _awaited(after, ended, legacy, taken)
-        if after is None or of is None:
+        elif place not in awaited:
             guesses.note(_NOTHING)
-            continue
-        guesses.note(_FOUND)
-        taken.add((after, of))
-        event += 1
-        begin, end, thread = when
-        found.append((begin, begin, thread, EventCall(event=event, stream=of)))
-        waits = EventCall(event=event, stream=after.stream, waits=True)
-        found.append((begin, end, thread, waits))
+        else:
+            guesses.note(_FOUND)
+            after, of = awaited[place]
+            event += 1
+            found.append((begin, begin, thread, EventCall(event=event, stream=of)))
+            waits = EventCall(event=event, stream=after.stream, waits=True)
+            found.append((begin, end, thread, waits))
     return found
 
 
@@ -114,15 +107,40 @@ def _next_work(calls: Sequence[Call], work_of: Callable[[Called], Work | None]) 
 
 
 def _awaited(
-    after: Work, ended: dict[int, int], legacy: Iterable[int], taken: set[tuple[Work, int]]
-) -> int | None:
-    """The stream for which work waited; None: all of it ended too late, or is waited for."""
-    fitting = [
-        stream
-        for stream, end_ns in ended.items()
-        if stream != after.stream and end_ns <= after.start_ns and (after, stream) not in taken
-    ]
-    likely = [stream for stream in fitting if stream in legacy or after.stream in legacy]
-    if not likely and after.has_waited:
-        likely = [s for s in fitting if after.start_ns - ended[s] <= WAKES_NS]
-    return max(likely, key=lambda stream: ended[stream], default=None)
+    calls: Sequence[Call],
+    work_of: Callable[[Called], Work | None],
+    legacy: frozenset[int],
+    pairs: frozenset[tuple[int, int]],
+) -> dict[int, tuple[Work, int]]:
+    """By the place of an unknown wait the work that waited, and the stream that it waited for.
+
+    Args:
+        calls, work_of, legacy: as of :func:`with_waits`.
+        pairs: streams of which the second waited for the first elsewhere in the program, so that
+            it does here, too, if the times allow.
+    """
+    waiting = _next_work(calls, work_of)
+    ended: dict[int, int] = {}  # of each stream the end of all work that was issued to it
+    taken: set[tuple[Work, int]] = set()
+    found: dict[int, tuple[Work, int]] = {}
+    for place, (_, _, _, item) in enumerate(calls):
+        work = work_of(item)
+        if work is not None:
+            ended[work.stream] = max(work.end_ns, ended.get(work.stream, work.end_ns))
+        after = waiting.get(place)
+        if after is None:
+            continue
+        fitting = [
+            stream
+            for stream, end_ns in ended.items()
+            if stream != after.stream and end_ns <= after.start_ns and (after, stream) not in taken
+        ]
+        likely = [stream for stream in fitting if stream in legacy or after.stream in legacy]
+        if not likely and after.has_waited:
+            likely = [s for s in fitting if after.start_ns - ended[s] <= WAKES_NS]
+        likely = likely or [stream for stream in fitting if (stream, after.stream) in pairs]
+        if likely:
+            of = max(likely, key=lambda stream: ended[stream])
+            taken.add((after, of))
+            found[place] = after, of
+    return found

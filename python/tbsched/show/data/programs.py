@@ -14,6 +14,7 @@ def program_data(program: Program) -> dict[str, Any]:
     return {
         "format": program.format,
         "device": program.device,
+        "sms": program.sms,
         "streams": list(program.streams),
         "events": events_to_data(program.sequence),
         "host": list(program.host),
