@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -75,7 +76,8 @@ def traces(tmp_path: Path) -> dict[str, Path]:
 
 def test_page_has_every_verb() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    assert set(headings) == {verb.__name__ for verb in VERBS}
+    have_it = {verb.__name__ for verb in VERBS if "as_json" in inspect.signature(verb).parameters}
+    assert set(headings) == have_it
 
 
 def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:

@@ -108,7 +108,8 @@ size_t size_of(const CUpti_Activity& record) {
   }
 }
 
-void call_back(const CUpti_CallbackDomain domain, const CUpti_CallbackId id, const void* const data) {
+void call_back(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+               const void* const data) {
   if (callbacks[domain].contains(id)) callback(callback_argument, domain, id, data);
 }
 
@@ -315,8 +316,7 @@ void fake_copy(const uint32_t call, const uint32_t stream, const uint64_t start,
   CUpti_ActivityMemcpy6 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
   record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
-  record.srcKind =
-      pinned ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED : CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+  record.srcKind = pinned ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED : CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
   record.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   record.flags = async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
   record.bytes = bytes;

@@ -124,7 +124,9 @@ int oracle_launch(const CUfunction function, const int blocks, const int threads
 }
 
 int oracle_event(CUevent* const event) { return cuEventCreate(event, CU_EVENT_DISABLE_TIMING); }
-int oracle_record(const CUevent event, const CUstream stream) { return cuEventRecord(event, stream); }
+int oracle_record(const CUevent event, const CUstream stream) {
+  return cuEventRecord(event, stream);
+}
 int oracle_wait(const CUstream stream, const CUevent event) {
   return cuStreamWaitEvent(stream, event, 0);
 }
