@@ -199,6 +199,10 @@ def test_overlap_in_a_stream_is_a_programmatic_launch(tmp_path: Path) -> None:
     program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9))
     assert [launch.programmatic for launch in program.sequence.launches] == [False, True]
     assert assumed(program, "1 kernels started before the kernel before them")
+    events = [call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9)]
+    place = kineto(tmp_path / "older.json", *events)
+    older = tb.load_program(place, "a100", fit=False)
+    assert not any(launch.programmatic for launch in older.sequence.launches)
 
 
 def test_launch_without_a_call_is_called_when_it_started(tmp_path: Path) -> None:
