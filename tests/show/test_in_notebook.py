@@ -45,6 +45,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
         "report",
         "profiled",
+        "tb.explain(profiled, device)",
         "report.counterexamples[0]",
     ),
     "image/png": (
