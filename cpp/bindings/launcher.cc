@@ -292,6 +292,16 @@ py::bytes patch(const py::bytes& image, const int32_t registers, const int32_t l
   return to_bytes(cuda::patch(std::as_bytes(std::span(text)), registers, local_memory));
 }
 
+py::list usage(const py::bytes& image) {
+  const std::string_view text = image;
+  py::list list;
+  for (const cuda::KernelUsage& each : cuda::usage(std::as_bytes(std::span(text)))) {
+    list.append(py::make_tuple(each.name, each.registers, each.static_shared_memory,
+                               each.local_memory, each.cluster));
+  }
+  return list;
+}
+
 py::dict images() {
   py::dict dict;
   for (const cuda::ProbeImage& image : cuda::probe_images()) {
@@ -357,5 +367,6 @@ PYBIND11_MODULE(_launcher, module) {
       .def("close", &LauncherGpu::close);
   module.def("patch", &tbsched::patch, py::arg("image"), py::arg("registers"),
              py::arg("local_memory"));
+  module.def("usage", &tbsched::usage, py::arg("image"));
   module.def("images", &tbsched::images);
 }

@@ -204,11 +204,12 @@ std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers
 
 std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
     const Model& model, const Sequence& sequence, const Numbers& orders, const InitialState state,
-    const int64_t launch_interval_ns, const int64_t limit_ns, const int32_t threads) {
+    Times gap_ns, const int64_t interval_ns, const int64_t limit_ns, const int32_t threads) {
   const std::span rows(orders.data(), static_cast<size_t>(orders.size()));
+  const HostCalls calls = to_calls(std::nullopt, std::move(gap_ns), interval_ns);
   const py::gil_scoped_release unlocked;
   const std::optional<Shortest> found =
-      shortest_order(model, sequence, rows, state, launch_interval_ns, limit_ns, threads);
+      shortest_order(model, sequence, rows, state, calls, limit_ns, threads);
   if (!found) return std::nullopt;
   return std::pair(found->order, found->makespan_ns);
 }
@@ -317,10 +318,10 @@ void bind_predictions(py::module_& module) {
              "For each sequence of a table of events the index of the first state that puts every "
              "block where `smid` has it, or -1.");
   module.def("shortest_order", &shortest_order_in_python, py::arg("model"), py::arg("sequence"),
-             py::arg("orders"), py::arg("state"), py::arg("launch_interval_ns"),
+             py::arg("orders"), py::arg("state"), py::arg("gap_ns"), py::arg("interval_ns"),
              py::arg("limit_ns"), py::arg("threads"),
-             "The first of the orders, rows of the numbers of all launches, of the shortest "
-             "makespan, and that in ns; None: none is below the limit.");
+             "The first of the orders, rows of the numbers of all events, of the shortest "
+             "makespan, and that in ns; None: none is below the limit. Gaps move with events.");
   module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
   module.def("snapshot_after", &snapshot_after_in_python, py::arg("model"), py::arg("sequence"),

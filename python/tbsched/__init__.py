@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING
 _NAMES_OF = {
     "advice.bounds": "MakespanBounds makespan_bounds",
     "advice.evenness": "Evenness forced_even",
+    "advice.explain.explain": "explain",
+    "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
-    "advice.orders": "best_order what_if",
+    "advice.orders": "best_order",
+    "advice.what_if": "what_if",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
@@ -29,12 +32,17 @@ _NAMES_OF = {
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "importers.live": "capture",
+    "importers.programs": "load_program",
+    "launcher.launch_of": "launch_of",
     "launcher.observe": "observe observe_many",
+    "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
     "prediction.predict": "launch_orders policies predict predict_as_recorded predict_many",
     "prediction.processes": "Processes predict_processes",
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
+    "program.program": "Program",
     "program.sequence": (
         "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence "
         "Synchronize WaitEvent"
@@ -55,12 +63,16 @@ if TYPE_CHECKING:
     from tbsched.advice.bounds import makespan_bounds as makespan_bounds
     from tbsched.advice.evenness import Evenness as Evenness
     from tbsched.advice.evenness import forced_even as forced_even
+    from tbsched.advice.explain.explain import explain as explain
+    from tbsched.advice.explain.explanation import Cause as Cause
+    from tbsched.advice.explain.explanation import Explanation as Explanation
+    from tbsched.advice.explain.explanation import Gap as Gap
     from tbsched.advice.launch_configs import Kernel as Kernel
     from tbsched.advice.launch_configs import LaunchConfig as LaunchConfig
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
-    from tbsched.advice.orders import what_if as what_if
+    from tbsched.advice.what_if import what_if as what_if
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
     from tbsched.campaigns.steer import steer as steer
@@ -83,8 +95,12 @@ if TYPE_CHECKING:
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.importers.live import capture as capture
+    from tbsched.importers.programs import load_program as load_program
+    from tbsched.launcher.launch_of import launch_of as launch_of
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
+    from tbsched.prediction.fitting.durations import fit_durations as fit_durations
     from tbsched.prediction.outcomes import Outcome as Outcome
     from tbsched.prediction.outcomes import outcomes as outcomes
     from tbsched.prediction.predict import launch_orders as launch_orders
@@ -97,6 +113,7 @@ if TYPE_CHECKING:
     from tbsched.program.duration import Drawn as Drawn
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit
+    from tbsched.program.program import Program as Program
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
     from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph

@@ -100,7 +100,8 @@ def shortest_order(
     sequence: Sequence,
     orders: npt.NDArray[np.int32],
     state: InitialState,
-    launch_interval_ns: int,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
     limit_ns: int,
     threads: int,
 ) -> tuple[int, int] | None: ...

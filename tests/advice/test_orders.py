@@ -16,7 +16,7 @@ from helpers import gpu, launch
 from tbsched import _core
 from tbsched.advice.orders import EXACT_UP_TO
 from tbsched.prediction.model import prepared
-from tbsched.prediction.predict import OrdersOfLaunches
+from tbsched.prediction.orders import OrdersOfEvents
 
 ONE = gpu()  # 16 slots
 KB = 1024
@@ -188,7 +188,7 @@ def test_shortest_order_is_the_first_of_the_shortest_of_all_predictions(
         tb.predict(tb.Sequence([kernels[k] for k in order]), ONE, launch_interval=interval).makespan
         for order in orders
     ]
-    search = OrdersOfLaunches(tb.Sequence(kernels), ONE, None, interval)
+    search = OrdersOfEvents(tb.Sequence(kernels), ONE, None, interval)
     best = min(every)
     limit = round(best * 1e9)
     assert search.shortest(orders) == (orders[every.index(best)], limit)
@@ -199,11 +199,11 @@ def test_shortest_order_is_the_first_of_the_shortest_of_all_predictions(
 @pytest.mark.parametrize(
     ("events", "orders", "message"),
     [
-        ([timed()] * 2, [0, 1, 2], "orders: each is of all launches"),
-        ([timed(), tb.RecordEvent(0, 0)], [0, 1], "there is nothing else"),
-        ([], [], "orders: each is of all launches"),
-        ([timed()] * 2, [0, 2], "order 0: 2 is no launch"),
-        ([timed()] * 2, [0, -1], "order 0: -1 is no launch"),
+        ([timed()] * 2, [0, 1, 2], "orders: each is of all events"),
+        ([launch(), tb.Release(0)], [0, 1], "none is a release"),
+        ([], [], "orders: each is of all events"),
+        ([timed()] * 2, [0, 2], "order 0: 2 is no event"),
+        ([timed()] * 2, [0, -1], "order 0: -1 is no event"),
         ([launch()], [0], "duration: one, or one per block, is needed"),
     ],
 )
@@ -212,4 +212,4 @@ def test_core_refuses_what_is_no_order(events: list[Any], orders: list[int], mes
     state = next(iter(states.values()))
     rows = np.array(orders, np.int32)
     with pytest.raises(ValueError, match=message):
-        _core.shortest_order(model, _core.Sequence(events), rows, state, 0, 2**63 - 1, 1)
+        _core.shortest_order(model, _core.Sequence(events), rows, state, None, 0, 2**63 - 1, 1)

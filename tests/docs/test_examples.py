@@ -14,7 +14,9 @@ import tbsched
 import tbsched.campaigns
 import tbsched.show
 import tbsched.strategies
-from tbsched.advice.orders import BestOrder, Change, WhatIf
+from tbsched.advice.change import Change
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.comparison.compare import LaunchDiff
 from tbsched.comparison.times import LaunchTimes

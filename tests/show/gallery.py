@@ -10,6 +10,7 @@ import numpy as np
 
 import tbsched as tb
 from helpers import ROOT, gpu, recorded
+from profiled import profiled
 from tbsched.traces.placement import DeviceInfo, Placement
 
 GEMM = (
@@ -161,6 +162,8 @@ GALLERY: dict[str, Callable[[], object]] = {
     "report": _report,
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
     "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
+    "program": lambda: profiled(tb.Sequence(KERNELS[:4]), "h200"),
+    "explanation": lambda: tb.explain(profiled(tb.Sequence(KERNELS[:4]), "h200"), "h200"),
     "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),
     "graph": graph,
     "partition": lambda: tb.split_sms("h200", 64)[0][0],

@@ -24,6 +24,8 @@ trace = tb.predict(held, device)
 times = tb.predict(timed, device)
 report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexamples=1, seed=1,
                  progress=False)
+tb.save_traces(PLACE, [times])
+profiled = tb.load_program(PLACE)
 """
 # The kind of what is shown, and the last line of a cell. Pictures are image/png.
 CELLS: Mapping[str, tuple[str, ...]] = {
@@ -42,6 +44,8 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.forced_even(device, held.launches[0])",
         "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
         "report",
+        "profiled",
+        "tb.explain(profiled, device)",
         "report.counterexamples[0]",
     ),
     "image/png": (
@@ -57,10 +61,12 @@ LINES = [(kind, line) for kind, lines in CELLS.items() for line in lines]
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, list[Any]]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """The outputs of each line."""
     new = nbformat.v4
-    cells = [new.new_code_cell(source) for source in (BEFORE, *(line for _, line in LINES))]
+    place = tmp_path_factory.mktemp("profile") / "times.jsonl"
+    before = f"PLACE = {str(place)!r}\n{BEFORE}"
+    cells = [new.new_code_cell(source) for source in (before, *(line for _, line in LINES))]
     notebook = new.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     return {cell.source: cell.outputs for cell in notebook.cells}

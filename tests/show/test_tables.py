@@ -15,6 +15,7 @@ import pytest
 
 import tbsched as tb
 from helpers import ROOT, gpu, launch
+from profiled import profiled
 from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
@@ -27,6 +28,7 @@ TIMED = tb.Sequence(
     ]
 )
 LAUNCHES = tb.Sequence([launch(duration=1e-3, name="é,\n"), launch(duration=2e-3, stream=3)])
+LAUNCHES_OF_A_STREAM = tb.Sequence(2 * [launch(duration=1e-3, name="a", stream=0)])
 HELD = tb.Sequence([launch(40, 8, name="gemm"), launch(8, carveout=50), tb.Release(0)])
 
 
@@ -47,9 +49,11 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Residents": lambda: tb.predict(HELD, gpu(4)).residents(2),
     "Report": report,
     "WhatIf": lambda: tb.what_if(LAUNCHES, gpu()),
+    "Explanation": lambda: tb.explain(profiled(LAUNCHES_OF_A_STREAM, "h200"), "h200"),
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),
     "DeviceSpec": lambda: tb.device("h200"),
+    "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }
 PAGE = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

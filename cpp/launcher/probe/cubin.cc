@@ -2,7 +2,11 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,15 +29,22 @@ constexpr uint8_t kSized = 0x04;
 constexpr uint8_t kFrameSize = 0x11;
 constexpr uint8_t kMinimumStackSize = 0x12;
 constexpr uint8_t kRegisterCount = 0x2f;
+constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers, of a kernel's own section
 
-// The payload of the three above.
+constexpr int32_t kMostClusterBlocks = 1024;  // along one dimension; no GPU has as many
+
+// From compute capability 9.0 on a kernel's section of shared memory includes what is reserved.
+constexpr std::string_view kReserved = ".nv.shared.reserved.";
+constexpr int32_t kReserve = 1024;
+
+// The payload of the first three above.
 struct Property {
   uint32_t symbol;
   uint32_t value;
 };
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw std::invalid_argument("image: not a cubin of one kernel: " + why);
+  throw std::invalid_argument("image: not a cubin: " + why);
 }
 
 class Image {
@@ -70,56 +81,68 @@ class Image {
   std::vector<std::byte> bytes_;
 };
 
+// Calls action(name, place of its header, header) for each section.
+template <typename Action>
+void for_each_section(const Image& image, const Action& action) {
+  const auto header = image.load<Elf64_Ehdr>(0);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_machine != kMachineCuda) {
+    refuse("its ELF header is another");
+  }
+  if (header.e_shentsize != sizeof(Elf64_Shdr)) refuse("its section headers have another size");
+  image.check(header.e_shoff, 0);
+  const auto place_of = [&](const uint16_t index) {
+    return header.e_shoff + uint64_t{index} * sizeof(Elf64_Shdr);
+  };
+  const auto names = image.load<Elf64_Shdr>(place_of(header.e_shstrndx));
+  for (uint16_t index = 0; index < header.e_shnum; ++index) {
+    const auto section = image.load<Elf64_Shdr>(place_of(index));
+    action(image.text(names.sh_offset + section.sh_name), place_of(index), section);
+  }
+}
+
+// Calls action(kind, place of the payload, its size) for each attribute that carries one.
+template <typename Action>
+void for_each_attribute(const Image& image, const Elf64_Shdr& section, const Action& action) {
+  uint64_t offset = section.sh_offset;
+  image.check(offset, section.sh_size);
+  const uint64_t end = offset + section.sh_size;
+  while (offset < end) {
+    const auto attribute = image.load<Attribute>(offset);
+    offset += sizeof(Attribute);
+    if (attribute.format != kSized) continue;
+    if (attribute.size_or_value > end - offset) refuse("an attribute of .nv.info is cut short");
+    action(attribute.kind, offset, attribute.size_or_value);
+    offset += attribute.size_or_value;
+  }
+}
+
 class Patch {
  public:
   Patch(const std::span<const std::byte> image, const int32_t registers, const int32_t local_memory)
       : image_(image), registers_(registers), local_memory_(local_memory) {}
 
   std::vector<std::byte> apply() && {
-    const auto header = image_.load<Elf64_Ehdr>(0);
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachineCuda) {
-      refuse("its ELF header is another");
-    }
-    if (header.e_shentsize != sizeof(Elf64_Shdr)) refuse("its section headers have another size");
-    const auto names = image_.load<Elf64_Shdr>(place_of(header, header.e_shstrndx));
-    for (uint16_t index = 0; index < header.e_shnum; ++index) {
-      const uint64_t place = place_of(header, index);
-      const auto section = image_.load<Elf64_Shdr>(place);
-      section_found(image_.text(names.sh_offset + section.sh_name), place, section);
-    }
+    for_each_section(image_,
+                     [this](const std::string_view name, const uint64_t place,
+                            const Elf64_Shdr& section) { section_found(name, place, section); });
     if (counts_ == 0) refuse("no register count in .nv.info");
     return std::move(image_).release();
   }
 
  private:
-  uint64_t place_of(const Elf64_Ehdr& header, const uint16_t index) const {
-    image_.check(header.e_shoff, 0);
-    return header.e_shoff + uint64_t{index} * sizeof(Elf64_Shdr);
-  }
-
   void section_found(const std::string_view name, const uint64_t place, Elf64_Shdr section) {
     // From compute capability 10.0 on everything is there twice, once for the later finalizer.
     if (name == ".nv.info" || name == ".nv.merc.nv.info") {
-      patch_attributes(section.sh_offset, section.sh_size);
+      for_each_attribute(image_, section,
+                         [this](const uint8_t kind, const uint64_t place, const size_t size) {
+                           if (size == sizeof(Property)) patch_property(kind, place);
+                         });
     } else if (name.starts_with(".text.") && section.sh_info >> kRegisterShift != 0) {
       constexpr uint32_t symbol_mask = (1u << kRegisterShift) - 1;
       section.sh_info =
           (section.sh_info & symbol_mask) | (static_cast<uint32_t>(registers_) << kRegisterShift);
       image_.store(place, section);
-    }
-  }
-
-  void patch_attributes(uint64_t offset, const uint64_t size) {
-    image_.check(offset, size);
-    const uint64_t end = offset + size;
-    while (offset < end) {
-      const auto attribute = image_.load<Attribute>(offset);
-      offset += sizeof(Attribute);
-      if (attribute.format != kSized) continue;
-      if (attribute.size_or_value > end - offset) refuse("an attribute of .nv.info is cut short");
-      if (attribute.size_or_value == sizeof(Property)) patch_property(attribute.kind, offset);
-      offset += attribute.size_or_value;
     }
   }
 
@@ -150,7 +173,100 @@ class Patch {
   int counts_ = 0;
 };
 
+class Reader {
+ public:
+  explicit Reader(const std::span<const std::byte> image) : image_(image) {}
+
+  std::vector<KernelUsage> kernels() {
+    for_each_section(image_, [this](const std::string_view name, uint64_t,
+                                    const Elf64_Shdr& section) { take_section(name, section); });
+    std::vector<KernelUsage> found;
+    for (auto& [name, kernel] : kernels_) {
+      kernel.name = name;
+      const auto symbol = symbols_.find(name);
+      if (symbol == symbols_.end()) refuse("a kernel has no symbol");
+      kernel.registers = registers_[symbol->second];
+      kernel.local_memory = local_memory_[symbol->second];
+      if (has_reserve_ && kernel.static_shared_memory > 0) {
+        kernel.static_shared_memory = std::max(0, kernel.static_shared_memory - kReserve);
+      }
+      found.push_back(kernel);
+    }
+    if (found.empty()) refuse("there are no kernels in it");
+    return found;
+  }
+
+ private:
+  void take_section(const std::string_view name, const Elf64_Shdr& section) {
+    constexpr std::string_view info = ".nv.info.";
+    constexpr std::string_view shared = ".nv.shared.";
+    if (name == ".nv.info") {
+      for_each_attribute(image_, section,
+                         [this](const uint8_t kind, const uint64_t place, const size_t size) {
+                           if (size == sizeof(Property)) take_property(kind, place);
+                         });
+    } else if (name.starts_with(info)) {
+      take_kernel(kernels_[std::string(name.substr(info.size()))], section);
+    } else if (name.starts_with(kReserved)) {
+      has_reserve_ = true;
+    } else if (name.starts_with(shared)) {
+      kernels_[std::string(name.substr(shared.size()))].static_shared_memory =
+          static_cast<int32_t>(std::min<uint64_t>(section.sh_size, INT32_MAX));
+    } else if (section.sh_type == SHT_SYMTAB && section.sh_entsize == sizeof(Elf64_Sym)) {
+      take_symbols(section);
+    }
+  }
+
+  void take_property(const uint8_t kind, const uint64_t place) {
+    const auto property = image_.load<Property>(place);
+    const auto value = static_cast<int32_t>(property.value);
+    if (kind == kRegisterCount) registers_[property.symbol] = value;
+    if (kind == kMinimumStackSize) local_memory_[property.symbol] = value;
+  }
+
+  void take_kernel(KernelUsage& kernel, const Elf64_Shdr& section) {
+    using Extent = std::array<int32_t, 3>;
+    for_each_attribute(image_, section,
+                       [&](const uint8_t kind, const uint64_t place, const size_t size) {
+                         if (kind != kBlocksPerCluster || size != sizeof(Extent)) return;
+                         const auto extent = image_.load<Extent>(place);
+                         kernel.cluster = 1;
+                         for (const int32_t each : extent) {
+                           if (each < 1 || each > kMostClusterBlocks)
+                             refuse("a cluster has " + std::to_string(each) + " blocks");
+                           kernel.cluster *= each;
+                         }
+                       });
+  }
+
+  void take_symbols(const Elf64_Shdr& section) {
+    image_.check(section.sh_offset, section.sh_size);
+    const auto header = image_.load<Elf64_Ehdr>(0);
+    if (section.sh_link >= header.e_shnum) refuse("its symbols have no names");
+    const auto names =
+        image_.load<Elf64_Shdr>(header.e_shoff + uint64_t{section.sh_link} * sizeof(Elf64_Shdr));
+    const auto count = static_cast<uint32_t>(section.sh_size / sizeof(Elf64_Sym));
+    for (uint32_t index = 0; index < count; ++index) {
+      const auto symbol =
+          image_.load<Elf64_Sym>(section.sh_offset + uint64_t{index} * sizeof(Elf64_Sym));
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+      symbols_[std::string(image_.text(names.sh_offset + symbol.st_name))] = index;
+    }
+  }
+
+  const Image image_;
+  std::map<std::string, KernelUsage> kernels_;
+  std::map<std::string, uint32_t> symbols_;
+  std::map<uint32_t, int32_t> registers_;
+  std::map<uint32_t, int32_t> local_memory_;
+  bool has_reserve_ = false;
+};
+
 }  // namespace
+
+std::vector<KernelUsage> usage(const std::span<const std::byte> image) {
+  return Reader(image).kernels();
+}
 
 std::vector<std::byte> patch(const std::span<const std::byte> image, const int32_t registers,
                              const int32_t local_memory) {

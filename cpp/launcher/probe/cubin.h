@@ -1,9 +1,11 @@
-// Gives a compiled kernel another register count and local memory, without compiling it again.
+// What a compiled kernel uses, read from its cubin; and another register count and local memory for
+// it, without compiling it again.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tbsched::cuda {
@@ -12,5 +14,17 @@ namespace tbsched::cuda {
 // `registers` is less than what the kernel's code uses, or more than 255.
 std::vector<std::byte> patch(std::span<const std::byte> image, int32_t registers,
                              int32_t local_memory);
+
+// Sizes in bytes, of static shared memory without what the driver reserves.
+struct KernelUsage {
+  std::string name;
+  int32_t registers = 0;
+  int32_t static_shared_memory = 0;
+  int32_t local_memory = 0;  // per thread
+  int32_t cluster = 0;       // blocks, as compiled in; 0: not
+};
+
+// What the kernels of a cubin use. Throws std::invalid_argument: the image is no cubin.
+std::vector<KernelUsage> usage(std::span<const std::byte> image);
 
 }  // namespace tbsched::cuda

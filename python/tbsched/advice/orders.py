@@ -1,24 +1,28 @@
-"""What to change in a program so that it ends sooner, by asking the model."""
+"""The order of launches in which a program ends soonest."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.advice.moves import Units, launches_of
 from tbsched.errors import shown
-from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import FOREVER_NS, OrdersOfLaunches, predict
-from tbsched.program.checks import flag, integer, items
-from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, with_launches
+from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
+from tbsched.prediction.program_device import device_of
+from tbsched.program.checks import integer, items
+from tbsched.program.program import Program
+from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.views import Shown
 
 EXACT_UP_TO = 7
-BLOCK_SIZES = (64, 128, 256, 512, 1024)
-CARVEOUTS = (None, 0, 25, 50, 75, 100)
+_SEARCHED = 4096  # orders that are listed at a time
+_AT_ONCE = 16  # neighbours of an order that are predicted together, on several threads
+_MOST_NEIGHBOURS = 20_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,6 +36,8 @@ class BestOrder(Shown):
         given_makespan: predicted seconds in the order that was given.
         exact: whether all orders were tried, so that none is predicted to be better.
         predictions: how many orders were predicted.
+        host: of a program, the gaps between its calls in that order, as ``Program.host``; else
+            empty.
 
     Example:
         >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
@@ -46,10 +52,11 @@ class BestOrder(Shown):
     given_makespan: float
     exact: bool
     predictions: int
+    host: tuple[float, ...] = ()
 
 
 def best_order(
-    kernels: Iterable[Launch],
+    kernels: Iterable[Launch] | Program,
     device: str | os.PathLike[str] | DeviceSpec,
     policy: str | None = None,
     *,
@@ -65,9 +72,15 @@ def best_order(
     block on an SM sets its configuration.) It then exchanges pairs and moves single launches as
     long as that helps. Launches of one numbered stream keep their order.
 
+    In a program, only the calls of launches move. A launch takes with it the waits for events right
+    before it and the records right after it in its stream, and the time that the host needs before
+    the call. Whatever the program computes stays the same: work of a stream, an event and the wait
+    for it, and the calls before and after a synchronisation keep their order.
+
     Args:
-        kernels: launches with durations.
-        device, policy, launch_interval: as for :func:`tbsched.predict`.
+        kernels: launches with durations, or a :class:`Program`.
+        device, policy, launch_interval: as for :func:`tbsched.predict`. A program has times of its
+            own between calls.
         max_predictions: the search stops after so many predictions.
         seed: of the order in which the search tries changes.
 
@@ -80,6 +93,44 @@ def best_order(
         >>> tb.best_order(kernels, "h200").order
         (2, 1, 0)
     """
+    integer("best_order", "max_predictions", max_predictions, 1, 10**9)
+    integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
+    sequence, host = _given(kernels, launch_interval)
+    if isinstance(kernels, Program):
+        device = device_of(kernels, device)
+    orders = OrdersOfEvents(sequence, device, policy, launch_interval, host)
+    search = _Search(sequence, host, orders)
+    in_order = search.order
+    search.consider([in_order])
+    given_ns = search.best_ns
+    exact = len(in_order) <= EXACT_UP_TO
+    if exact:
+        search.consider(itertools.permutations(in_order))
+    else:
+        search.consider([search.sorted_first()])
+        search.improve(random.Random(seed), max_predictions)
+    places = search.units.places(search.order)
+    return BestOrder(
+        launches_of(sequence, places),
+        sequence if search.order == in_order else Sequence(sequence.events[k] for k in places),
+        search.best_ns / 1e9,
+        given_ns / 1e9,
+        exact,
+        len(search.known),
+        () if host is None else tuple(host[k] for k in places),
+    )
+
+
+def _given(
+    kernels: Iterable[Launch] | Program, launch_interval: float
+) -> tuple[Sequence, tuple[float, ...] | None]:
+    """What is to be ordered, and the gaps between its calls if it is a program."""
+    if isinstance(kernels, Program):
+        if launch_interval:
+            raise ValueError(f"launch_interval: {launch_interval}, but a program has its own times")
+        if not kernels.sequence.launches:
+            raise ValueError("kernels: the program has no launches")
+        return kernels.sequence, kernels.host
     given = tuple(items("best_order", "kernels", kernels))
     if not given:
         raise ValueError("kernels: none are given")
@@ -90,241 +141,105 @@ def best_order(
             raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
         if kernel.stream == LEGACY_STREAM:
             raise ValueError(f"kernels[{number}]: Launch.stream: {LEGACY_STREAM!r} orders all work")
-    integer("best_order", "max_predictions", max_predictions, 1, 10**9)
-    integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
-    sequence = Sequence(given)
-    search = _Search(given, OrdersOfLaunches(sequence, device, policy, launch_interval))
-    in_order = tuple(range(len(given)))
-    search.consider([in_order])
-    given_ns = search.best_ns
-    exact = len(given) <= EXACT_UP_TO
-    if exact:
-        search.consider(itertools.permutations(in_order))
-    else:
-        search.consider([search.sorted_first()])
-        search.improve(random.Random(seed), max_predictions)
-    return BestOrder(
-        search.order,
-        sequence if search.order == in_order else Sequence(given[k] for k in search.order),
-        search.best_ns / 1e9,
-        given_ns / 1e9,
-        exact,
-        len(search.known),
-    )
+    return Sequence(given), None
 
 
 class _Search:
-    """The best order so far."""
+    """The best order so far, of units that move as one."""
 
-    def __init__(self, kernels: tuple[Launch, ...], orders: OrdersOfLaunches) -> None:
-        self.kernels = kernels
+    def __init__(
+        self, sequence: Sequence, host: tuple[float, ...] | None, orders: OrdersOfEvents
+    ) -> None:
+        self.sequence = sequence
         self.orders = orders
+        self.units = Units(sequence)
         self.known: set[tuple[int, ...]] = set()
-        self.order: tuple[int, ...] = ()
+        self.order = tuple(range(len(self.units)))
         self.best_ns = FOREVER_NS
-        # Equal launches are one: the first of them stands for all.
-        first: dict[Launch, int] = {}
+        # Equal units are one: the first of them stands for all.
+        first: dict[Hashable, int] = {}
         self.kind = [
-            first.setdefault(replace(kernel, name=None), number)
-            for number, kernel in enumerate(kernels)
+            first.setdefault(self._kind(places, host), number)
+            for number, places in enumerate(self.units.events)
         ]
 
+    def _kind(self, places: list[int], host: tuple[float, ...] | None) -> Hashable:
+        events = [self.sequence.events[place] for place in places]
+        named = [replace(x, name=None) if isinstance(x, Launch) else x for x in events]
+        return tuple(named), None if host is None else tuple(host[place] for place in places)
+
     def consider(self, orders: Iterable[tuple[int, ...]]) -> bool:
-        """Predicts those that are not known and break no stream; whether one is the best now."""
-        found = self.orders.shortest(filter(self._is_new, orders), self.best_ns)
-        if found is not None:
-            self.order, self.best_ns = found
-        return found is not None
+        """Predicts those that are not known and change no dependency; whether one is the best."""
+        waiting = filter(self._is_new, orders)
+        better = False
+        while some := list(itertools.islice(waiting, _SEARCHED)):
+            of_events = {self.units.places(order): order for order in some}
+            found = self.orders.shortest(of_events, self.best_ns)
+            if found is not None:
+                self.order, self.best_ns = of_events[found[0]], found[1]
+                better = True
+        return better
 
     def _is_new(self, order: tuple[int, ...]) -> bool:
         key = tuple([self.kind[number] for number in order])
-        if key in self.known or not self._keeps_streams(order):
+        if key in self.known or not self.units.keeps(order):
             return False
         self.known.add(key)
         return True
 
-    def _keeps_streams(self, order: tuple[int, ...]) -> bool:
-        last: dict[int | str, int] = {}
-        for number in order:
-            stream = self.kernels[number].stream
-            if stream is not None and last.get(stream, -1) > number:
-                return False
-            if stream is not None:
-                last[stream] = number
-        return True
-
     def sorted_first(self) -> tuple[int, ...]:
-        """Larger configurations first, then longest first; places of a stream in its order."""
+        """Larger configurations first, then longest first, as far as dependencies let it."""
 
         def weight(number: int) -> tuple[float, ...]:
-            kernel = self.kernels[number]
-            durations = kernel.block_durations()
-            assert durations is not None
-            return (-kernel.local_memory, -kernel.shared_memory, -float(durations.max()))
+            launches = [
+                launch
+                for place in self.units.events[number]
+                for launch in self.sequence.events[place].launches
+            ]
+            if not launches:
+                return (-math.inf,)
+            return (
+                -max(x.local_memory for x in launches),
+                -max(x.shared_memory for x in launches),
+                -max(_longest(x) for x in launches),
+            )
 
-        order = sorted(range(len(self.kernels)), key=weight)
-        turns = {
-            stream: iter(sorted(k for k in order if self.kernels[k].stream == stream))
-            for stream in {self.kernels[k].stream for k in order} - {None}
-        }
-        streams = (self.kernels[number].stream for number in order)
-        return tuple(
-            number if stream is None else next(turns[stream])
-            for number, stream in zip(order, streams, strict=True)
-        )
+        return self.units.sorted_by(weight)
 
     def improve(self, rng: random.Random, max_predictions: int) -> None:
+        """Goes to a better neighbour as long as there is one."""
         improved = True
         while improved:
             improved = False
-            for candidate in self._neighbours(rng):
-                if len(self.known) >= max_predictions:
+            neighbours = self._neighbours(rng)
+            while some := list(itertools.islice(neighbours, _AT_ONCE)):
+                left = max_predictions - len(self.known)
+                if left <= 0:
                     return
-                if self.consider([candidate]):
+                if self.consider(some[:left]):
                     improved = True
                     break
 
     def _neighbours(self, rng: random.Random) -> Iterator[tuple[int, ...]]:
-        pairs = list(itertools.permutations(range(len(self.order)), 2))
-        rng.shuffle(pairs)
-        for a, b in pairs:
+        count, movable = len(self.order), set(self.units.movable)
+        codes = range(count * count)
+        for code in rng.sample(codes, min(len(codes), _MOST_NEIGHBOURS)):
+            a, b = divmod(code, count)
+            if a == b or self.order[a] not in movable:
+                continue
             moved = list(self.order)
             moved.insert(b, moved.pop(a))
             yield tuple(moved)
-            if a < b:
+            if a < b and self.order[b] in movable:
                 exchanged = list(self.order)
                 exchanged[a], exchanged[b] = exchanged[b], exchanged[a]
                 yield tuple(exchanged)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a program, and what it is predicted to bring.
-
-    Attributes:
-        what: the change in words.
-        sequence: the changed program.
-        makespan: predicted seconds.
-
-    Example:
-        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
-        >>> tb.what_if(program, "h200").given.what
-        'as it is'
-    """
-
-    what: str
-    sequence: Sequence
-    makespan: float
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class WhatIf(Shown):
-    """A program and changes of it; prints as a table.
-
-    Attributes:
-        given: the program as it is, a :class:`Change`.
-        changes: a :class:`Change` each, the shortest makespan first.
-
-    Example:
-        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
-        >>> found = tb.what_if(program, "h200", carveouts=[0, 100], block_sizes=[512])
-        >>> len(found.changes), found.given.sequence == program
-        (3, True)
-    """
-
-    given: Change
-    changes: tuple[Change, ...]
-
-
-def what_if(
-    seq: Sequence,
-    device: str | os.PathLike[str] | DeviceSpec,
-    policy: str | None = None,
-    *,
-    carveouts: Iterable[int | None] = CARVEOUTS,
-    block_sizes: Iterable[int] = BLOCK_SIZES,
-    orders: bool = True,
-    launch_interval: float = 0.0,
-) -> WhatIf:
-    """Predicts how a program would run with other block sizes, carveouts or orders of launches.
-
-    Each change is one of these: another block size for one launch, another carveout for all
-    launches, or the order that :func:`best_order` finds. Changes that the device refuses are left
-    out.
-
-    A launch with another block size has the same number of threads in all, rounded up to whole
-    blocks, and the same shared memory per thread. Its blocks are assumed to run as long as before.
-    For a compute-bound kernel that is too short for larger blocks, so a real program gains less
-    than predicted. Launches with clusters or with durations per block keep their size.
-
-    Args:
-        seq: launches with durations, and CUDA events.
-        device, policy, launch_interval: as for :func:`tbsched.predict`.
-        carveouts: each is given to all launches at once.
-        block_sizes: threads per block; each is given to one launch at a time.
-        orders: whether to look for a better order. Only a program of launches alone, none of them
-            in the legacy stream, can be reordered.
-
-    Returns:
-        A ``WhatIf``, which prints as a table.
-
-    Raises:
-        TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
-
-    Example:
-        >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
-        >>> tb.what_if(tb.Sequence(kernels), "h200").changes[0].what
-        'launched in the order 2, 1, 0'
-    """
-    spec = find_device(device)
-    flag("what_if", "orders", orders)
-    if isinstance(seq, Sequence) and not seq.timed:
-        raise ValueError("sequence: launches with durations are needed")
-
-    def predicted(what: str, changed: Sequence) -> Change:
-        trace = predict(changed, spec, policy, launch_interval=launch_interval)
-        return Change(what, changed, trace.makespan)
-
-    given = predicted("as it is", seq)
-    candidates: list[tuple[str, Sequence]] = []
-    for carveout in items("what_if", "carveouts", carveouts):
-        words = "the driver's" if carveout is None else str(carveout)
-        changed = with_launches(seq, [replace(x, carveout=carveout) for x in seq.launches])
-        candidates.append((f"carveout {words} for every launch", changed))
-    for number, threads in itertools.product(
-        range(len(seq.launches)), items("what_if", "block_sizes", block_sizes)
-    ):
-        launch = _with_block_size(seq.launches[number], threads)
-        if launch is not None:
-            launches = [*seq.launches[:number], launch, *seq.launches[number + 1 :]]
-            candidates.append(
-                (f"launch {number} in blocks of {threads} threads", with_launches(seq, launches))
-            )
-    changes = []
-    for what, changed in candidates:
-        if changed != seq and _runs(spec, changed):
-            changes.append(predicted(what, changed))
-    movable = all(x.stream != LEGACY_STREAM for x in seq.launches)
-    if orders and movable and seq.events == seq.launches and len(seq) > 1:
-        best = best_order(seq.launches, spec, policy, launch_interval=launch_interval)
-        words = "launched in the order " + ", ".join(map(str, best.order))
-        if best.sequence != seq:
-            changes.append(Change(words, best.sequence, best.makespan))
-    return WhatIf(given, tuple(sorted(changes, key=lambda change: change.makespan)))
-
-
-def _with_block_size(launch: Launch, threads: int) -> Launch | None:
-    integer("what_if", "block_sizes", threads, 1, 1024)
-    if launch.cluster != 1 or isinstance(launch.duration, tuple):
-        return None
-    blocks = -(-launch.blocks * launch.threads // threads)
-    shared_memory = -(-launch.shared_memory * threads // launch.threads)
-    return replace(launch, blocks=blocks, threads=threads, shared_memory=shared_memory)
-
-
-def _runs(spec: DeviceSpec, seq: Sequence) -> bool:
-    try:
-        spec.check(seq)
-    except ValueError:
-        return False
-    return True
+def _longest(launch: Launch) -> float:
+    """Seconds that the longest block runs."""
+    if isinstance(launch.duration, float):
+        return launch.duration
+    durations = launch.block_durations()
+    assert durations is not None
+    return float(durations.max())

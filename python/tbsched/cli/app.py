@@ -24,12 +24,14 @@ from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.console import show as print_out
 from tbsched.cli.devices import devices
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
+from tbsched.cli.programs.capture import capture
+from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
 from tbsched.errors import TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
-VERBS = (devices, predict, observe, configs, compare, verify, show, fuzz, record)
+VERBS = (devices, predict, observe, configs, explain, compare, verify, show, fuzz, record, capture)
 
 app = typer.Typer(
     name="tbsched",

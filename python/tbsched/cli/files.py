@@ -7,7 +7,13 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.cli.console import note
+from tbsched.cli.options import DEFAULT_DEVICE, Part
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.importers.assembly.durations import known_device
+from tbsched.importers.programs import fitted, is_profile, load_program
 from tbsched.importers.readers import read_sequences
+from tbsched.prediction.predict import predict
+from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.trace import Trace
@@ -36,6 +42,33 @@ def sequences_of(place: Path) -> list[Sequence]:
     if sys.stdin is None:
         raise ValueError("standard input is closed")
     return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]
+
+
+def profiled(place: Path, part: Part) -> Program | None:
+    """The program of a profile, or a part of it; None if the file is something else.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`tbsched.load_program`; a part of
+            something else is meant.
+    """
+    if str(place) != "-" and is_profile(place):
+        return load_program(place, **part._asdict(), fit=False)
+    if given := [name for name, value in part._asdict().items() if value is not None]:
+        option = {"start": "from", "end": "to", "streams": "stream"}.get(given[0], given[0])
+        raise ValueError(f"--{option}: {place} is no profile of which a part can be taken")
+    return None
+
+
+def predict_program(program: Program, device: str | None, policy: str | None) -> Trace:
+    """What the model says of a program out of a profile, its durations fitted where it ran.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`.
+    """
+    own = known_device(program.device, program.sms)
+    spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
+    found = fitted(program, own or spec)
+    return predict(found.sequence, spec, policy, host=found.host)
 
 
 def check_output(output: Path | None, *inputs: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -30,11 +30,41 @@ def complete_policy(incomplete: str) -> Iterator[tuple[str, str]]:
     yield from ((row.name, row.summary) for row in policies() if row.name.startswith(incomplete))
 
 
+DEFAULT_DEVICE = "h200"  # where one is needed and none is named
+
+
+class Part(NamedTuple):
+    """Which part of a profile is meant, as ``load_program`` takes it."""
+
+    start: float | None = None
+    end: float | None = None
+    streams: list[int] | None = None
+    match: str | None = None
+
+
+FromTime = Annotated[
+    float | None,
+    typer.Option("--from", help="Of a profile: what starts so many seconds after the first work."),
+]
+ToTime = Annotated[
+    float | None, typer.Option("--to", help="Of a profile: what starts before so many seconds.")
+]
+OnlyStream = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--stream", help="Of a profile: this stream, by its number there; may be repeated."
+    ),
+]
+Match = Annotated[
+    str | None,
+    typer.Option(help="Of a profile: kernels in whose names this regular expression is found."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 SequenceFile = Annotated[
     Path,
     typer.Argument(
-        help="A trace file (.jsonl, .xz, .gz), or JSON with a list of events such as "
+        help="A trace file (.jsonl, .xz, .gz), a profile (torch.profiler, Nsight Systems' .sqlite) "
+        "or JSON with a list of events such as "
         '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads it from '
         "standard input.",
         metavar="SEQUENCES",
@@ -52,6 +82,16 @@ DeviceName = Annotated[
         "--device",
         "-d",
         help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml.",
+        autocompletion=complete_device,
+    ),
+]
+OwnDeviceName = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        "-d",
+        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml. By "
+        "default where a profile was recorded, else h200.",
         autocompletion=complete_device,
     ),
 ]

@@ -11,15 +11,21 @@ import typer
 
 from tbsched import views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
-from tbsched.cli.files import check_output, sequences_of, write_traces
+from tbsched.cli.files import check_output, predict_program, profiled, sequences_of, write_traces
 from tbsched.cli.options import (
+    DEFAULT_DEVICE,
     AsJson,
-    DeviceName,
+    FromTime,
     GpuIndex,
+    Match,
+    OnlyStream,
     OptionalSequenceFile,
     Output,
+    OwnDeviceName,
+    Part,
     PolicyName,
     SequenceFile,
+    ToTime,
     complete_device,
 )
 from tbsched.comparison.compare import compare
@@ -37,18 +43,31 @@ from tbsched.traces.trace import Trace
 
 def predict(
     sequences: SequenceFile,
-    device: DeviceName = "h200",
+    device: OwnDeviceName = None,
     policy: PolicyName = None,
     output: Output = None,
     launch_interval: Annotated[
         float,
         typer.Option(help="Seconds between the host's launch calls, if launches have durations."),
     ] = 0.0,
+    start: FromTime = None,
+    end: ToTime = None,
+    stream: OnlyStream = None,
+    match: Match = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict where the blocks of sequences go, and when, if launches have durations."""
+    """Predict where the blocks of sequences go, and when, if launches have durations.
+
+    Of a profile, launches are issued in the gaps that its host threads left.
+    """
     check_output(output, sequences)
-    spec = find_device(device)
+    program = profiled(sequences, Part(start, end, stream, match))
+    if program is not None:
+        if launch_interval:
+            raise ValueError("--launch-interval: a profile says when its host called")
+        _show_all([predict_program(program, device, policy)], output, as_json)
+        return
+    spec = find_device(device or DEFAULT_DEVICE)
 
     def run(seq: Sequence) -> Trace:
         return predict_sequence(seq, spec, policy, launch_interval=launch_interval)
@@ -136,7 +155,10 @@ def _run_all(
     found = sequences_of(place)
     if not found:
         raise ValueError(f"{place}: holds no sequences")
-    traces = [run(sequence) for sequence in found]
+    _show_all([run(sequence) for sequence in found], output, as_json)
+
+
+def _show_all(traces: list[Trace], output: Path | None, as_json: bool) -> None:
     if as_json:
         show_json({"traces": list(map(views.data, traces))})
     else:

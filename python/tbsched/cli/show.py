@@ -15,9 +15,27 @@ import tbsched.show as shows
 from tbsched import storage, views
 from tbsched.cli.console import show as print_out
 from tbsched.cli.console import show_json
-from tbsched.cli.files import check_output, note_written, read_traces, sequences_of
+from tbsched.cli.files import (
+    check_output,
+    note_written,
+    predict_program,
+    profiled,
+    read_traces,
+    sequences_of,
+)
 from tbsched.cli.interrupts import ending_at_once
-from tbsched.cli.options import AsJson, PolicyName, SequenceFile, complete_device
+from tbsched.cli.options import (
+    DEFAULT_DEVICE,
+    AsJson,
+    FromTime,
+    Match,
+    OnlyStream,
+    Part,
+    PolicyName,
+    SequenceFile,
+    ToTime,
+    complete_device,
+)
 from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
 from tbsched.errors import did_you_mean
@@ -26,13 +44,13 @@ from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.trace_files import holds_traces
 from tbsched.prediction.predict import policies, predict, predict_as_recorded
+from tbsched.program.program import Program
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DEVICE = "h200"  # where one is needed and none is named, as for the other verbs
 _PICTURES = (".png", ".svg", ".pdf")
 # Which function of tbsched.show writes a file of each other ending, and what that file is.
 _WRITERS: Mapping[str, tuple[str, str]] = {
@@ -116,18 +134,22 @@ def show(
             "--device",
             "-d",
             help="Predict the file's sequence on this device, and show that. Where a prediction "
-            f"is needed and none is named: the recording's own, else {_DEVICE}.",
+            f"is needed and none is named: the recording's own, else {DEFAULT_DEVICE}.",
             autocompletion=complete_device,
         ),
     ] = None,
     policy: PolicyName = None,
+    start: FromTime = None,
+    end: ToTime = None,
+    stream: OnlyStream = None,
+    match: Match = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
 
-    A recording is shown as it is. A sequence without placements is predicted first, and so is a
-    recording if --device is given. Without --output, the text is printed, with the reasons why
-    launches waited.
+    A recording is shown as it is, and so is the profile of a program, as text. A sequence without
+    placements is predicted first, and so is a recording or a profile if --device is given. Without
+    --output, the text is printed, with the reasons why launches waited.
 
     Examples:
 
@@ -144,9 +166,12 @@ def show(
             raise ValueError("--json: the document is printed; leave --output out")
         check_output(output, file, *([] if against is None else [against]))
     options = {"by": by, "at": at, "sm": sm, "against": against}
-    request = _Request(file, number, device, policy, against, _view(view, output, options))
+    request = _Request(
+        file, number, device, policy, against, _view(view, output, options),
+        profiled(file, Part(start, end, stream, match)),
+    )  # fmt: skip
     if output is None:
-        value = request.value()
+        value = request.printed()
         if as_json:
             show_json(views.data(value))
         else:
@@ -201,6 +226,12 @@ class _Request:
     policy: str | None
     against: Path | None
     view: View | None
+    program: Program | None
+
+    def printed(self) -> Trace | Diff | Program:
+        """What is shown without a file: a profile as it is, or as :meth:`value`."""
+        as_it_is = (self.device, self.policy, self.view) == (None, None, None)
+        return self.program if self.program is not None and as_it_is else self.value()
 
     def value(self) -> Trace | Diff:
         """The trace of the file, a prediction of it, or two compared.
@@ -247,14 +278,16 @@ class _Request:
         return shows.ladder([verify(traces, spec, name) for name in names])
 
     def _shown(self, recorded: Trace | None) -> Trace:
+        if self.program is not None:
+            return predict_program(self.program, self.device, self.policy)
         if recorded is None:
             sequence = self._picked(sequences_of(self.place), self.place)
-            return predict(sequence, self.device or _DEVICE, self.policy)
+            return predict(sequence, self.device or DEFAULT_DEVICE, self.policy)
         needed = self.device or self.policy or self.view is View.resources
         return self._predicted(recorded) if needed else recorded
 
     def _recorded(self) -> Trace | None:
-        if str(self.place) == "-" or not holds_traces(self.place):
+        if self.program is not None or str(self.place) == "-" or not holds_traces(self.place):
             return None
         return self._picked(read_traces(self.place), self.place)
 
@@ -275,7 +308,7 @@ class _Request:
 
 def _recorded_on(info: DeviceInfo) -> DeviceSpec:
     """The device of a recording, if it is one of those that are known."""
-    return device_titled(info.name, info.sms) or find_device(_DEVICE)
+    return device_titled(info.name, info.sms) or find_device(DEFAULT_DEVICE)
 
 
 def _save(axes: Axes, output: Path, kind: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tbsched.importers.event_list import is_event_list, read_event_list
+from tbsched.importers.programs import is_profile, load_program
 from tbsched.importers.trace_files import holds_traces, read_traces
 from tbsched.program.sequence import Sequence
 
@@ -26,7 +27,12 @@ class Reader:
     read: Callable[[Path], list[Sequence]]
 
 
+def _read_profile(place: Path) -> list[Sequence]:
+    return [load_program(place, fit=False).sequence]
+
+
 READERS = (
+    Reader("profile", is_profile, _read_profile),
     Reader("trace file", holds_traces, read_traces),
     Reader("list of events", is_event_list, read_event_list),
 )

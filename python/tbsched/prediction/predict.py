@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,7 +30,6 @@ from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
 MAX_THREADS = 1024
-FOREVER_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,51 +183,6 @@ def predict_many(
         run.trace(seq, result, run.calls(seq, None))
         for (seq, _), result in zip(rows, found, strict=True)
     )
-
-
-class OrdersOfLaunches:
-    """The launches of a program in other orders, of which only the makespan is wanted.
-
-    Args:
-        seq: launches with durations, and nothing else.
-        device, policy, launch_interval: as for :func:`predict`.
-
-    Raises:
-        TypeError, ValueError: as :func:`predict`.
-    """
-
-    def __init__(
-        self,
-        seq: Sequence,
-        device: str | os.PathLike[str] | DeviceSpec,
-        policy: str | None,
-        launch_interval: float,
-    ) -> None:
-        self._run = Run(device, policy, None, launch_interval, False)
-        self._launches = self._run.events(seq)
-
-    def shortest(
-        self, orders: Iterable[tuple[int, ...]], limit_ns: int = FOREVER_NS
-    ) -> tuple[tuple[int, ...], int] | None:
-        """The first order of the shortest makespan, and that in nanoseconds.
-
-        Each order is the numbers of all launches. None: no makespan is less than ``limit_ns``.
-        """
-        best = None
-        waiting = iter(orders)
-        at_once = 16
-        while some := list(itertools.islice(waiting, at_once)):
-            began = time.monotonic()
-            found = _core.shortest_order(
-                self._run.model, self._launches, np.array(some, np.int32), self._run.state,
-                self._run.interval_ns, limit_ns, min(os.cpu_count() or 1, len(some)),
-            )  # fmt: skip
-            if found is not None:
-                number, limit_ns = found
-                best = some[number], limit_ns
-            # An interrupt need not wait long, and threads need not wait often for each other.
-            at_once *= 2 if time.monotonic() - began < 0.1 else 1
-        return best
 
 
 def matching_state(

@@ -45,10 +45,20 @@ Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order
   result.reserve(order.size());
   for (const int32_t number : order) {
     if (!std::cmp_less(number, sequence.size()) || number < 0) {
-      throw std::invalid_argument(std::to_string(number) + " is no launch");
+      throw std::invalid_argument(std::to_string(number) + " is no event");
     }
     result.push_back(sequence[number]);
   }
+  return result;
+}
+
+// The time before a call belongs to what is called.
+HostCalls arranged(const HostCalls& calls, const std::span<const int32_t> order) {
+  const auto* const given = std::get_if<CallGaps>(&calls);
+  if (given == nullptr) return calls;
+  CallGaps result;
+  result.gap_ns.reserve(order.size());
+  for (const int32_t number : order) result.gap_ns.push_back(given->gap_ns[number]);
   return result;
 }
 
@@ -56,22 +66,26 @@ Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order
 
 std::optional<Shortest> shortest_order(const Model& model, const Sequence& sequence,
                                        const std::span<const int32_t> orders,
-                                       const InitialState state, const int64_t launch_interval_ns,
+                                       const InitialState state, const HostCalls& calls,
                                        const int64_t limit_ns, const int32_t threads) {
-  const size_t launches = sequence.size();
-  const auto is_launch = [](const Event& event) { return std::holds_alternative<Launch>(event); };
-  if (launches == 0 || orders.size() % launches != 0 || !std::ranges::all_of(sequence, is_launch)) {
-    throw std::invalid_argument("orders: each is of all launches, and there is nothing else");
+  const size_t events = sequence.size();
+  const auto is_release = [](const Event& event) { return std::holds_alternative<Release>(event); };
+  if (events == 0 || orders.size() % events != 0 || std::ranges::any_of(sequence, is_release)) {
+    throw std::invalid_argument("orders: each is of all events, and none is a release");
   }
-  const CallIntervals calls{launch_interval_ns};
+  if (const auto* const given = std::get_if<CallGaps>(&calls);
+      std::holds_alternative<CallTimes>(calls) || (given && given->gap_ns.size() != events)) {
+    throw std::invalid_argument("orders: a gap for each event is needed, or one interval");
+  }
   Best best(limit_ns);
   const auto try_order = [&](const size_t k) {
-    const Sequence some = arranged(sequence, orders.subspan(k * launches, launches));
+    const std::span order = orders.subspan(k * events, events);
+    const Sequence some = arranged(sequence, order);
     const int64_t limit = best.limit(k);
-    const int64_t found = TimedEngine(model, state, calls).makespan(some, limit);
+    const int64_t found = TimedEngine(model, state, arranged(calls, order)).makespan(some, limit);
     if (found < limit) best.found(k, found);
   };
-  for_each_sequence(orders.size() / launches, threads, try_order, "order");
+  for_each_sequence(orders.size() / events, threads, try_order, "order");
   return best.get();
 }
 

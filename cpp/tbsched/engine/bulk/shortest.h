@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "tbsched/engine/timed/hosts.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 
@@ -17,11 +18,11 @@ struct Shortest {
 };
 
 // The first of the orders of the shortest makespan, if that is less than `limit_ns`; several are
-// tried at once. `orders`: for each, the numbers of all events of the sequence, which are launches
-// with durations. Throws std::invalid_argument for anything else, and as predict_timeline().
+// tried at once. `orders`: for each, the numbers of all events of the timed sequence. `calls`:
+// gaps, which move with their events, or an interval. Throws std::invalid_argument for anything
+// else, and as predict_timeline().
 std::optional<Shortest> shortest_order(const Model& model, const Sequence& sequence,
                                        std::span<const int32_t> orders, InitialState state,
-                                       int64_t launch_interval_ns, int64_t limit_ns,
-                                       int32_t threads);
+                                       const HostCalls& calls, int64_t limit_ns, int32_t threads);
 
 }  // namespace tbsched

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
-from tbsched.advice.orders import BestOrder, WhatIf
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.show.text.advice import speedup
 
 _OF_LAUNCH = ("threads", "blocks", "registers", "shared_memory")

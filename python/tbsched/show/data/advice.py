@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from tbsched.advice.change import Change
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
-from tbsched.advice.orders import BestOrder, Change, WhatIf
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.program.events.launch import launch_to_data
 from tbsched.program.sequence import events_to_data
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from tbsched import storage
+from tbsched.advice.explain.explanation import Explanation
 from tbsched.errors import missing
 from tbsched.program.checks import instance
 from tbsched.traces.trace import Trace
 
 
-def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
+def to_perfetto(trace: Trace | Explanation, path: str | os.PathLike[str]) -> None:
     """Writes a trace for Perfetto: drop the file on https://ui.perfetto.dev.
 
     The GPU is a process with these tracks:
@@ -27,14 +28,17 @@ def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
     after which event they came: those that an observation placed late, and in a prediction those
     that came after the first 200 releases.
 
+    For an explanation the prediction is shown so. A second process has the profile: its kernels in
+    rows by stream, and its gaps with their causes.
+
     Args:
-        trace: a prediction or an observation.
+        trace: a prediction or an observation, or what :func:`tbsched.explain` found.
         path: such as ``out.pftrace``. The file appears whole or not at all.
 
     Raises:
         FileNotFoundError: no such folder.
         ImportError: perfetto is missing (``pip install perfetto``).
-        TypeError: not a trace, or not a path.
+        TypeError: neither a trace nor an explanation, or not a path.
         ValueError: a timed sequence of which nobody recorded when blocks ran; something at the
             path that cannot be replaced.
 
@@ -43,10 +47,15 @@ def to_perfetto(trace: Trace, path: str | os.PathLike[str]) -> None:
         >>> seq = tb.Sequence([tb.Launch(264, 256, 32, duration=1e-3, name="gemm")])
         >>> tb.show.to_perfetto(tb.predict(seq, "h200"), "/dev/null")
     """
-    instance("to_perfetto", "trace", trace, Trace)
+    if not isinstance(trace, Explanation):
+        instance("to_perfetto", "trace", trace, Trace)
     try:
+        from tbsched.show.files.measured import write_explanation
         from tbsched.show.files.pftrace import write_trace
     except ImportError as error:
         raise missing("Perfetto traces", "perfetto", "perfetto") from error
     with storage.replacing(storage.as_path(path)) as file:
-        write_trace(trace, file)
+        if isinstance(trace, Explanation):
+            write_explanation(trace, file)
+        else:
+            write_trace(trace, file)

@@ -26,7 +26,6 @@ from tbsched.show.words import limiter_words, transfer_name, transfer_words
 from tbsched.traces.trace import Trace
 
 _SEQUENCE = 1  # whose packets share names
-_PID = 1  # of the GPU, which is shown as a process
 _MOST_STREAMS = 1000
 _MOST_WAITS = 64  # of one row at one time
 _NUMBERS = ("launch", "first_block", "last_block", "blocks", "behind_launch")
@@ -40,12 +39,20 @@ _TOGETHER = (
 _FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
 
 
-def write_trace(trace: Trace, file: BinaryIO) -> None:
-    """Writes the trace (see :func:`tbsched.show.to_perfetto`)."""
-    _Writer(trace, StreamingTraceProtoBuilder(file)).write()
+def write_trace(
+    trace: Trace, file: BinaryIO, more: Callable[[TraceWriter], None] | None = None
+) -> None:
+    """Writes the trace (see :func:`tbsched.show.to_perfetto`).
+
+    Args:
+        trace: a prediction or an observation.
+        file: where to.
+        more: adds tracks of its own.
+    """
+    TraceWriter(trace, StreamingTraceProtoBuilder(file)).write(more)
 
 
-class _Strings:
+class Strings:
     """Texts that packets name by number."""
 
     def __init__(self) -> None:
@@ -59,30 +66,33 @@ class _Strings:
         return iter(self._numbers.items())
 
 
-class _Writer:
+class TraceWriter:
     """Tracks are written as they are found, and packets once all names are known."""
 
     def __init__(self, trace: Trace, builder: StreamingTraceProtoBuilder) -> None:
         self._trace, self._builder = trace, builder
-        self._slices = timed_slices(trace) if trace.sequence.timed else held_slices(trace)
+        self.slices = timed_slices(trace) if trace.sequence.timed else held_slices(trace)
         launches = trace.sequence.launches
         self._labels = [label(launch) for launch in launches]
-        self._names, self._words = _Strings(), _Strings()
-        self._asks_for = self._words.numbers(map(words_of(trace.sequence), range(len(launches))))
-        self._kernel = self._words.numbers(self._labels)
+        self.names, self.words = Strings(), Strings()
+        self._asks_for = self.words.numbers(map(words_of(trace.sequence), range(len(launches))))
+        self._kernel = self.words.numbers(self._labels)
         transfers = enumerate(trace.sequence.transfers)
-        self._transfer = self._words.numbers(transfer_name(*each) for each in transfers)
+        self._transfer = self.words.numbers(transfer_name(*each) for each in transfers)
         self._tracks = 0
+        self._processes = 0  # a GPU is shown as one
         self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
 
-    def write(self) -> None:
-        """All of the file."""
+    def write(self, more: Callable[[TraceWriter], None] | None = None) -> None:
+        """All of the file, with what ``more`` adds."""
         about = "" if self._trace.sequence.timed else NO_TIMES
-        gpu = self._track(None, trace_head(self._trace), about)
-        self._host(self._track(gpu, "host"))
+        gpu = self.track(None, trace_head(self._trace), about)
+        self._host(self.track(gpu, "host"))
         self._streams(gpu)
-        self._sms(self._track(gpu, "SMs", _TOGETHER))
-        self._residents(gpu, self._track(gpu, "resident blocks of each SM"))
+        self._sms(self.track(gpu, "SMs", _TOGETHER))
+        self._residents(gpu, self.track(gpu, "resident blocks of each SM"))
+        if more is not None:
+            more(self)
         self._builder.write_packet(self._strings())
         for make, columns in self._packets:
             write(self._builder, make, columns)
@@ -90,11 +100,11 @@ class _Writer:
     def _host(self, track: int) -> None:
         """An instant for each launch, where its flow begins, and for each release."""
         for verb, time_ns, flows in (
-            ("launch", self._slices.issue_ns, True),
-            ("release", self._slices.release_ns, False),
+            ("launch", self.slices.issue_ns, True),
+            ("release", self.slices.release_ns, False),
         ):
             launch = np.flatnonzero(time_ns >= 0)
-            name = self._names.numbers(f"{verb} {self._labels[k]}" for k in launch)
+            name = self.names.numbers(f"{verb} {self._labels[k]}" for k in launch)
             flow = {"flow": launch + 1} if flows else {}
             self._add(
                 _instant, time_ns=time_ns[launch], track=np.full(len(launch), track), name=name,
@@ -104,36 +114,36 @@ class _Writer:
     def _streams(self, gpu: int) -> None:
         """In rows by stream when launches ran and bytes moved, and what launches waited for."""
         titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
-        runs, copies = self._slices.runs, self._slices.transfers
-        running = self._track(gpu, "streams")
+        runs, copies = self.slices.runs, self.slices.transfers
+        running = self.track(gpu, "streams")
         rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
         begin_ns = np.append(runs.begin_ns, copies.begin_ns)
         end_ns = np.append(runs.end_ns, copies.end_ns)
-        track = self._lanes(running, titles, rows, begin_ns, end_ns)
-        self._slice(
+        track = self.in_rows(running, titles, rows, begin_ns, end_ns)
+        self.slice(
             runs.begin_ns, runs.end_ns, track[: len(runs.launch)],
-            name=self._names.numbers(self._labels[k] for k in runs.launch),
+            name=self.names.numbers(self._labels[k] for k in runs.launch),
             launch=runs.launch, asks_for=self._asks_for[runs.launch],
         )  # fmt: skip
         transfers = self._trace.sequence.transfers
-        self._slice(
+        self.slice(
             copies.begin_ns, copies.end_ns, track[len(runs.launch) :],
-            name=self._names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
-            asks_for=self._words.numbers(transfer_words(transfers[k]) for k in copies.launch),
+            name=self.names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
+            asks_for=self.words.numbers(transfer_words(transfers[k]) for k in copies.launch),
         )  # fmt: skip
-        self._waits(self._track(gpu, "streams: waits", _FEW_WAITS), titles, row)
+        self._waits(self.track(gpu, "streams: waits", _FEW_WAITS), titles, row)
 
     def _waits(self, group: int, titles: Sequence[str], row: Int64Array) -> None:
-        waits, info = self._slices.waits, self._trace.device
+        waits, info = self.slices.waits, self._trace.device
         lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
         waits = waits.chosen(lane < _MOST_WAITS)
         causes, cause = np.unique(waits.cause, return_inverse=True)
-        name = self._names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
-        why = self._words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
-        track = self._lanes(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
+        name = self.names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
+        why = self.words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
+        track = self.in_rows(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
         for rows in (waits.behind >= 0, waits.behind == -1, waits.behind < -1):
             launch = waits.launch[rows]
-            self._slice(
+            self.slice(
                 waits.begin_ns[rows], waits.end_ns[rows], track[rows],
                 name=name[rows], why=why[rows], launch=launch, kernel=self._kernel[launch],
                 asks_for=self._asks_for[launch], **self._behind(waits.behind[rows]),
@@ -149,11 +159,11 @@ class _Writer:
 
     def _sms(self, group: int) -> None:
         """In rows by SM its blocks; the flow of a launch ends at its first block."""
-        blocks = self._slices.blocks
+        blocks = self.slices.blocks
         titles = [f"SM {sm}" for sm in range(self._trace.device.sms)]
-        track = self._lanes(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
+        track = self.in_rows(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
         limiters = [placement.limiter or "nothing" for placement in self._trace]
-        waited_for = self._words.numbers(limiters)
+        waited_for = self.words.numbers(limiters)
         starts_flow = np.zeros(len(track), np.bool_)
         order = np.lexsort((blocks.first, blocks.begin_ns, blocks.launch))
         starts_flow[order[np.unique(blocks.launch[order], return_index=True)[1]]] = True
@@ -161,7 +171,7 @@ class _Writer:
         for flows in (True, False):
             rows = starts_flow == flows
             launch = blocks.launch[rows]
-            self._slice(
+            self.slice(
                 blocks.begin_ns[rows], blocks.end_ns[rows], track[rows], name=name[rows],
                 launch=launch, first_block=blocks.first[rows], last_block=blocks.last[rows],
                 blocks=blocks.count[rows], waited_for=waited_for[launch],
@@ -174,21 +184,21 @@ class _Writer:
         kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
         pairs = (divmod(each, most) for each in kinds.tolist())
         texts = (labels[k] + (f" x{count}" if count > 1 else "") for k, count in pairs)
-        return self._names.numbers(map(str, texts))[kind]
+        return self.names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
         """How many blocks are on each SM, and on all of them."""
-        blocks = self._slices.blocks
+        blocks = self.slices.blocks
         each = [
-            self._track(group, f"SM {sm}", rank=sm, counts="blocks")
+            self.track(group, f"SM {sm}", rank=sm, counts="blocks")
             for sm in range(self._trace.device.sms)
         ]
-        every = [self._track(gpu, "resident blocks", counts="blocks")]
+        every = [self.track(gpu, "resident blocks", counts="blocks")]
         for tracks, row in ((each, blocks.sm), (every, np.zeros_like(blocks.sm))):
             row, time_ns, count = resident(row, blocks)
             self._add(_count, time_ns=time_ns, track=np.array(tracks)[row], value=count)
 
-    def _lanes(
+    def in_rows(
         self,
         group: int,
         titles: Sequence[str],
@@ -198,12 +208,13 @@ class _Writer:
     ) -> Int64Array:
         """The track of each slice: those of one name are shown as one, below each other."""
         lane, rows = in_lanes(row, begin_ns, end_ns)
-        tracks = [self._track(group, titles[k], rank=k) for k in rows.tolist()]
+        tracks = [self.track(group, titles[k], rank=k) for k in rows.tolist()]
         return np.array(tracks, np.int64)[lane]
 
-    def _slice(
+    def slice(
         self, begin_ns: Int64Array, end_ns: Int64Array, track: Int64Array, **rest: Int64Array
     ) -> None:
+        """Slices on tracks, with arguments."""
         # Ends first: of packets of one time Perfetto takes them in the order of the file.
         self._packets.insert(0, (_end, {"time_ns": end_ns, "track": track}))
         self._add(_begin, time_ns=begin_ns, track=track, **rest)
@@ -211,7 +222,7 @@ class _Writer:
     def _add(self, make: Callable[..., TracePacket], **columns: Int64Array) -> None:
         self._packets.append((make, columns))
 
-    def _track(
+    def track(
         self,
         parent: int | None,
         name: str,
@@ -227,7 +238,8 @@ class _Writer:
         track.uuid = self._tracks
         track.child_ordering = TrackDescriptor.EXPLICIT
         if parent is None:
-            track.process.pid, track.process.process_name = _PID, name
+            self._processes += 1
+            track.process.pid, track.process.process_name = self._processes, name
         else:
             track.parent_uuid, track.name = parent, name
             track.sibling_order_rank = self._tracks if rank is None else rank
@@ -243,11 +255,11 @@ class _Writer:
         packet = TracePacket(trusted_packet_sequence_id=_SEQUENCE)
         packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         data = packet.interned_data
-        for name, number in self._names:
+        for name, number in self.names:
             data.event_names.add(iid=number, name=name)
         for name, number in _ARGUMENTS.items():
             data.debug_annotation_names.add(iid=number, name=name)
-        for name, number in self._words:
+        for name, number in self.words:
             data.debug_annotation_string_values.add(iid=number, str=name.encode())
         return packet
 

@@ -6,7 +6,8 @@ from markupsafe import Markup
 
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfigs
-from tbsched.advice.orders import BestOrder, WhatIf
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.show.html.pages import card, rendered
 from tbsched.show.html.parts import (
     legend_html,

@@ -18,8 +18,8 @@ from tbsched.show.html.parts import (
     text_html,
     tiles_html,
 )
-from tbsched.show.html.standing import standing_html
 from tbsched.show.html.svg.levels import Level, levels_html
+from tbsched.show.html.svg.standing import standing_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.show.layout.events import launched_and_released

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from tbsched.advice.change import Change
 from tbsched.advice.evenness import Evenness
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
-from tbsched.advice.orders import BestOrder, Change, WhatIf
+from tbsched.advice.orders import BestOrder
+from tbsched.advice.what_if import WhatIf
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import seconds_words
 

@@ -1,0 +1,107 @@
+#include "launcher/capture/callbacks.h"
+
+#include <array>
+#include <span>
+#include <utility>
+
+namespace tbsched::capture {
+namespace {
+
+// A function of the runtime calls one of the driver, with the same correlation number.
+constexpr std::array kDriver = {
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
+constexpr std::array kResources = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
+                                   CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
+                                   CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
+
+void take_attributes(const CUlaunchConfig& config, const uint32_t call,
+                     const WithRecorder& with_recorder) {
+  bool programmatic = false;
+  bool has_priority = false;
+  int32_t priority = 0;
+  for (const CUlaunchAttribute& each : std::span(config.attrs, config.numAttrs)) {
+    switch (each.id) {
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        programmatic = each.value.programmaticStreamSerializationAllowed != 0;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        has_priority = true;
+        priority = each.value.priority;
+        break;
+      default:
+        break;
+    }
+  }
+  if (!programmatic && !has_priority) return;
+  with_recorder(
+      [&](Recorder& recorder) { recorder.attributes(call, programmatic, has_priority, priority); });
+}
+
+void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const CUgraphExec graph,
+                       const CUstream stream, const bool per_thread,
+                       const WithRecorder& with_recorder) {
+  uint32_t executable = 0;
+  uint32_t number = 0;
+  if (cupti.graph_id(graph, &executable) != CUPTI_SUCCESS) return;
+  if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &number) != CUPTI_SUCCESS) return;
+  with_recorder([&](Recorder& recorder) {
+    recorder.graph_launch(data.correlationId, executable, data.contextUid, number);
+  });
+}
+
+void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
+                      const WithRecorder& with_recorder) {
+  if (id == kDriver[0] || id == kDriver[1]) {
+    const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
+    take_attributes(*launch->config, data.correlationId, with_recorder);
+  } else {
+    const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
+    take_graph_launch(cupti, data, launch->hGraph, launch->hStream, id == kDriver[3],
+                      with_recorder);
+  }
+}
+
+void take_graph_change(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_GraphData& graph,
+                       const WithRecorder& with_recorder) {
+  const bool is_clone = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
+  uint64_t node = 0;
+  uint64_t other = 0;
+  if (cupti.node_id(graph.node, &node) != CUPTI_SUCCESS) return;
+  if (cupti.node_id(is_clone ? graph.originalNode : graph.dependency, &other) != CUPTI_SUCCESS) {
+    return;
+  }
+  with_recorder([&](Recorder& recorder) {
+    is_clone ? recorder.clone(node, other) : recorder.edge(node, other);
+  });
+}
+
+}  // namespace
+
+void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscriber) {
+  const auto enable = [&](const CUpti_CallbackDomain domain, const auto& ids) {
+    for (const auto id : ids) {
+      cupti.check(cupti.enable_callback(1, subscriber, domain, id), "cuptiEnableCallback");
+    }
+  };
+  enable(CUPTI_CB_DOMAIN_DRIVER_API, kDriver);
+  enable(CUPTI_CB_DOMAIN_RESOURCE, kResources);
+}
+
+void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+                   const void* const data, Modules& modules, const WithRecorder& with_recorder) {
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+    if (call.callbackSite == CUPTI_API_ENTER) take_driver_call(cupti, id, call, with_recorder);
+    return;
+  }
+  const void* const descriptor = static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor;
+  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+    const auto* const module = static_cast<const CUpti_ModuleResourceData*>(descriptor);
+    modules.add(std::as_bytes(std::span(module->pCubin, module->cubinSize)));
+  } else {
+    take_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor), with_recorder);
+  }
+}
+
+}  // namespace tbsched::capture

@@ -1,0 +1,40 @@
+// The CUPTI library of this process, looked for when a capture starts.
+#pragma once
+
+#include <cupti.h>
+
+#include <string>
+
+namespace tbsched::capture {
+
+// What is called of it. Null: this version has none.
+struct Cupti {
+  decltype(&cuptiGetVersion) get_version = nullptr;
+  decltype(&cuptiGetResultString) result_string = nullptr;
+  decltype(&cuptiGetTimestamp) timestamp = nullptr;
+  decltype(&cuptiGetCallbackName) callback_name = nullptr;
+  decltype(&cuptiSubscribe) subscribe = nullptr;
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&cuptiEnableCallback) enable_callback = nullptr;
+  decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityEnableAndDump) enable_and_dump = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
+  decltype(&cuptiActivityEnableDriverApi) enable_driver_api = nullptr;
+  decltype(&cuptiActivityEnableRuntimeApi) enable_runtime_api = nullptr;
+  decltype(&cuptiActivityEnableAllSyncRecords) enable_all_sync_records = nullptr;
+  decltype(&cuptiActivityFlushAll) flush_all = nullptr;
+  decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
+  decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
+  decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+  decltype(&cuptiGetGraphExecId) graph_id = nullptr;
+  decltype(&cuptiGetGraphNodeId) node_id = nullptr;
+
+  // Throws std::runtime_error: `call` failed. The text has CUPTI's name for the error.
+  void check(CUptiResult result, const char* call) const;
+};
+
+// Throws std::runtime_error: there is none, with what to install, or it is too old.
+Cupti load_cupti();
+
+}  // namespace tbsched::capture

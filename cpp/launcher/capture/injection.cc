@@ -1,0 +1,59 @@
+// What the CUDA driver calls where CUDA_INJECTION64_PATH names this library, and Python where it
+// captures its own process.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "launcher/capture/session.h"
+
+namespace {
+
+using tbsched::capture::start;
+using tbsched::capture::stop;
+
+constexpr size_t kMostText = 1024;
+
+// Returns whether `action` succeeded; if not, `why` has room for `size` characters.
+template <typename Action>
+int attempt(char* const why, const size_t size, const Action& action) {
+  try {
+    action();
+    return 1;
+  } catch (const std::exception& error) {
+    std::snprintf(why, size, "%s", error.what());
+    return 0;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::visibility("default")]] int tbsched_capture_start(const char* const path, char* const text,
+                                                         const size_t size) {
+  return attempt(text, size, [&] { std::snprintf(text, size, "%s", start(path, false).c_str()); });
+}
+
+[[gnu::visibility("default")]] int tbsched_capture_stop(char* const text, const size_t size) {
+  return attempt(text, size, [] { stop(true); });
+}
+
+// The program must run on, captured or not.
+[[gnu::visibility("default")]] int InitializeInjection() {
+  const char* const path = std::getenv("TBSCHED_CAPTURE");
+  if (path == nullptr || *path == '\0') return 1;
+  char why[kMostText];
+  if (attempt(why, sizeof why, [&] { start(path, true); }) == 0) {
+    std::fprintf(stderr, "tbsched capture: %s; the program runs uncaptured\n", why);
+    return 1;
+  }
+  std::atexit([] {
+    char late[kMostText];
+    if (attempt(late, sizeof late, [] { stop(false); }) == 0) {
+      std::fprintf(stderr, "tbsched capture: %s; its end is not captured\n", late);
+    }
+  });
+  return 1;
+}
+}

@@ -1,0 +1,41 @@
+#include "launcher/capture/modules.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace tbsched::capture {
+namespace {
+
+// CUPTI counts this many registers where a kernel needs fewer.
+constexpr int32_t kFewestRegisters = 16;
+
+}  // namespace
+
+void Modules::add(const std::span<const std::byte> cubin) {
+  try {
+    for (cuda::KernelUsage& kernel : cuda::usage(cubin)) {
+      if (kernel.local_memory == 0) continue;
+      const std::lock_guard lock(mutex_);
+      kernels_[kernel.name].push_back(std::move(kernel));
+    }
+  } catch (const std::invalid_argument&) {
+    return;  // it has no kernels, or its format is another
+  }
+}
+
+std::optional<int32_t> Modules::local_memory(const std::string& name, const int32_t registers,
+                                             const int32_t static_shared_memory) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kernels_.find(name);
+  if (found == kernels_.end()) return knows_all_ ? std::optional(0) : std::nullopt;
+  const auto is_it = [&](const cuda::KernelUsage& each) {
+    return std::max(each.registers, kFewestRegisters) == registers &&
+           each.static_shared_memory == static_shared_memory;
+  };
+  const auto it = std::ranges::find_if(found->second, is_it);
+  if (it != found->second.end()) return it->local_memory;
+  return knows_all_ ? std::optional(0) : std::nullopt;
+}
+
+}  // namespace tbsched::capture

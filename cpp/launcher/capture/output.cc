@@ -1,0 +1,60 @@
+#include "launcher/capture/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace tbsched::capture {
+namespace {
+
+// "run.jsonl" of process 42 is "run.42.jsonl".
+std::string of_this_process(const std::string& path) {
+  const size_t folder = path.rfind('/') + 1;  // npos + 1 is 0
+  size_t ending = path.rfind('.');
+  if (ending == std::string::npos || ending <= folder) ending = path.size();
+  return path.substr(0, ending) + "." + std::to_string(getpid()) + path.substr(ending);
+}
+
+}  // namespace
+
+Output::Output(std::string path, const int descriptor)
+    : path_(std::move(path)), descriptor_(descriptor) {}
+
+Output::~Output() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+Output Output::open(const std::string& path) {
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+  constexpr int mode = 0666;
+  std::string place = path;
+  int descriptor = ::open(place.c_str(), flags | O_EXCL, mode);
+  if (descriptor < 0 && errno == EEXIST) {
+    place = of_this_process(path);
+    descriptor = ::open(place.c_str(), flags | O_TRUNC, mode);
+  }
+  if (descriptor < 0) {
+    throw std::runtime_error(place + ": cannot be written: " + std::strerror(errno));
+  }
+  return Output(std::move(place), descriptor);
+}
+
+void Output::write(std::string_view lines) {
+  while (descriptor_ >= 0 && !lines.empty()) {
+    const ssize_t written = ::write(descriptor_, lines.data(), lines.size());
+    if (written >= 0) {
+      lines.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      std::fprintf(stderr, "tbsched capture: %s: %s; the rest is not captured\n", path_.c_str(),
+                   std::strerror(errno));
+      close(std::exchange(descriptor_, -1));
+    }
+  }
+}
+
+}  // namespace tbsched::capture

@@ -1,0 +1,304 @@
+#include "launcher/capture/recorder.h"
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "launcher/capture/functions.h"
+
+namespace tbsched::capture {
+namespace {
+
+constexpr int kFormatVersion = 1;
+
+template <typename Record>
+const Record& as(const CUpti_Activity& record) {
+  return reinterpret_cast<const Record&>(record);
+}
+
+// The name of a value that is an index into `names`.
+template <size_t count>
+std::string_view name_of(const std::array<std::string_view, count>& names, const uint32_t value) {
+  return names[value < count ? value : 0];
+}
+
+constexpr std::array<std::string_view, 11> kCopies = {"unknown", "h2d", "d2h", "h2a", "a2h", "a2a",
+                                                      "a2d",     "d2a", "d2d", "h2h", "p2p"};
+constexpr std::array<std::string_view, 8> kMemories = {"unknown",       "pageable",      "pinned",
+                                                       "device",        "array",         "managed",
+                                                       "device_static", "managed_static"};
+constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_wait_event",
+                                                    "stream", "context"};
+constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
+
+// How many hardware queues the contexts of this process have.
+int connections() {
+  constexpr int kDefault = 8;  // CUDA C++ Programming Guide
+  const char* const asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int count = asked != nullptr ? std::atoi(asked) : 0;
+  return count > 0 ? count : kDefault;
+}
+
+std::string readable(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+}  // namespace
+
+std::string Recorder::take() { return std::exchange(text_, {}); }
+
+void Recorder::header() {
+  uint32_t version = 0;
+  cupti_.check(cupti_.get_version(&version), "cuptiGetVersion");
+  Line(text_)
+      .add("tbsched_capture", kFormatVersion)
+      .add("started_ns", started_ns_)
+      .add("process", getpid())
+      .add("cupti", version)
+      .add("connections", connections());
+}
+
+void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }
+
+void Recorder::end(const uint64_t at_ns) {
+  Line(text_)
+      .add("end", at_ns - started_ns_)
+      .add("launches", launches_)
+      .add("unfinished", unfinished_);
+}
+
+void Recorder::activity(const CUpti_Activity& record) {
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return kernel(as<CUpti_ActivityKernel9>(record));
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return copy(as<CUpti_ActivityMemcpy5>(record));
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return set(as<CUpti_ActivityMemset4>(record));
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+      return call(as<CUpti_ActivityAPI>(record));
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+      return event(as<CUpti_ActivityCudaEvent>(record));
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return wait(as<CUpti_ActivitySynchronization>(record));
+    case CUPTI_ACTIVITY_KIND_STREAM:
+      return stream(as<CUpti_ActivityStream>(record));
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+      return context(as<CUpti_ActivityContext2>(record));
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+      return device(as<CUpti_ActivityDevice4>(record));
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return loading(as<CUpti_ActivityOverhead2>(record));
+    default:
+      return;
+  }
+}
+
+void Recorder::add_times(Line& line, const uint64_t start_ns, const uint64_t end_ns) const {
+  const std::array times = {static_cast<int64_t>(start_ns - started_ns_),
+                            static_cast<int64_t>(end_ns - started_ns_)};
+  line.add("at", times);
+}
+
+// Where it ran: what kernels, copies and memsets have in common.
+template <typename Record>
+void Recorder::add_place(Line& line, const Record& record) const {
+  line.add("call", record.correlationId);
+  add_times(line, record.start, record.end);
+  line.add("context", record.contextId).add("stream", record.streamId);
+  if (record.channelType != CUPTI_CHANNEL_TYPE_INVALID) line.add("channel", record.channelID);
+  if (record.graphNodeId != 0) line.add("node", record.graphNodeId).add("graph", record.graphId);
+}
+
+void Recorder::kernel(const CUpti_ActivityKernel9& record) {
+  ++launches_;
+  if (record.end == 0) {  // it had not ended when the process did
+    ++unfinished_;
+    return;
+  }
+  const uint32_t number = number_of(record);
+  Line line(text_);
+  line.add("ran", number);
+  add_place(line, record);
+  line.add("configured", record.sharedMemoryExecuted);
+}
+
+uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
+  const std::string name = record.name != nullptr ? record.name : "";
+  shape_.clear();
+  const auto add_extent = [](Line& line, const std::string_view key, const auto x, const auto y,
+                             const auto z) { line.add(key, std::array<int64_t, 3>{x, y, z}); };
+  {
+    Line line(shape_);
+    add_extent(line, "grid", record.gridX, record.gridY, record.gridZ);
+    add_extent(line, "block", record.blockX, record.blockY, record.blockZ);
+    line.add("registers", record.registersPerThread)
+        .add("static_shared_memory", record.staticSharedMemory)
+        .add("dynamic_shared_memory", record.dynamicSharedMemory);
+    // CUPTI's own number is 0, whatever the kernel uses.
+    const auto local_memory =
+        modules_.local_memory(name, record.registersPerThread, record.staticSharedMemory);
+    if (local_memory) line.add("local_memory", *local_memory);
+    if (record.clusterX > 0) {
+      add_extent(line, "cluster", record.clusterX, record.clusterY, record.clusterZ);
+    }
+    // 255 is -1, which leaves it to the driver.
+    if (record.isSharedMemoryCarveoutRequested != 0 &&
+        record.sharedMemoryCarveoutRequested <= 100) {
+      line.add("carveout", record.sharedMemoryCarveoutRequested);
+    }
+    const bool cooperative =
+        record.launchType == CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE ||
+        record.launchType == CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_MULTI_DEVICE;
+    line.add("cooperative", cooperative);
+  }
+  const size_t members = shape_.size() - 3;  // without braces and newline
+  shape_ += name;
+  const auto [found, is_new] = kernels_.try_emplace(shape_, kernels_.size());
+  if (is_new) {
+    Line(text_)
+        .add("kernel", found->second)
+        .add("name", readable(name))
+        .add_members(std::string_view(shape_).substr(1, members));
+  }
+  return found->second;
+}
+
+void Recorder::copy(const CUpti_ActivityMemcpy5& record) {
+  if (record.end == 0) return;
+  Line line(text_);
+  line.add("copy", name_of(kCopies, record.copyKind)).add("bytes", record.bytes);
+  line.add("from", name_of(kMemories, record.srcKind));
+  line.add("to", name_of(kMemories, record.dstKind));
+  line.add("async", (record.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0);
+  add_place(line, record);
+}
+
+void Recorder::set(const CUpti_ActivityMemset4& record) {
+  if (record.end == 0) return;
+  Line line(text_);
+  line.add("memset", record.bytes).add("to", name_of(kMemories, record.memoryKind));
+  line.add("async", (record.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0);
+  add_place(line, record);
+}
+
+std::optional<uint32_t> Recorder::number_of(const CUpti_CallbackDomain domain,
+                                            const CUpti_CallbackId function) {
+  const uint64_t key = uint64_t{domain} << 32 | function;
+  const auto [found, is_new] = functions_.try_emplace(key, std::nullopt);
+  const char* name = nullptr;
+  if (is_new && cupti_.callback_name(domain, function, &name) == CUPTI_SUCCESS && name != nullptr &&
+      is_recorded(name)) {
+    found->second = function_count_++;
+    Line(text_).add("function", *found->second).add("name", std::string_view(name));
+  }
+  return found->second;
+}
+
+void Recorder::call(const CUpti_ActivityAPI& record) {
+  const bool is_driver = record.kind == CUPTI_ACTIVITY_KIND_DRIVER;
+  const std::optional<uint32_t> function =
+      number_of(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid);
+  if (!function) return;
+  const uint32_t thread = threads_.try_emplace(record.threadId, threads_.size()).first->second;
+  Line line(text_);
+  line.add("call", record.correlationId).add("of", *function).add("thread", thread);
+  add_times(line, record.start, record.end);
+  if (record.returnValue != 0) line.add("failed", record.returnValue);
+}
+
+void Recorder::event(const CUpti_ActivityCudaEvent& record) {
+  Line(text_)
+      .add("event", record.eventId)
+      .add("call", record.correlationId)
+      .add("context", record.contextId)
+      .add("stream", record.streamId);
+}
+
+void Recorder::wait(const CUpti_ActivitySynchronization& record) {
+  constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
+  Line line(text_);
+  line.add("wait", name_of(kWaits, record.type)).add("call", record.correlationId);
+  add_times(line, record.start, record.end);
+  line.add("context", record.contextId);
+  if (record.streamId != kNone) line.add("stream", record.streamId);
+  if (record.cudaEventId != kNone) line.add("event", record.cudaEventId);
+}
+
+void Recorder::stream(const CUpti_ActivityStream& record) {
+  Line(text_)
+      .add("stream", record.streamId)
+      .add("context", record.contextId)
+      .add("kind", name_of(kStreams, record.flag))
+      .add("priority", static_cast<int32_t>(record.priority));
+}
+
+void Recorder::context(const CUpti_ActivityContext2& record) {
+  Line line(text_);
+  line.add("context", record.contextId)
+      .add("device", record.deviceId)
+      .add("null_stream", record.nullStreamId);
+  if (record.isGreenContext != 0) {
+    line.add("green", true)
+        .add("parent", record.parentContextId)
+        .add("sms", record.numMultiprocessors);
+  }
+}
+
+void Recorder::device(const CUpti_ActivityDevice4& record) {
+  Line(text_)
+      .add("device", record.id)
+      .add("name", record.name != nullptr ? record.name : "")
+      .add("compute_capability", std::to_string(record.computeCapabilityMajor) + "." +
+                                     std::to_string(record.computeCapabilityMinor))
+      .add("sms", record.numMultiprocessors);
+}
+
+void Recorder::loading(const CUpti_ActivityOverhead2& record) {
+  if (record.overheadKind != CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING &&
+      record.overheadKind != CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING) {
+    return;
+  }
+  Line line(text_);
+  line.add("loading", record.overheadKind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING
+                          ? "function"
+                          : "module");
+  line.add("call", record.correlationId);
+  add_times(line, record.start, record.end);
+}
+
+void Recorder::attributes(const uint32_t call, const bool programmatic, const bool has_priority,
+                          const int32_t priority) {
+  Line line(text_);
+  line.add("attributes", call).add("programmatic", programmatic);
+  if (has_priority) line.add("priority", priority);
+}
+
+void Recorder::graph_launch(const uint32_t call, const uint32_t executable, const uint32_t context,
+                            const uint32_t stream) {
+  Line(text_)
+      .add("graph_launch", call)
+      .add("executable", executable)
+      .add("context", context)
+      .add("stream", stream);
+}
+
+void Recorder::edge(const uint64_t from, const uint64_t to) {
+  const std::array ends = {static_cast<int64_t>(from), static_cast<int64_t>(to)};
+  Line(text_).add("edge", ends);
+}
+
+void Recorder::clone(const uint64_t node, const uint64_t original) {
+  Line(text_).add("node", node).add("clone_of", original);
+}
+
+}  // namespace tbsched::capture

@@ -1,0 +1,73 @@
+// What CUPTI recorded, as lines of a capture file. docs/reference/capture-format.md has the format.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "launcher/capture/cupti.h"
+#include "launcher/capture/line.h"
+#include "launcher/capture/modules.h"
+
+namespace tbsched::capture {
+
+// Not for several threads at once.
+class Recorder {
+ public:
+  // Times count from `started_ns`.
+  Recorder(const Cupti& cupti, const Modules& modules, uint64_t started_ns)
+      : cupti_(cupti), modules_(modules), started_ns_(started_ns) {}
+
+  void header();
+  void activity(const CUpti_Activity& record);
+  void lost(size_t records);
+  void end(uint64_t at_ns);
+
+  // Of callbacks.
+  void attributes(uint32_t call, bool programmatic, bool has_priority, int32_t priority);
+  void graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
+  void edge(uint64_t from, uint64_t to);
+  void clone(uint64_t node, uint64_t original);
+
+  // The lines since the last call.
+  std::string take();
+  size_t pending() const { return text_.size(); }
+
+ private:
+  void kernel(const CUpti_ActivityKernel9& record);
+  void copy(const CUpti_ActivityMemcpy5& record);
+  void set(const CUpti_ActivityMemset4& record);
+  void call(const CUpti_ActivityAPI& record);
+  void event(const CUpti_ActivityCudaEvent& record);
+  void wait(const CUpti_ActivitySynchronization& record);
+  void stream(const CUpti_ActivityStream& record);
+  void context(const CUpti_ActivityContext2& record);
+  void device(const CUpti_ActivityDevice4& record);
+  void loading(const CUpti_ActivityOverhead2& record);
+
+  // The number of a kernel with what is the same in each of its launches: a line of its own.
+  uint32_t number_of(const CUpti_ActivityKernel9& record);
+  // None: its calls are not recorded.
+  std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
+  void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
+  template <typename Record>
+  void add_place(Line& line, const Record& record) const;
+
+  const Cupti& cupti_;
+  const Modules& modules_;
+  const uint64_t started_ns_;
+  std::string text_;
+  std::string shape_;  // of a kernel; kept for its memory
+  std::unordered_map<std::string, uint32_t> kernels_;
+  std::unordered_map<uint64_t, std::optional<uint32_t>> functions_;
+  uint32_t function_count_ = 0;
+  std::unordered_map<uint32_t, uint32_t> threads_;
+  uint64_t launches_ = 0;
+  uint64_t unfinished_ = 0;
+};
+
+}  // namespace tbsched::capture

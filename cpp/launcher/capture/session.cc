@@ -1,0 +1,318 @@
+#include "launcher/capture/session.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "launcher/capture/buffers.h"
+#include "launcher/capture/callbacks.h"
+#include "launcher/capture/cupti.h"
+#include "launcher/capture/functions.h"
+#include "launcher/capture/modules.h"
+#include "launcher/capture/output.h"
+#include "launcher/capture/recorder.h"
+
+namespace tbsched::capture {
+namespace {
+
+// A killed process loses what it recorded in one period, and a buffer that was not full.
+constexpr std::chrono::milliseconds kPeriod{250};
+
+constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+                              CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
+constexpr std::array kHost = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
+// Those that are there already are recorded too.
+constexpr std::array kResources = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+                                   CUPTI_ACTIVITY_KIND_STREAM};
+
+// What CUPTI returned, to be read.
+struct Filled {
+  uint8_t* bytes;
+  size_t size;
+  size_t used;
+};
+
+class Subscription {
+ public:
+  Subscription(const Cupti& cupti, const CUpti_CallbackFunc callback, void* const argument)
+      : cupti_(cupti) {
+    const CUptiResult result = cupti_.subscribe(&handle_, callback, argument);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+      throw std::runtime_error(
+          "another profiler uses CUPTI in this process, such as torch.profiler or Nsight Systems; "
+          "only one can: turn it off");
+    }
+    cupti_.check(result, "cuptiSubscribe");
+  }
+  ~Subscription() { cupti_.unsubscribe(handle_); }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  CUpti_SubscriberHandle handle() const { return handle_; }
+
+ private:
+  const Cupti& cupti_;
+  CUpti_SubscriberHandle handle_ = nullptr;
+};
+
+class Session {
+ public:
+  Session(const std::string& path, bool from_the_beginning);
+
+  void begin();
+  void end(bool waits);
+
+  bool is_of_this_process() const { return getpid() == process_; }
+  const std::string& path() const { return output_.path(); }
+
+  void take(const Filled& buffer);
+  void take(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+
+ private:
+  void turn_on();
+  void turn_off();
+  uint64_t timestamp() const;
+  void write_until_stopped();
+  void read_buffers();
+  void write();
+
+  const pid_t process_ = getpid();
+  const Cupti cupti_;
+  std::optional<Subscription> subscription_;
+  Output output_;
+  const uint64_t started_ns_;
+  const bool from_the_beginning_;
+  Modules modules_;
+  Recorder records_;  // of the writer alone: no thread of the program waits for it
+  std::mutex mutex_;  // of what follows
+  std::condition_variable wakes_;
+  Recorder notes_;  // of callbacks
+  std::vector<Filled> filled_;
+  bool is_stopped_ = false;
+  std::thread writer_;
+};
+
+// CUPTI's callbacks for buffers have no argument of ours.
+std::atomic<Session*> running = nullptr;
+std::mutex starts_and_stops;
+
+// Sessions are never freed: a thread of CUPTI may be about to return a buffer to one that ended.
+std::vector<std::unique_ptr<Session>>& sessions() {
+  static auto& kept = *new std::vector<std::unique_ptr<Session>>();
+  return kept;
+}
+
+Buffers& buffers() {
+  static auto& kept = *new Buffers();
+  return kept;
+}
+
+void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
+                                  size_t* const most_records) {
+  const Buffers::Buffer taken = buffers().take();
+  *buffer = taken.bytes;
+  *size = taken.size;
+  *most_records = taken.records;
+}
+
+void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, const size_t size,
+                                  const size_t used) {
+  Session* const session = running;
+  if (session != nullptr && session->is_of_this_process()) {
+    session->take({buffer, size, used});
+  } else {
+    buffers().give_back(buffer, size);
+  }
+}
+
+void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain,
+                          const CUpti_CallbackId id, const void* const data) {
+  auto* const taker = static_cast<Session*>(session);
+  if (taker->is_of_this_process()) taker->take(domain, id, data);
+}
+
+// The subscription comes first: where another profiler runs, no file is made.
+Session::Session(const std::string& path, const bool from_the_beginning)
+    : cupti_(load_cupti()),
+      subscription_(std::in_place, cupti_, on_callback, this),
+      output_(Output::open(path)),
+      started_ns_(timestamp()),
+      from_the_beginning_(from_the_beginning),
+      modules_(from_the_beginning),
+      records_(cupti_, modules_, started_ns_),
+      notes_(cupti_, modules_, started_ns_) {
+  records_.header();
+  write();
+}
+
+uint64_t Session::timestamp() const {
+  uint64_t now_ns = 0;
+  cupti_.check(cupti_.timestamp(&now_ns), "cuptiGetTimestamp");
+  return now_ns;
+}
+
+void Session::begin() {
+  try {
+    turn_on();
+  } catch (...) {
+    turn_off();
+    throw;
+  }
+  sigset_t all;  // signals are for the program's own threads
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  writer_ = std::thread(&Session::write_until_stopped, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Session::turn_on() {
+  buffers();
+  cupti_.check(cupti_.register_callbacks(on_buffer_requested, on_buffer_completed),
+               "cuptiActivityRegisterCallbacks");
+  enable_callbacks(cupti_, subscription_->handle());
+  cupti_.check(cupti_.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
+  for (const auto kind : kResources) {
+    cupti_.check(cupti_.enable_and_dump(kind), "cuptiActivityEnableAndDump");
+  }
+  for (const auto kind : kHost) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+  for (const auto kind : kWork) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+  record_calls(cupti_, from_the_beginning_);
+}
+
+void Session::turn_off() {
+  for (const auto kind : kWork) cupti_.disable(kind);
+  for (const auto kind : kResources) cupti_.disable(kind);
+  subscription_.reset();
+}
+
+// Not linked: this library comes with the driver, and only where there is one.
+void wait_for_gpu() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return;
+  using Synchronize = int (*)();
+  const auto synchronize = reinterpret_cast<Synchronize>(dlsym(driver, "cuCtxSynchronize"));
+  if (synchronize != nullptr) synchronize();
+  dlclose(driver);
+}
+
+void Session::end(const bool waits) {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  wakes_.notify_all();
+  writer_.join();
+  const uint64_t now_ns = timestamp();
+  stop_recording_calls(cupti_);
+  for (const auto kind : kHost) cupti_.disable(kind);
+  if (waits) wait_for_gpu();
+  cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  turn_off();
+  size_t dropped = 0;
+  const bool is_known = cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;
+  read_buffers();
+  if (is_known && dropped > 0) records_.lost(dropped);
+  records_.end(now_ns);
+  write();
+}
+
+// Called by threads of CUPTI or of the program, so it takes no time.
+void Session::take(const Filled& buffer) {
+  {
+    const std::lock_guard lock(mutex_);
+    filled_.push_back(buffer);
+  }
+  wakes_.notify_all();
+}
+
+void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+                   const void* const data) {
+  take_callback(cupti_, domain, id, data, modules_, [this](const auto& use) {
+    const std::lock_guard lock(mutex_);
+    use(notes_);
+  });
+}
+
+void Session::write_until_stopped() {
+  auto next = std::chrono::steady_clock::now() + kPeriod;
+  std::unique_lock lock(mutex_);
+  while (!is_stopped_) {
+    wakes_.wait_until(lock, next, [this] { return is_stopped_ || !filled_.empty(); });
+    lock.unlock();
+    const bool is_time = std::chrono::steady_clock::now() >= next;
+    if (is_time) cupti_.flush_all(0);
+    read_buffers();
+    if (is_time) {
+      write();
+      next = std::chrono::steady_clock::now() + kPeriod;
+    }
+    lock.lock();
+  }
+}
+
+void Session::read_buffers() {
+  std::vector<Filled> filled;
+  {
+    const std::lock_guard lock(mutex_);
+    filled.swap(filled_);
+  }
+  for (const Filled& buffer : filled) {
+    CUpti_Activity* record = nullptr;
+    while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
+      records_.activity(*record);
+    }
+    buffers().give_back(buffer.bytes, buffer.size);
+  }
+}
+
+void Session::write() {
+  std::string notes;
+  {
+    const std::lock_guard lock(mutex_);
+    notes = notes_.take();
+  }
+  output_.write(notes);
+  output_.write(records_.take());
+}
+
+}  // namespace
+
+std::string start(const std::string& path, const bool from_the_beginning) {
+  const std::lock_guard lock(starts_and_stops);
+  if (running != nullptr) throw std::runtime_error("a capture runs already in this process");
+  sessions().push_back(std::make_unique<Session>(path, from_the_beginning));
+  Session& session = *sessions().back();
+  running = &session;
+  try {
+    session.begin();
+  } catch (...) {
+    running = nullptr;
+    throw;
+  }
+  return session.path();
+}
+
+void stop(const bool waits) {
+  const std::lock_guard lock(starts_and_stops);
+  Session* const session = running;
+  if (session == nullptr || !session->is_of_this_process()) return;
+  session->end(waits);
+  running = nullptr;
+}
+
+}  // namespace tbsched::capture

@@ -1,0 +1,21 @@
+"""Launches in blocks of other sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tbsched.program.sequence import Launch
+
+BLOCK_SIZES = (64, 128, 256, 512, 1024)
+
+
+def with_block_size(launch: Launch, threads: int) -> Launch | None:
+    """The launch with as many threads in all and as much shared memory for each.
+
+    None: it has clusters, or durations per block, so it keeps its size.
+    """
+    if launch.cluster != 1 or isinstance(launch.duration, tuple):
+        return None
+    blocks = -(-launch.blocks * launch.threads // threads)
+    shared_memory = -(-launch.shared_memory * threads // launch.threads)
+    return replace(launch, blocks=blocks, threads=threads, shared_memory=shared_memory)

@@ -1,0 +1,91 @@
+"""Why the launch at the end of a gap did not start sooner."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from tbsched.advice.explain.explanation import (
+    HOST,
+    LONG_CALL,
+    ON_ITS_WAY,
+    SYNCHRONIZE,
+    UNEXPLAINED,
+    Cause,
+)
+from tbsched.advice.explain.facts import NOTHING, Facts
+
+# A launch call that takes so many times as long as usual is a cause by itself.
+_LONG = 5
+# Differences between measured and predicted waits that need no explanation: the noise of a GPU.
+_NOISE_NS, _NOISE_SHARE = 2000, 0.1
+_AFTER_NS = 5000  # in which what waits for the end of another launch starts
+
+
+def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tuple[Cause, ...]:
+    """Why a launch did not start between two times, the longest part first.
+
+    First the host had not called, then the launch was on its way. From there on the prediction
+    says what it waited for. Where it would not have waited, nothing explains the gap.
+    """
+    shares: dict[tuple[str, int], float] = defaultdict(float)
+    issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
+    arrived = float(np.clip(facts.arrived_ns[launch], issued, end_ns))
+    if issued > begin_ns:
+        shares[_of_host(facts, launch, begin_ns)] += issued - begin_ns
+    if arrived > issued:
+        shares[ON_ITS_WAY, NOTHING] += arrived - issued
+    on_gpu = end_ns - arrived
+    if on_gpu > 0:
+        explained = _waits(facts, launch, (begin_ns, end_ns), arrived, shares)
+        rest = on_gpu - explained
+        whole = end_ns - begin_ns
+        if rest > max(_NOISE_NS, _NOISE_SHARE * whole) or not shares:
+            shares[UNEXPLAINED, NOTHING] += rest
+    found = [Cause(cause, ns / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
+    return tuple(sorted(found, key=lambda part: -part.seconds))
+
+
+def _of_host(facts: Facts, launch: int, begin_ns: float) -> tuple[str, int]:
+    """Why the host had not launched it."""
+    call_ns, usual = float(facts.call_ns[launch]), float(np.median(facts.call_ns))
+    late = facts.issued_ns[launch] - begin_ns
+    if usual > 0 and call_ns > _LONG * usual and call_ns > late / 2:
+        return LONG_CALL, NOTHING
+    resumed = int(facts.resumed[launch])
+    if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:
+        ended = np.where(facts.end_ns <= facts.issued_ns[resumed], facts.end_ns, -1)
+        return SYNCHRONIZE, int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
+    return HOST, NOTHING
+
+
+def _waits(
+    facts: Facts,
+    launch: int,
+    gap: tuple[float, float],
+    arrived: float,
+    shares: dict[tuple[str, int], float],
+) -> float:
+    """Adds what the launch waited for on the GPU, by the prediction; how long that is.
+
+    The waits that end last count: both clocks agree about when the kernel started. For something
+    that had ended nobody waits for long.
+    """
+    rows = facts.prediction.waits
+    assert rows is not None  # of a timed prediction
+    first, last = np.searchsorted(facts.waits, [launch, launch + 1])
+    begin_ns, end_ns = gap
+    until = int(facts.predicted_ns[launch])
+    since = until - (end_ns - arrived)
+    explained = 0.0
+    own = rows[first:last]
+    columns = (own[key].tolist() for key in ("begin_ns", "end_ns", "cause", "behind"))
+    for began, ended, cause, behind in zip(*columns, strict=True):
+        ns = float(min(ended, until) - max(began, since))
+        if behind >= 0:
+            ns = min(ns, facts.end_ns[behind] + _AFTER_NS - begin_ns)
+        if ns > 0:
+            shares[cause, behind] += ns
+            explained += ns
+    return explained

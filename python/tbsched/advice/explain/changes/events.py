@@ -1,0 +1,70 @@
+"""Waits for CUDA events, and edges of graphs, that may not be needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tbsched.advice.explain.changes.proposal import Proposal, with_events
+from tbsched.advice.explain.explanation import Cause
+from tbsched.advice.explain.facts import Facts
+from tbsched.program.sequence import Event, Graph, GraphLaunch, Launch, RecordEvent, WaitEvent
+
+
+def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Without the last wait before the launch in its stream, and without all for that event."""
+    sequence, stream = facts.program.sequence, facts.stream_of(launch)
+    before = sequence.events[: int(facts.event[launch])]
+    waits = [
+        (place, event)
+        for place, event in enumerate(before)
+        if isinstance(event, WaitEvent) and event.stream == stream
+    ]
+    if not waits or cause.behind < 0:
+        return
+    behind = facts.stream_of(cause.behind)
+    recorded = {e.event for e in before if isinstance(e, RecordEvent) and e.stream == behind}
+    waits = [(place, event) for place, event in waits if event.event in recorded] or waits
+    place, waited = waits[-1]
+    alike = [
+        k
+        for k, event in enumerate(sequence)
+        if isinstance(event, WaitEvent) and (event.event, event.stream) == (waited.event, stream)
+    ]
+    condition = f"if it does not need {facts.named(cause.behind)}"
+    for places, who in (([place], "the wait"), (alike, f"all {len(alike)} waits")):
+        if len(places) == 1 or places is alike:
+            yield Proposal(
+                f"without {who} of stream {stream} for event {waited.event}, before "
+                f"{facts.named(launch)}",
+                *with_events(facts, dict.fromkeys(places)),
+                condition,
+            )
+        if len(alike) == 1:
+            return
+
+
+def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Without the edge of the graph by which a node waits for another one."""
+    place = int(facts.event[launch])
+    event = facts.program.sequence[place]
+    if not isinstance(event, GraphLaunch) or cause.behind < 0:
+        return
+    if facts.event[cause.behind] != place:
+        return
+    first = int(facts.event.searchsorted(place))
+    nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
+    edge = (nodes[cause.behind - first], nodes[launch - first])
+    if edge not in event.graph.edges:
+        return
+    graph = Graph(event.graph.nodes, [each for each in event.graph.edges if each != edge])
+    changed: dict[int, Event | None] = {
+        k: replace(each, graph=graph)
+        for k, each in enumerate(facts.program.sequence)
+        if isinstance(each, GraphLaunch) and each.graph == event.graph
+    }
+    yield Proposal(
+        f"without the edge of the graph from {facts.named(cause.behind)} to {facts.named(launch)}",
+        *with_events(facts, changed),
+        f"if it does not need {facts.named(cause.behind)}",
+    )

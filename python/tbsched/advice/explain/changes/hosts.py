@@ -1,0 +1,74 @@
+"""What a host could do sooner: call, not wait, and have kernels loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tbsched.advice.explain.changes.proposal import Proposal, with_events, with_some
+from tbsched.advice.explain.explanation import Cause
+from tbsched.advice.explain.facts import Facts
+from tbsched.program.sequence import Copy, Event, Synchronize
+
+
+def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """No time between calls, as if what the host does between them took none."""
+    host = facts.host_of(launch)
+    sequence = facts.program.sequence
+    gaps = [
+        0.0 if getattr(event, "host", 0) == host else gap
+        for event, gap in zip(sequence, facts.program.host, strict=True)
+    ]
+    who = "the host" if host == 0 else f"host thread {host}"
+    yield Proposal(
+        f"no time between the calls of {who}: a CUDA graph, larger kernels, or less work there",
+        sequence,
+        tuple(gaps),
+    )
+
+
+def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Without the last call that waits before a launch, and without all of its host thread."""
+    host, sequence = facts.host_of(launch), facts.program.sequence
+    every = {
+        place: _without_wait(event)
+        for place, event in enumerate(sequence)
+        if getattr(event, "host", 0) == host and is_wait(event)
+    }
+    last = max((place for place in every if place < facts.event[launch]), default=None)
+    if last is None:
+        return
+    condition = "if the host does not use what the GPU has computed by then"
+    yield Proposal(
+        f"without the synchronisation before {facts.named(launch)}",
+        *with_events(facts, {last: every[last]}),
+        condition,
+    )
+    if len(every) > 1:
+        yield Proposal(
+            f"without {len(every)} synchronisations of the host",
+            *with_events(facts, every),
+            condition,
+        )
+
+
+def is_wait(event: Event) -> bool:
+    """Whether the call waits for the GPU."""
+    pageable = isinstance(event, Copy) and event.kind == "d2h" and not event.pinned
+    return isinstance(event, Synchronize) or pageable or getattr(event, "blocking", False)
+
+
+def _without_wait(event: Event) -> Event | None:
+    return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
+
+
+def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Kernels that were used before, so that none is loaded."""
+    launches = facts.program.sequence.launches
+    changed = {k: replace(x, first_use=False) for k, x in enumerate(launches) if x.first_use}
+    if changed:
+        yield Proposal(
+            "each kernel used once before (or CUDA_MODULE_LOADING=EAGER)",
+            with_some(facts, changed),
+            facts.program.host,
+        )

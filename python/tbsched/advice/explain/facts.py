@@ -1,0 +1,198 @@
+"""What is known of each launch of a profile, measured and predicted, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.coarse import blocks_at_once
+from tbsched.prediction.fitting.issued import IssuedCalls
+from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
+from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.program import Program
+from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream, Synchronize
+from tbsched.traces.trace import Trace
+
+NOTHING = -1
+_NAME = 40  # letters
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Of each launch, (launches,) each; times in ns on the clock of the profile.
+
+    Attributes:
+        program, spec, prediction: what is explained.
+        start_ns, end_ns: when its kernel ran, int64.
+        arrived_ns: when it reached the GPU, float64.
+        issued_ns: when the host had launched it, float64.
+        call_ns: how long its call took, int64; 0: nobody knows.
+        event: the place of its event in the sequence, int64.
+        before: what comes before it in its stream, or in its graph, and ended last, int64: a
+            launch, -2 - k for transfer k, or ``NOTHING``.
+        free_ns: when that had ended, int64; the start of the first kernel if there is nothing.
+        resumed: the first launch of its host thread since that waited for the GPU, int64;
+            ``NOTHING``: it never did.
+        predicted_ns: when it starts by the prediction, int64, on the clock of the prediction.
+        waits: of each row of ``prediction.waits`` the launch, int32 (waits,).
+    """
+
+    program: Program
+    spec: DeviceSpec
+    prediction: Trace
+    start_ns: Int64Array
+    end_ns: Int64Array
+    arrived_ns: Float64Array
+    issued_ns: Float64Array
+    call_ns: Int64Array
+    event: Int64Array
+    before: Int64Array
+    free_ns: Int64Array
+    resumed: Int64Array
+    predicted_ns: Int64Array
+    waits: Int32Array
+
+    @classmethod
+    def of(cls, program: Program, spec: DeviceSpec, prediction: Trace) -> Facts:
+        """Of a program whose durations were fitted."""
+        rows = program.measured
+        start, end = rows["start_ns"], rows["end_ns"]
+        issued, arrived = _issued(program, spec, prediction)
+        order = _Order(program)
+        for place, event in enumerate(program.sequence):
+            order.add(place, event)
+        starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
+        assert prediction.waits is not None  # of a timed prediction
+        call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
+        return cls(
+            program, spec, prediction, start, end, arrived, issued, np.maximum(call, 0),
+            np.array(order.event), np.array(order.before), np.array(order.free_ns),
+            np.array(order.resumed), np.array(starts), prediction.waits["launch"].copy(),
+        )  # fmt: skip
+
+    def idle_share(self, launch: int) -> float:
+        """Of the GPU's room, what a launch leaves to others."""
+        own = self.program.sequence.launches[launch]
+        return max(0.0, 1 - own.blocks / blocks_at_once(self.spec, own))
+
+    def stream_of(self, launch: int) -> Stream | None:
+        """The stream that a launch, or its graph, was launched in."""
+        event = self.program.sequence[int(self.event[launch])]
+        assert isinstance(event, Launch | GraphLaunch)
+        return event.stream
+
+    def host_of(self, launch: int) -> int:
+        """The host thread that launched it."""
+        return int(getattr(self.program.sequence[int(self.event[launch])], "host", 0))
+
+    def named(self, launch: int) -> str:
+        """A launch or, below -1, a copy or memset, by its number and name."""
+        if launch <= -2:
+            kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
+            return f"{kind} {-2 - launch}"
+        name = self.program.sequence.launches[launch].name
+        return f"launch {launch} ({_cut(name)})" if name else f"launch {launch}"
+
+    def alike(self, launch: int) -> list[int]:
+        """The launches of the same kernel in the same stream; at least itself."""
+        name, stream = self.program.sequence.launches[launch].name, self.stream_of(launch)
+        if name is None:
+            return [launch]
+        return [
+            number
+            for number, other in enumerate(self.program.sequence.launches)
+            if other.name == name and self.stream_of(number) == stream
+        ]
+
+
+def _issued(
+    program: Program, spec: DeviceSpec, prediction: Trace
+) -> tuple[Float64Array, Float64Array]:
+    """When launches were issued, and when they reached the GPU.
+
+    Of a profile that does not say it, as the prediction has it.
+    """
+    start = program.measured["start_ns"].astype(np.float64)
+    calls = IssuedCalls.of(program, spec)
+    if calls is None:
+        first = min(int(p.start_ns.min()) for p in prediction if p.start_ns is not None)
+        issued = 1e9 * np.array(prediction.issue_times) - first + start.min()
+        return np.minimum(issued, start), np.minimum(issued + spec.launch_latency_ns, start)
+    row = np.searchsorted(calls.first, np.arange(len(start)), side="right") - 1
+    issued = np.minimum(calls.issued_ns[row], start)
+    return issued, np.minimum(issued + calls.latency_ns[row], start)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+
+
+class _Order:
+    """What each launch follows, found event by event."""
+
+    def __init__(self, program: Program) -> None:
+        rows, moved = program.measured, program.transfers
+        self._end = {k: int(end) for k, end in enumerate(rows["end_ns"].tolist())}
+        self._end |= {-2 - k: int(end) for k, end in enumerate(moved["end_ns"].tolist())}
+        self._end[NOTHING] = int(rows["start_ns"].min()) if len(rows) else 0
+        self._launches = self._transfers = 0
+        self._last: dict[Stream | None, int] = {}
+        # Of each host thread that waited, the first launch since; NOTHING: it made none.
+        self._resumed: dict[int, int] = {}
+        self.event: list[int] = []
+        self.before: list[int] = []
+        self.free_ns: list[int] = []
+        self.resumed: list[int] = []
+
+    def add(self, place: int, event: Event) -> None:
+        """The launches of the next event."""
+        host = getattr(event, "host", 0)
+        if isinstance(event, Synchronize) or (isinstance(event, Copy) and _blocks(event)):
+            self._resumed[host] = NOTHING
+        if isinstance(event, Launch | GraphLaunch | Copy | Memset):
+            last = self._last_of(event.stream)
+            nodes = [*self._numbers(event)]
+            before = [last] * len(nodes)
+            if isinstance(event, GraphLaunch):
+                for a, b in event.graph.edges:
+                    before[b] = self._later(before[b], nodes[a])
+            for number, own in zip(nodes, before, strict=True):
+                if number >= 0:
+                    self.event.append(place)
+                    self.before.append(own)
+                    self.free_ns.append(self._end[own])
+                    if self._resumed.get(host) == NOTHING:
+                        self._resumed[host] = number
+                    self.resumed.append(self._resumed.get(host, NOTHING))
+            if event.stream is not None:
+                for number in nodes:
+                    last = self._later(last, number)
+                self._last[event.stream] = last
+
+    def _last_of(self, stream: Stream | None) -> int:
+        if stream == LEGACY_STREAM:
+            return max(self._last.values(), key=self._end.__getitem__, default=NOTHING)
+        return self._later(
+            self._last.get(stream, NOTHING) if stream is not None else NOTHING, NOTHING
+        )
+
+    def _later(self, one: int, other: int) -> int:
+        return one if self._end[one] >= self._end[other] else other
+
+    def _numbers(self, event: Event) -> Iterator[int]:
+        own = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+        for node in own:
+            if isinstance(node, Launch):
+                self._launches += 1
+                yield self._launches - 1
+            else:
+                self._transfers += 1
+                yield -1 - self._transfers
+
+
+def _blocks(copy: Copy) -> bool:
+    """Whether its call waits for it: as it says, or as its bytes go to pageable memory."""
+    return copy.blocking or (copy.kind == "d2h" and not copy.pinned)

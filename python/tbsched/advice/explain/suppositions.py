@@ -1,0 +1,69 @@
+"""What a profile does not say, supposed where nothing else explains how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.host import fitted_host
+from tbsched.prediction.predict import predict
+from tbsched.program.program import Program
+from tbsched.program.sequence import with_launches
+from tbsched.traces.trace import Trace
+
+_UNEXPLAINED = 0.05  # of the makespan, from which on something is missing
+_BETTER = 0.5  # what is left of that with a supposition that is worth it
+
+
+def supposed(program: Program, spec: DeviceSpec) -> tuple[Program, DeviceSpec, Trace]:
+    """The program, the device and the prediction that is near the profile.
+
+    As they are, if they are near. Else with the one supposition that brings them nearest, which
+    ``assumed`` of the program then has, with what it changes.
+    """
+    rows = program.measured
+    measured = float(rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
+    given = predict(program.sequence, spec, host=program.host)
+
+    def error(trace: Trace) -> float:
+        return trace.makespan / measured - 1 if measured else 0.0
+
+    best = (program, spec, given)
+    if abs(error(given)) <= _UNEXPLAINED:
+        return best
+    least = _BETTER * abs(error(given))
+    for what, other, changed in _suppositions(program, spec):
+        host, _ = fitted_host(other, changed)
+        other = replace(other, host=host)
+        trace = predict(other.sequence, changed, host=host)
+        if abs(error(trace)) < least:
+            least = abs(error(trace))
+            told = (
+                f"{what}: the program is then predicted to take {_than(error(trace))} than "
+                f"measured, else {_than(error(given))}."
+            )
+            best = (replace(other, assumed=(*program.assumed, told)), changed, trace)
+    return best
+
+
+def _than(error: float) -> str:
+    return f"{100 * abs(error):.1f} % {'longer' if error > 0 else 'less long'}"
+
+
+def _suppositions(program: Program, spec: DeviceSpec) -> Iterator[tuple[str, Program, DeviceSpec]]:
+    """In words, the program, and the device."""
+    if program.connections is None and spec.hardware_queues > 1:
+        one = replace(spec, hardware_queues=1)
+        yield "Supposed that CUDA_DEVICE_MAX_CONNECTIONS was 1", program, one
+    launches = program.sequence.launches
+    if not any(launch.first_use for launch in launches):
+        loading = [
+            launch if launch.name is None else replace(launch, first_use=True)
+            for launch in launches
+        ]
+        # Of launches with the same name only the first loads. Nodes of graphs were loaded before.
+        if all(launch.stream is not None for launch in launches):
+            sequence = with_launches(program.sequence, loading)
+            what = "Supposed that each kernel was loaded at its first use"
+            yield what, replace(program, sequence=sequence), spec

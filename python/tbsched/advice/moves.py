@@ -1,0 +1,173 @@
+"""Which events of a program can be issued in another order, so that it computes the same."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tbsched.program.events.streams import LEGACY_STREAM
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+)
+
+
+class Units:
+    """Events that move as one, and which of them stay before which.
+
+    A launch moves with the waits right before it in its stream, and the records right after it.
+    Work of a stream keeps its order, and so do the legacy stream and other streams. What a host
+    thread calls before it waits for the GPU stays before that, and what it calls afterwards behind
+    it. A wait for an event stays behind its record.
+
+    Attributes:
+        events: of each unit the places of its events in the sequence, ascending.
+        movable: the units that launch.
+    """
+
+    def __init__(self, sequence: Sequence) -> None:
+        self.events = _together(sequence)
+        self.movable = [
+            number
+            for number, places in enumerate(self.events)
+            if any(sequence[place].launches for place in places)
+        ]
+        unit = {place: number for number, places in enumerate(self.events) for place in places}
+        pairs = {(unit[a], unit[b]) for a, b in _kept(sequence)}
+        self._pairs = sorted((a, b) for a, b in pairs if a != b)
+        self._before, self._after = np.array(self._pairs, np.int64).reshape(-1, 2).T
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def keeps(self, order: tuple[int, ...]) -> bool:
+        """Whether all units are behind those that they stay behind."""
+        place = np.empty(len(order), np.int64)
+        place[list(order)] = np.arange(len(order))
+        return bool((place[self._before] < place[self._after]).all())
+
+    def places(self, order: Iterable[int]) -> tuple[int, ...]:
+        """The places of all events, by an order of the units."""
+        return tuple(place for number in order for place in self.events[number])
+
+    def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
+        """The units, the least weight first among those that need not come behind another one."""
+        behind: dict[int, list[int]] = defaultdict(list)
+        left = [0] * len(self.events)
+        for a, b in self._pairs:
+            behind[a].append(b)
+            left[b] += 1
+        free = [(weight(number), number) for number in range(len(left)) if left[number] == 0]
+        heapq.heapify(free)
+        order = []
+        while free:
+            _, number = heapq.heappop(free)
+            order.append(number)
+            for other in behind[number]:
+                left[other] -= 1
+                if left[other] == 0:
+                    heapq.heappush(free, (weight(other), other))
+        return tuple(order)
+
+
+def _together(sequence: Sequence) -> list[list[int]]:
+    units: list[list[int]] = []
+    last: Event | None = None
+    for place, event in enumerate(sequence):
+        goes_along = isinstance(last, WaitEvent) or isinstance(event, RecordEvent)
+        if last is not None and goes_along and _called(last) == _called(event) != (None, None):
+            units[-1].append(place)
+        else:
+            units.append([place])
+        last = event
+    return units
+
+
+def _called(event: Event) -> tuple[object, object]:
+    stream = getattr(event, "stream", None)
+    return (None, None) if stream is None else (stream, getattr(event, "host", 0))
+
+
+def _kept(sequence: Sequence) -> set[tuple[int, int]]:
+    """Pairs of places of events of which the first stays before the second."""
+    order = _Order()
+    for place, event in enumerate(sequence):
+        order.add(place, event)
+    return order.pairs
+
+
+class _Order:
+    def __init__(self) -> None:
+        self.pairs: set[tuple[int, int]] = set()
+        self._of_stream: dict[object, int] = {}
+        self._wait: dict[int, int] = {}  # of each host thread its last wait for the GPU
+        self._since: dict[int, list[int]] = defaultdict(list)  # and what it called since
+        self._record: dict[int, int] = {}
+        self._waits: dict[int, list[int]] = defaultdict(list)  # for the last record of each event
+
+    def add(self, place: int, event: Event) -> None:
+        """Notes what the event stays behind."""
+        self._in_stream(place, getattr(event, "stream", None), isinstance(event, Synchronize))
+        self._by_host(place, event)
+        if isinstance(event, WaitEvent | Synchronize) and event.event is not None:
+            self._behind(self._record.get(event.event), place)
+            self._waits[event.event].append(place)
+        for recorded in _recorded(event):
+            self._behind(self._record.get(recorded), place)
+            for other in self._waits.pop(recorded, ()):
+                self._behind(other, place)
+            self._record[recorded] = place
+
+    def _behind(self, one: int | None, other: int) -> None:
+        if one is not None:
+            self.pairs.add((one, other))
+
+    def _in_stream(self, place: int, stream: object, only_waits: bool) -> None:
+        if stream is None or only_waits:
+            return
+        if stream == LEGACY_STREAM:
+            for other in self._of_stream.values():
+                self._behind(other, place)
+            self._of_stream = {stream: place}
+            return
+        self._behind(self._of_stream.get(stream, self._of_stream.get(LEGACY_STREAM)), place)
+        self._of_stream[stream] = place
+
+    def _by_host(self, place: int, event: Event) -> None:
+        host = getattr(event, "host", 0)
+        self._behind(self._wait.get(host), place)
+        if isinstance(event, Synchronize) or (
+            isinstance(event, Copy)
+            and (event.blocking or (event.kind == "d2h" and not event.pinned))
+        ):
+            for other in self._since.pop(host, ()):
+                self._behind(other, place)
+            self._wait[host] = place
+        else:
+            self._since[host].append(place)
+
+
+def _recorded(event: Event) -> list[int]:
+    if isinstance(event, RecordEvent):
+        return [event.event]
+    if isinstance(event, Launch) and event.completion_event is not None:
+        return [event.completion_event]
+    return []
+
+
+def launches_of(sequence: Sequence, places: Iterable[int]) -> tuple[int, ...]:
+    """The numbers of launches, by an order of the events."""
+    first, number = [], 0
+    for event in sequence:
+        first.append(number)
+        number += len(event.launches)
+    return tuple(first[place] + k for place in places for k in range(len(sequence[place].launches)))

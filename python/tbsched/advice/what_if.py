@@ -1,0 +1,170 @@
+"""What changes of a program would bring, by asking the model."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from tbsched.advice.block_sizes import BLOCK_SIZES, with_block_size
+from tbsched.advice.change import Change
+from tbsched.advice.orders import best_order
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.prediction.program_device import device_of
+from tbsched.program.checks import flag, integer, items
+from tbsched.program.kernels import kernel_of
+from tbsched.program.program import Program
+from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
+from tbsched.views import Shown
+
+CARVEOUTS = (None, 0, 25, 50, 75, 100)
+_KERNELS = 20  # of a program, those that ran longest
+_NAMED = 4  # launches of a kernel that a change names
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Shown):
+    """A program and changes of it; prints as a table.
+
+    Attributes:
+        given: the program as it is, a :class:`Change`.
+        changes: a :class:`Change` each, the shortest makespan first.
+
+    Example:
+        >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
+        >>> found = tb.what_if(program, "h200", carveouts=[0, 100], block_sizes=[512])
+        >>> len(found.changes), found.given.sequence == program
+        (3, True)
+    """
+
+    given: Change
+    changes: tuple[Change, ...]
+
+
+def what_if(
+    seq: Sequence | Program,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    *,
+    carveouts: Iterable[int | None] = CARVEOUTS,
+    block_sizes: Iterable[int] = BLOCK_SIZES,
+    orders: bool = True,
+    launch_interval: float = 0.0,
+) -> WhatIf:
+    """Predicts how a program would run with other block sizes, carveouts or orders of launches.
+
+    Each change is one of these: another block size for one launch, another carveout for all
+    launches, or the order that :func:`best_order` finds. Changes that the device refuses are left
+    out.
+
+    A launch with another block size has the same number of threads in all, rounded up to whole
+    blocks, and the same shared memory per thread. Its blocks are assumed to run as long as before.
+    For a compute-bound kernel that is too short for larger blocks, so a real program gains less
+    than predicted. Launches with clusters or with durations per block keep their size.
+
+    Args:
+        seq: launches with durations, and CUDA events; or a :class:`Program`, whose host calls as it
+            did.
+        device, policy, launch_interval: as for :func:`tbsched.predict`. A program has times of its
+            own between calls.
+        carveouts: each is given to all launches at once.
+        block_sizes: threads per block; each is given to one launch at a time, of a program to all
+            launches of a kernel, for the 20 kernels that ran longest.
+        orders: whether to look for a better order. Of a sequence only one of launches alone, none
+            of them in the legacy stream, can be reordered; of a program the launches that may move
+            (:func:`best_order`).
+
+    Returns:
+        A ``WhatIf``, which prints as a table.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict`; a sequence without durations.
+
+    Example:
+        >>> kernels = [tb.Launch(100, 1024, 64, duration=d) for d in (1e-4, 2e-4, 3e-4)]
+        >>> tb.what_if(tb.Sequence(kernels), "h200").changes[0].what
+        'launched in the order 2, 1, 0'
+    """
+    spec = device_of(seq, device) if isinstance(seq, Program) else find_device(device)
+    flag("what_if", "orders", orders)
+    program = seq if isinstance(seq, Program) else None
+    if isinstance(seq, Program):
+        if launch_interval:
+            raise ValueError(f"launch_interval: {launch_interval}, but a program has its own times")
+        seq = seq.sequence
+    if isinstance(seq, Sequence) and not seq.timed:
+        raise ValueError("sequence: launches with durations are needed")
+    host = None if program is None else program.host
+
+    def predicted(what: str, changed: Sequence) -> Change:
+        trace = predict(changed, spec, policy, launch_interval=launch_interval, host=host)
+        return Change(what, changed, trace.makespan, () if host is None else host)
+
+    given = predicted("as it is", seq)
+    candidates = [
+        *_with_carveouts(seq, items("what_if", "carveouts", carveouts)),
+        *_with_block_sizes(seq, program, items("what_if", "block_sizes", block_sizes)),
+    ]
+    changes = []
+    for what, changed in candidates:
+        if changed != seq and _runs(spec, changed):
+            changes.append(predicted(what, changed))
+    alone = seq.events == seq.launches and all(x.stream != LEGACY_STREAM for x in seq.launches)
+    if orders and len(seq) > 1 and (alone or program is not None):
+        best = best_order(
+            seq.launches if program is None else program, spec, policy,
+            launch_interval=launch_interval,
+        )  # fmt: skip
+        words = "launched in the order " + ", ".join(map(str, best.order))
+        if best.sequence != seq:
+            changes.append(Change(words, best.sequence, best.makespan, best.host))
+    return WhatIf(given, tuple(sorted(changes, key=lambda change: change.makespan)))
+
+
+def _with_carveouts(
+    seq: Sequence, carveouts: Iterable[int | None]
+) -> Iterator[tuple[str, Sequence]]:
+    for carveout in carveouts:
+        words = "the driver's" if carveout is None else str(carveout)
+        launches = [replace(x, carveout=carveout) for x in seq.launches]
+        yield f"carveout {words} for every launch", with_launches(seq, launches)
+
+
+def _with_block_sizes(
+    seq: Sequence, program: Program | None, sizes: Iterable[int]
+) -> Iterator[tuple[str, Sequence]]:
+    groups = [[number] for number in range(len(seq.launches))]
+    if program is not None:
+        groups = _longest_kernels(program)
+    for numbers, given in itertools.product(groups, sizes):
+        threads = integer("what_if", "block_sizes", given, 1, 1024)
+        made = {k: with_block_size(seq.launches[k], threads) for k in numbers}
+        launches = [made.get(k) or launch for k, launch in enumerate(seq.launches)]
+        who = f"launch {numbers[0]}" if len(numbers) == 1 else f"launches {_listed(numbers)}"
+        if launches != list(seq.launches):
+            yield f"{who} in blocks of {threads} threads", with_launches(seq, launches)
+
+
+def _longest_kernels(program: Program) -> list[list[int]]:
+    """The launches of each kernel, those that ran longest first."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, launch in enumerate(program.sequence.launches):
+        groups.setdefault(kernel_of(launch) or number, []).append(number)
+    ran = program.measured["end_ns"] - program.measured["start_ns"]
+    return sorted(groups.values(), key=lambda own: -int(ran[own].sum()))[:_KERNELS]
+
+
+def _listed(numbers: list[int]) -> str:
+    some = ", ".join(map(str, numbers[:_NAMED]))
+    return some if len(numbers) <= _NAMED else f"{some} and {len(numbers) - _NAMED} more"
+
+
+def _runs(spec: DeviceSpec, seq: Sequence) -> bool:
+    try:
+        spec.check(seq)
+    except ValueError:
+        return False
+    return True

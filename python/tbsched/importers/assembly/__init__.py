@@ -1,0 +1,1 @@
+"""From the records of a profile to a program."""

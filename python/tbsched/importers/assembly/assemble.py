@@ -1,0 +1,358 @@
+"""From what a profile tells to a program that can be predicted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tbsched.errors import shown
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.assembly.durations import Shape, Waves
+from tbsched.importers.assembly.graphs import NOTHING, in_order, known_edges
+from tbsched.importers.assembly.guesses import REGISTERS, Guesses
+from tbsched.importers.assembly.hosts import Hosts
+from tbsched.importers.assembly.streams import Streams
+from tbsched.importers.assembly.waits import Call, Work, with_waits
+from tbsched.importers.records import (
+    Called,
+    EventCall,
+    GraphCall,
+    Kernel,
+    Ran,
+    Recording,
+    SynchronizeCall,
+    Transfer,
+)
+from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.program import MEASURED, TRANSFERS, Program
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    Graph,
+    Launch,
+    Memset,
+    RecordEvent,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+)
+
+_MOST_BYTES = 1 << 30  # of one copy, as of tbsched.Copy
+_KINDS = ("h2d", "d2h", "d2d", "memset")
+_NOBODY = -1  # the thread of work of which nobody knows who called, and when
+_NO_CALL = (
+    "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
+    "thread of their own."
+)
+_PROGRAMMATIC = (
+    "{count} kernels started before the kernel before them in their stream had ended: assumed "
+    "programmatic launches, and that blocks trigger when they leave."
+)
+_GREEN = "The SMs of the green contexts of {count} kernels: assumed all."
+_SIZES = (
+    "{count} copies or memsets are of no bytes, or of more than 1 GiB: assumed 1 byte or 1 GiB."
+)
+_OTHER_COPIES = "{count} copies are not to or from the GPU: left out."
+_EDGES = (
+    "Which nodes wait for which in {count} launches of graphs: assumed that a node waits for the "
+    "one before it in its stream, or for those that ended just before it started in each launch, "
+    "and that all streams join the first one."
+)
+_WAITED_FOR = (
+    "What the host waited for in {count} synchronisations: assumed the stream whose work ended "
+    "last before they returned."
+)
+_WAITED_FOR_NOTHING = (
+    "What the host waited for in {count} synchronisations during which no work ended: assumed "
+    "nothing."
+)
+_Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that made it
+
+
+def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
+    """The program of a recording; a block runs for its kernel's time divided by its waves.
+
+    Args:
+        recording: what a reader found.
+        spec: the device that will predict; None: nobody knows it.
+
+    Raises:
+        ValueError: there are no kernels, or one that CUDA could not have launched.
+    """
+    return _Assembly(recording, spec).program()
+
+
+class _Assembly:
+    def __init__(self, recording: Recording, spec: DeviceSpec | None) -> None:
+        self._recording = recording
+        self._spec = spec
+        self._waves = Waves(spec)
+        # Earlier GPUs have no programmatic launches.
+        self._can_overlap = spec is None or int(spec.compute_capability.partition(".")[0]) >= 9
+        self._guesses_durations = False
+        self._guesses = Guesses(recording)
+        nodes: dict[int, list[Kernel | Transfer]] = {}
+        calls = self._ordered_calls(nodes)
+        self._graphs = in_order(nodes)
+        self._calls = with_waits(calls, self._work, recording.legacy_streams, self._guesses)
+        self._streams = Streams(recording, self._guesses)
+        self._cuda_events: dict[int, int] = {}
+        self._events: list[Event] = []
+        self._gaps: list[float] = []
+        self._ran: list[_Ran] = []
+
+    def program(self) -> Program:
+        """All of it.
+
+        Raises:
+            ValueError: as :func:`assembled`.
+        """
+        begin = self._calls[0][0] if self._calls else 0
+        hosts = Hosts(begin, self._spec)
+        for call_ns, return_ns, thread, item in self._calls:
+            made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
+            self._events += made
+            self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
+        if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
+            raise ValueError("no kernels that ran on a GPU; was the profiler told to record CUDA?")
+        first = min(begin, *(ran.start_ns for ran, _ in self._ran))
+        return Program(
+            sequence=Sequence(self._events),
+            host=tuple(self._gaps),
+            measured=_measured(self._ran, first),
+            transfers=_moves(self._ran, first),
+            streams=self._streams.names,
+            device=self._recording.device,
+            sms=self._recording.sms,
+            connections=self._recording.connections,
+            format=self._recording.format,
+            sources=self._guesses.sources(),
+            assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
+        )
+
+    def _of_blocks(self) -> tuple[str, ...]:
+        """What was assumed of the time of blocks, if the profile does not say it of any."""
+        return (self._waves.sentence(self._recording.device),) if self._guesses_durations else ()
+
+    def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
+        """The calls by time; work of which nobody knows the call is called when it started.
+
+        Work of a launch of a graph is no call, but is added to its ``nodes``.
+        """
+        launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
+        found: list[Call] = []
+        last, alone = 0, 0
+        for item in self._recording.records:
+            if isinstance(item, Transfer) and item.kind not in _KINDS:
+                self._guesses.note(_OTHER_COPIES)
+                continue
+            if isinstance(item, Ran) and item.graph in launched and item.graph is not None:
+                nodes.setdefault(item.graph, []).append(item)
+                continue
+            thread, call_ns = item.thread, item.call_ns
+            if call_ns is None:
+                thread = _NOBODY
+                call_ns = item.start_ns if isinstance(item, Ran) else last
+                alone += isinstance(item, Ran)
+            return_ns = call_ns if item.return_ns is None else item.return_ns
+            if return_ns < call_ns:
+                raise ValueError(f"a call returned at {return_ns} ns, before it was made")
+            last = call_ns
+            found.append((call_ns, return_ns, thread, item))
+        if alone:
+            self._guesses.note(_NO_CALL, alone)
+        found.sort(key=lambda call: call[:2])
+        return found
+
+    def _work(self, item: Called) -> Work | None:
+        """What a call launched, and when it ran."""
+        if isinstance(item, Kernel | Transfer):
+            return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
+        own = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
+        if not own or not isinstance(item, GraphCall):
+            return None
+        start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
+        return Work(item.stream, start_ns, end_ns, item.return_ns)
+
+    def _made(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
+        """The events that a call is in a sequence; none if it does nothing there."""
+        match item:
+            case Kernel():
+                return [self._launched(item, host)]
+            case Transfer():
+                return [self._moved(item, host)]
+            case GraphCall():
+                return self._graph(item, host)
+            case EventCall():
+                event = self._cuda_events.setdefault(item.event, len(self._cuda_events))
+                kind = WaitEvent if item.waits else RecordEvent
+                return [kind(event, self._streams.numbered(item.stream), host)]
+            case SynchronizeCall():
+                return self._synchronize(item, host, call_ns, return_ns)
+        raise TypeError(f"a record of a profile is needed, got {shown(item)}")
+
+    def _launched(self, kernel: Kernel, host: int) -> Launch:
+        """The launch of a kernel in a stream."""
+        streams, programmatic = self._streams, kernel.programmatic
+        if programmatic is None and self._can_overlap and streams.overlaps_last(kernel):
+            self._guesses.note(_PROGRAMMATIC)
+            programmatic = True
+        launch = self._launch(
+            kernel,
+            stream=streams.numbered(kernel.stream),
+            non_blocking=streams.is_non_blocking(kernel.stream),
+            programmatic=self._guesses.given("programmatic launch", programmatic, False),
+            first_use=self._recording.first_uses and bool(kernel.first_use),
+            host=host,
+        )
+        streams.issue(kernel.stream, kernel)
+        self._ran.append((kernel, kernel))
+        return launch
+
+    def _launch(self, kernel: Kernel, seconds: float | None = None, **of_stream: Any) -> Launch:
+        """The launch of a kernel; without anything of a stream, as a node of a graph.
+
+        Args:
+            kernel: what ran.
+            seconds: for which it counts as having run; None: as long as it did.
+            of_stream: the fields of a launch in a stream.
+        """
+        given = self._guesses.given
+        self._guesses.count_kernel()
+        priority = kernel.priority
+        if priority is None:
+            priority = self._recording.priorities.get(kernel.stream)
+        if kernel.green_context is not None:
+            self._guesses.note(_GREEN)
+        shape = (
+            math.prod(kernel.grid),
+            math.prod(kernel.block),
+            given("registers", kernel.registers, REGISTERS),
+            self._guesses.shared_memory(kernel),
+            given("local memory", kernel.local_memory, 0),
+            self._guesses.carveout(kernel),
+            self._guesses.cluster(kernel),
+        )
+        try:
+            return Launch(
+                *shape,
+                priority=given("priority", priority, 0),
+                duration=kernel.block_seconds or self._block_seconds(kernel, seconds, shape),
+                name=kernel.name,
+                cooperative=given("cooperative launch", kernel.cooperative, False),
+                **of_stream,
+            )
+        except ValueError as error:
+            raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
+
+    def _block_seconds(self, kernel: Kernel, seconds: float | None, shape: Shape) -> float:
+        """How long each block runs, at first guess."""
+        self._guesses_durations = True
+        took = (kernel.end_ns - kernel.start_ns) / 1e9 if seconds is None else seconds
+        return took / self._waves.of(shape)
+
+    def _moved(self, moved: Transfer, host: int) -> Event:
+        """A copy or memset in a stream."""
+        made = self._transfer(
+            moved,
+            stream=self._streams.numbered(moved.stream),
+            non_blocking=self._streams.is_non_blocking(moved.stream),
+            host=host,
+        )
+        if isinstance(made, Copy):
+            is_pinned = made.kind == "d2d" or self._guesses.pinned(moved)
+            made = replace(made, pinned=is_pinned, blocking=bool(moved.blocking))
+        self._streams.issue(moved.stream, moved)
+        self._ran.append((moved, moved))
+        return made
+
+    def _transfer(
+        self, moved: Transfer, seconds: float | None = None, **of_stream: Any
+    ) -> Copy | Memset:
+        """The copy or memset; arguments as of :meth:`_launch`."""
+        size = min(max(moved.bytes, 1), _MOST_BYTES)
+        if size != moved.bytes:
+            self._guesses.note(_SIZES)
+        if seconds is None:
+            seconds = (moved.end_ns - moved.start_ns) / 1e9
+        if moved.kind == "memset":
+            return Memset(size, seconds, **of_stream)
+        return Copy(size, moved.kind, seconds, **of_stream)  # type: ignore[arg-type]
+
+    def _graph(self, call: GraphCall, host: int) -> list[Event]:
+        """A launch of a graph; of one without kernels its copies and memsets in the stream."""
+        own, seen, seconds = self._graphs.get(call.number, NOTHING)
+        if not any(isinstance(ran, Kernel) for ran in own):
+            return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
+        nodes = [
+            self._launch(x, took) if isinstance(x, Kernel) else self._transfer(x, took)
+            for x, took in zip(own, seconds, strict=True)
+        ]
+        edges = seen if call.edges is None else known_edges(own, call.edges)
+        if call.edges is None:
+            self._guesses.note(_EDGES)
+        for each in own:
+            self._streams.issue(call.stream, each)
+            self._ran.append((each, call))
+        return [
+            Graph(nodes, edges).launch(
+                self._streams.numbered(call.stream),
+                non_blocking=self._streams.is_non_blocking(call.stream),
+                host=host,
+            )
+        ]
+
+    def _synchronize(
+        self, call: SynchronizeCall, host: int, call_ns: int, return_ns: int
+    ) -> list[Event]:
+        stream = call.stream
+        if not call.known:
+            stream = self._streams.waited_for(call_ns, return_ns)
+            if stream is None:
+                self._guesses.note(_WAITED_FOR_NOTHING)
+                return []
+            self._guesses.note(_WAITED_FOR)
+        if stream is not None:
+            return [Synchronize(self._streams.numbered(stream), host=host)]
+        if call.event is not None:
+            event = self._cuda_events.setdefault(call.event, len(self._cuda_events))
+            return [Synchronize(event=event, host=host)]
+        return [Synchronize(host=host)]
+
+
+def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
+    """A row per launch, as ``MEASURED``."""
+    rows = [(each, call) for each, call in ran if isinstance(each, Kernel)]
+
+    def since(value: int | None) -> int:
+        return -1 if value is None else value - first_ns
+
+    columns = {
+        "name": [kernel.name for kernel, _ in rows],
+        "stream": [kernel.stream for kernel, _ in rows],
+        "start_ns": [since(kernel.start_ns) for kernel, _ in rows],
+        "end_ns": [since(kernel.end_ns) for kernel, _ in rows],
+        "call_ns": [since(call.call_ns) for _, call in rows],
+        "return_ns": [since(call.return_ns) for _, call in rows],
+        "channel": [_or_unknown(kernel.channel) for kernel, _ in rows],
+        "shared_memory_executed": [_or_unknown(row.shared_memory_executed) for row, _ in rows],
+    }
+    found = np.empty(len(rows), MEASURED)
+    for name, column in columns.items():
+        found[name] = column
+    return read_only(found)
+
+
+def _or_unknown(value: int | None) -> int:
+    return -1 if value is None else value
+
+
+def _moves(ran: list[_Ran], first_ns: int) -> StructuredArray:
+    """A row per copy and memset, as ``TRANSFERS``."""
+    times = [
+        (x.start_ns - first_ns, x.end_ns - first_ns) for x, _ in ran if isinstance(x, Transfer)
+    ]
+    return read_only(np.array(times, TRANSFERS))

@@ -1,0 +1,58 @@
+"""Which streams wait for the default stream, where a profile does not say."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+from tbsched.importers.assembly.waits import STARTS_NS, WAKES_NS
+from tbsched.importers.records import EventCall, Kernel, Recording, Transfer
+
+_OVERLAP_NS = 1000  # so long work must have run at once for it to count
+Work = Kernel | Transfer
+
+
+def streams_that_wait(recording: Recording) -> dict[int, bool]:
+    """Of each stream other than the default one, whether times show that it waits; else missing.
+
+    Work that ran at once with work of the default stream shows that its stream is non-blocking. In
+    a program without events a stream waits if its work started late, and just after the end of
+    work of the default stream, or the other way round.
+    """
+    by_stream: dict[int, list[Work]] = {}
+    for record in recording.records:
+        if isinstance(record, Kernel | Transfer):
+            by_stream.setdefault(record.stream, []).append(record)
+    of_default = [x for s in recording.legacy_streams for x in by_stream.get(s, ())]
+    of_default.sort(key=lambda work: work.start_ns)
+    others = by_stream.keys() - recording.legacy_streams
+    has_events = any(isinstance(each, EventCall) and each.waits for each in recording.records)
+    found: dict[int, bool] = {}
+    for stream in others if of_default else ():
+        own = sorted(by_stream[stream], key=lambda work: work.start_ns)
+        if _have_overlapped(own, of_default):
+            found[stream] = False
+        elif not has_events and (_waited(own, of_default) or _waited(of_default, own)):
+            found[stream] = True
+    return found
+
+
+def _have_overlapped(some: Iterable[Work], others: Sequence[Work]) -> bool:
+    """Whether some work ran at once with other work, which is one after the other in a stream."""
+    starts = [work.start_ns for work in others]
+    for work in some:
+        last = bisect_right(starts, work.end_ns - _OVERLAP_NS) - 1
+        if last >= 0 and others[last].end_ns - _OVERLAP_NS > work.start_ns:
+            return True
+    return False
+
+
+def _waited(some: Iterable[Work], others: Iterable[Work]) -> bool:
+    """Whether some work started late by its call, and just after the end of other work."""
+    ends = sorted(work.end_ns for work in others)
+    for work in some:
+        if work.return_ns is not None and work.start_ns - work.return_ns > STARTS_NS:
+            place = bisect_left(ends, work.start_ns - WAKES_NS)
+            if place < len(ends) and ends[place] <= work.start_ns:
+                return True
+    return False

@@ -1,0 +1,76 @@
+"""How long a block runs, at first guess, of which a profile has only the time of the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any, TypeAlias
+
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Launch, Sequence
+
+# Blocks, threads, registers, shared memory, local memory, carveout and cluster of a launch.
+Shape: TypeAlias = tuple[Any, ...]
+_KERNELS = "The time of each block: assumed that of its whole kernel"
+
+
+def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:
+    """The shipped device of a GPU's name, such as "NVIDIA H100 80GB HBM3", if there is one.
+
+    Args:
+        name: as the profile has it; None: it has none.
+        sms: how many SMs it has, which a device of the same name may have fewer of; None: unknown.
+    """
+    words = re.findall(r"[a-z0-9]+", (name or "").lower())
+    pairs = [first + second for first, second in itertools.pairwise(words)]
+    for known in devices():
+        if known in words or known in pairs:
+            spec = find_device(known)
+            return spec if sms in (None, spec.sms) else None
+    return None
+
+
+class Waves:
+    """In how many waves the blocks of a launch run, if it is alone on a device.
+
+    Args:
+        spec: the device; None: nobody knows it, so a launch has one wave.
+    """
+
+    def __init__(self, spec: DeviceSpec | None) -> None:
+        self._spec = spec
+        self._rooms: dict[Shape, int] = {}
+
+    def of(self, shape: Shape) -> int:
+        """How many; 1 if it does not run there at all.
+
+        Args:
+            shape: the first fields of a ``Launch``, up to its cluster.
+        """
+        if self._spec is None:
+            return 1
+        # Of a grid that does not fit all that matters is what a block takes.
+        blocks, *block, cluster = shape
+        most = self._spec.sms * self._spec.blocks_per_sm
+        small = (min(blocks, most - most % cluster), *block, cluster)
+        room = self._rooms.get(small)
+        if room is None:
+            room = self._rooms[small] = self._room(Launch(*small))
+        return -(-int(blocks) // room)
+
+    def _room(self, launch: Launch) -> int:
+        assert self._spec is not None
+        try:
+            return max(predict(Sequence([launch]), self._spec)[0].placed, 1)
+        except ValueError:
+            return launch.blocks
+
+    def sentence(self, device: str | None) -> str:
+        """What was assumed of blocks, on a GPU of this name."""
+        if self._spec is None:
+            gpu = "a GPU that nobody named" if device is None else device
+            return f"{_KERNELS}, as no device here is {gpu}; name one with device."
+        return f"{_KERNELS}, divided by the waves that the kernel has alone on {self._spec.name}."

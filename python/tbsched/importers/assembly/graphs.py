@@ -1,0 +1,175 @@
+"""The nodes of the launches of graphs, and which of them wait for which."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from tbsched.importers.records import Kernel, Transfer
+
+Node: TypeAlias = Kernel | Transfer
+Edge: TypeAlias = tuple[int, int]
+# A node that waits for another stream starts 0.4 to 1.5 us after the end of what it waits for. One
+# of the same stream starts at most 0.1 us before it (H100 and H200, graphs of PyTorch under
+# torch.profiler).
+_SOON_NS = 2000
+_EARLY_NS = 500
+
+
+class Launched(NamedTuple):
+    """What a launch of a graph ran.
+
+    Attributes:
+        nodes: in the order of all launches of the graph.
+        edges: between positions among the nodes, as the times of all launches show them.
+        seconds: how long each node ran, at the median of all launches.
+    """
+
+    nodes: list[Node]
+    edges: list[Edge]
+    seconds: list[float]
+
+
+NOTHING = Launched([], [], [])
+
+
+def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
+    """Of each launch of a graph what it ran.
+
+    The nodes of all launches of one graph are in one order. In a stream a node waits for the one
+    before it. It waits for a node of another stream if it started soon after that one's end, in
+    each launch of the graph, and not soon after the one before it in its own. As CUDA captures no
+    graph of which a stream does not join the first one, the last node of each other stream is
+    waited for by the next one of the first stream.
+    """
+    alike: dict[object, dict[int, list[Node]]] = {}
+    for number, nodes in launches.items():
+        own = _by_number_or_stream(nodes)
+        shape = tuple(_shape(node) for node in own)
+        alike.setdefault(shape, {})[number] = own
+    found: dict[int, Launched] = {}
+    for group in alike.values():
+        first = next(iter(group.values()))
+        places = sorted(range(len(first)), key=lambda place: first[place].start_ns)
+        sorted_nodes = {number: [own[place] for place in places] for number, own in group.items()}
+        edges = _edges([*sorted_nodes.values()])
+        times = [[node.end_ns - node.start_ns for node in own] for own in sorted_nodes.values()]
+        seconds = [statistics.median(of_node) / 1e9 for of_node in zip(*times, strict=True)]
+        found |= {number: Launched(own, edges, seconds) for number, own in sorted_nodes.items()}
+    return found
+
+
+def known_edges(nodes: Sequence[Node], edges: Iterable[Edge]) -> list[Edge]:
+    """Edges between numbers of nodes as edges between positions; without those of other nodes."""
+    position = {node.node: number for number, node in enumerate(nodes)}
+    pairs = [(position.get(a), position.get(b)) for a, b in edges]
+    return list(dict.fromkeys((a, b) for a, b in pairs if a is not None and b is not None))
+
+
+def _by_number_or_stream(nodes: Iterable[Node]) -> list[Node]:
+    own = list(nodes)
+    numbers = {node.node for node in own}
+    if None in numbers or len(numbers) < len(own):
+        return sorted(own, key=lambda node: (node.stream, node.start_ns))
+    return sorted(own, key=lambda node: node.node or 0)
+
+
+def _shape(node: Node) -> object:
+    """What is the same of a node in all launches of its graph."""
+    if isinstance(node, Kernel):
+        return node.node, node.stream, node.name, node.grid, node.block
+    return node.node, node.stream, node.kind, node.bytes
+
+
+def _edges(launches: Sequence[Sequence[Node]]) -> list[Edge]:
+    """Of all launches of one graph."""
+    chains = _chains(launches[0])
+    before = {after: first for first, after in chains}
+    across = set.intersection(*(_across(nodes, before) for nodes in launches))
+    across |= _joins(launches)
+    # As the graph is sorted by one launch's starts, no edge of it leads back.
+    return chains + sorted(edge for edge in across if edge[0] < edge[1])
+
+
+def _joins(launches: Sequence[Sequence[Node]]) -> set[Edge]:
+    """From the last node of each stream to the next node of the first one."""
+    streams = [node.stream for node in launches[0]]
+    found = set()
+    for last in {stream: number for number, stream in enumerate(streams)}.values():
+        later = (
+            number
+            for number in range(last + 1, len(streams))
+            if streams[number] == streams[0] != streams[last]
+            and all(nodes[last].end_ns <= nodes[number].start_ns + _EARLY_NS for nodes in launches)
+        )
+        found |= {(last, number) for number in itertools.islice(later, 1)}
+    return found
+
+
+def _chains(nodes: Sequence[Node]) -> list[Edge]:
+    """Each node of a stream and the next one, unless the two ran at once."""
+    by_stream: dict[int, list[int]] = {}
+    for number, node in enumerate(nodes):
+        by_stream.setdefault(node.stream, []).append(number)
+    return [
+        (first, after)
+        for own in by_stream.values()
+        for first, after in itertools.pairwise(own)
+        if nodes[first].end_ns <= nodes[after].start_ns + _EARLY_NS
+    ]
+
+
+def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
+    """The edges between streams that the times of one launch show."""
+    found = set()
+    by_end = sorted(range(len(nodes)), key=lambda number: nodes[number].end_ns)
+    by_start = sorted(range(len(nodes)), key=lambda number: nodes[number].start_ns)
+    ended = 0
+    recent: list[int] = []
+    for number in by_start:
+        start_ns = nodes[number].start_ns
+        while ended < len(by_end) and nodes[by_end[ended]].end_ns <= start_ns + _EARLY_NS:
+            recent.append(by_end[ended])
+            ended += 1
+        recent = [other for other in recent if start_ns - nodes[other].end_ns <= _SOON_NS]
+        if before.get(number) not in recent:
+            of_others = [x for x in recent if nodes[x].stream != nodes[number].stream]
+            found |= {(other, number) for other in of_others}
+    return found
+
+
+def edges_through(
+    nodes: Iterable[int], edges: Iterable[tuple[int, int]], originals: Mapping[int, int]
+) -> tuple[tuple[int, int], ...]:
+    """Which nodes of an executable graph wait for which, though others lie between them.
+
+    Args:
+        nodes: the ones that are wanted.
+        edges: of nodes of any graph: the second waits for the first.
+        originals: of the nodes of a graph those of the graph that it was made from.
+    """
+    own = set(nodes)
+    wanted = {each: each for each in own}  # of a node, or what it was made from: the wanted one
+    for node in own:
+        origin, seen = node, {node}
+        while (origin := originals.get(origin, node)) not in seen:
+            seen.add(origin)
+            wanted.setdefault(origin, node)
+    after: dict[int, list[int]] = {}
+    for first, second in edges:
+        after.setdefault(first, []).append(second)
+    found: dict[tuple[int, int], None] = {}
+    for start, node in wanted.items():
+        ahead, passed = list(after.get(start, ())), {start}
+        while ahead:
+            each = ahead.pop()
+            if each in passed:
+                continue
+            passed.add(each)
+            if each in wanted:
+                found[node, wanted[each]] = None
+            else:
+                ahead += after.get(each, ())
+    return tuple(sorted(pair for pair in found if pair[0] != pair[1]))

@@ -1,0 +1,122 @@
+"""What a profile does not say, what is assumed instead, and the sentences that say so."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TypeVar
+
+from tbsched.importers.records import Kernel, Recording, Transfer
+
+REGISTERS = 32
+_STREAMS_TOLD = 8
+_Value = TypeVar("_Value")
+# Of each field: what is assumed.
+_ASSUMED = {
+    "registers": f"{REGISTERS} registers per thread",
+    "shared memory": "no shared memory",
+    "local memory": "no local memory",
+    "cluster": "no clusters",
+    "carveout": "a carveout that the driver chooses",
+    "priority": "priority 0",
+    "cooperative launch": "no cooperative launch",
+    "programmatic launch": "no programmatic launch",
+}
+
+
+# Of those whose name is another in ``tbsched.Launch``, that name.
+_FIELDS = {
+    "shared memory": "shared_memory",
+    "local memory": "local_memory",
+    "cooperative launch": "cooperative",
+    "programmatic launch": "programmatic",
+}
+# Names of kernels that tell the shape of their clusters: cuBLAS's nvjet_sm90_hsh_128x64_64x8_1x2_…,
+# cuDNN's …_cga1x2x1_… and CUTLASS's …_128x128x64_2x1x1_0_….
+_CLUSTERS = (
+    re.compile(r"^nvjet_sm\d+_[a-z0-9]+_\d+x\d+_\d+x\d+_(\d)x(\d)_"),
+    re.compile(r"_cga(\d)x(\d)x(\d)_"),
+    re.compile(r"cutlass3x_\w*?_\d+x\d+x\d+_(\d)x(\d)x(\d)_0_"),
+)
+
+
+class Guesses:
+    """Counts what had to be assumed while a program is made."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._kernels = 0
+        self._fields: Counter[str] = Counter()
+        self._notes: Counter[str] = Counter()
+        self._streams: dict[str, dict[str, None]] = {}
+
+    def given(self, field: str, value: _Value | None, otherwise: _Value) -> _Value:
+        """A value of the profile; if it has none, what is assumed."""
+        if value is not None:
+            return value
+        self._fields[field] += 1
+        return otherwise
+
+    def of_stream(self, sentence: str, stream: int) -> None:
+        """What was assumed of a stream, with ``{streams}`` where all such streams stand."""
+        self._streams.setdefault(sentence, {})[str(stream)] = None
+
+    def note(self, sentence: str, count: int = 1) -> None:
+        """Something else that was assumed, with ``{count}`` where its number stands."""
+        self._notes[sentence] += count
+
+    def shared_memory(self, kernel: Kernel) -> int:
+        """Bytes of a block, static and dynamic."""
+        parts = (kernel.static_shared_memory, kernel.dynamic_shared_memory)
+        known = [part for part in parts if part is not None]
+        return self.given("shared memory", sum(known) if known else None, 0)
+
+    def carveout(self, kernel: Kernel) -> int | None:
+        """Percent; None: nobody asked, so the driver chooses."""
+        if "carveout" in self._recording.sources:
+            return kernel.carveout
+        return self.given("carveout", kernel.carveout, None)
+
+    def cluster(self, kernel: Kernel) -> int:
+        """Blocks of a cluster; where the profile has no field of it, as the kernel's name says."""
+        if kernel.cluster is None:
+            for pattern in _CLUSTERS:
+                found = pattern.search(kernel.name)
+                size = math.prod(map(int, found.groups())) if found else 0
+                if size and math.prod(kernel.grid) % size == 0:
+                    self.note("The clusters of {count} launches: taken from names of kernels.")
+                    return size
+        return self.given("cluster", kernel.cluster, 1)
+
+    def pinned(self, moved: Transfer) -> bool:
+        """Whether the memory of the host is pinned."""
+        if moved.pinned is None:
+            self.note("Whether the memory of {count} copies is pinned: assumed that it is.")
+        return moved.pinned is not False
+
+    def count_kernel(self) -> None:
+        """One more kernel, of which each field was asked for once."""
+        self._kernels += 1
+
+    def sources(self) -> dict[str, str]:
+        """Where fields stand, of those that the profile has of any kernel."""
+        untold = {_FIELDS.get(f, f) for f, count in self._fields.items() if count == self._kernels}
+        return {k: v for k, v in self._recording.sources.items() if k not in untold}
+
+    def sentences(self) -> tuple[str, ...]:
+        """All that was assumed, the reader's own first."""
+        found = list(self._recording.missing)
+        for count in sorted(set(self._fields.values()), reverse=True):
+            alike = [what for field, what in _ASSUMED.items() if self._fields[field] == count]
+            some = f"{count} of {self._kernels} kernels"
+            of = "every kernel" if count == self._kernels else some
+            found.append(f"Of {of}: assumed {', '.join(alike)}.")
+        if not self._recording.first_uses:
+            found.append("Which launches load their kernel (lazy loading): assumed none.")
+        found += [sentence.format(count=count) for sentence, count in self._notes.items()]
+        for sentence, streams in self._streams.items():
+            first = [*streams][:_STREAMS_TOLD]
+            more = f" and {len(streams) - len(first)} more" if len(streams) > len(first) else ""
+            found.append(sentence.format(streams=", ".join(first) + more))
+        return tuple(dict.fromkeys(found))

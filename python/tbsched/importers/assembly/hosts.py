@@ -1,0 +1,83 @@
+"""The host threads of a recording, and the time that passes between their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    Launch,
+    Memset,
+    RecordEvent,
+    Synchronize,
+    WaitEvent,
+)
+
+_LONGER = (
+    "Calls took {us:.1f} us longer than on {name} without a profiler, at the mean: counted as time "
+    "of the host before them."
+)
+
+
+class Hosts:
+    """Numbers threads in the order of their first calls, and finds the gaps before calls.
+
+    A prediction makes a call take as long as on its device, or as long as it blocks. Under a
+    profiler calls take longer, and the GPU gets the work at their end. So what they take longer
+    belongs to the gap before them: calls return when they did.
+    """
+
+    def __init__(self, begin_ns: int, spec: DeviceSpec | None) -> None:
+        self._begin_ns = begin_ns
+        self._spec = spec
+        self._numbers: dict[int, int] = {}
+        self._returned_ns: dict[int, int] = {}  # when the last call returned, if predicted
+        self._longer_ns = self._calls = 0
+
+    def numbered(self, thread: int) -> int:
+        """Its number in the program."""
+        return self._numbers.setdefault(thread, len(self._numbers))
+
+    def gaps(self, thread: int, made: Iterable[Event], call_ns: int, return_ns: int) -> list[float]:
+        """Seconds before each event of one call."""
+        found = []
+        before_ns = self._returned_ns.get(thread, self._begin_ns)
+        for event in made:
+            takes_ns = self._takes_ns(event)
+            if takes_ns is None:
+                start_ns = max(call_ns, before_ns)
+                end_ns = max(start_ns, return_ns)
+            else:
+                start_ns = max(return_ns - takes_ns, before_ns)
+                end_ns = start_ns + takes_ns
+                self._longer_ns += max(0, return_ns - call_ns - takes_ns)
+                self._calls += 1
+            found.append((start_ns - before_ns) / 1e9)
+            before_ns = end_ns
+        self._returned_ns[thread] = before_ns
+        return found
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was assumed."""
+        if self._spec is None or not self._longer_ns:
+            return ()
+        return (_LONGER.format(us=self._longer_ns / self._calls / 1e3, name=self._spec.name),)
+
+    def _takes_ns(self, event: Event) -> int | None:
+        """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
+        if self._spec is None:
+            return None
+        match event:
+            case Launch() | GraphLaunch() | Memset():
+                return self._spec.launch_call_ns
+            case Copy():
+                is_waiting = event.blocking or (event.kind == "d2h" and not event.pinned)
+                return None if is_waiting else self._spec.launch_call_ns
+            case RecordEvent() | WaitEvent():
+                return self._spec.event_call_ns
+            case Synchronize():
+                return None
+        return None

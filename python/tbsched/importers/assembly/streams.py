@@ -1,0 +1,70 @@
+"""The streams of a recording: their numbers in the program, and what they have done so far."""
+
+from __future__ import annotations
+
+from tbsched.importers.assembly.default_stream import streams_that_wait
+from tbsched.importers.assembly.guesses import Guesses
+from tbsched.importers.records import Kernel, Ran, Recording, Transfer
+from tbsched.program.sequence import LEGACY_STREAM, Stream
+
+# Work of a stream starts after the end of what is before it, but for programmatic launches. Clocks
+# of the GPU and the rounding of profilers are allowed this much.
+_APART_NS = 1000
+_WAITS = "The streams {streams} wait for the default stream: assumed, as their times show."
+_FREE = "The streams {streams} do not wait for the default stream: assumed, as their times show."
+_UNKNOWN = (
+    "Whether the streams {streams} wait for the default stream: assumed that they do not, as those "
+    "of PyTorch."
+)
+
+
+class Streams:
+    """Numbers streams in the order of their first use, and remembers what was issued to them."""
+
+    def __init__(self, recording: Recording, guesses: Guesses) -> None:
+        self._recording = recording
+        self._guesses = guesses
+        self._numbers: dict[int, int] = {}
+        self._last: dict[int, Ran] = {}
+        self._end_ns: dict[int, int] = {}
+        works = {item.stream for item in recording.records if isinstance(item, Kernel | Transfer)}
+        self._has_legacy = not works.isdisjoint(recording.legacy_streams)
+        self._waiting = streams_that_wait(recording)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the profile calls the streams, by their numbers in the program."""
+        return tuple(str(stream) for stream in self._numbers)
+
+    def numbered(self, stream: int) -> Stream:
+        """Its number in the program."""
+        if stream in self._recording.legacy_streams:
+            return LEGACY_STREAM
+        return self._numbers.setdefault(stream, len(self._numbers))
+
+    def is_non_blocking(self, stream: int) -> bool:
+        """Whether it does not wait for the legacy stream; of no consequence if nobody uses that."""
+        if not self._has_legacy or stream in self._recording.legacy_streams:
+            return False
+        known = self._recording.non_blocking.get(stream)
+        if known is None and stream in self._waiting:
+            known = not self._waiting[stream]
+            self._guesses.of_stream(_FREE if known else _WAITS, stream)
+        elif known is None:
+            self._guesses.of_stream(_UNKNOWN, stream)
+        return True if known is None else known
+
+    def issue(self, stream: int, ran: Ran) -> None:
+        """Work was issued to a stream."""
+        self._last[stream] = ran
+        self._end_ns[stream] = max(ran.end_ns, self._end_ns.get(stream, ran.end_ns))
+
+    def overlaps_last(self, kernel: Kernel) -> bool:
+        """Whether it started before the kernel before it in its stream had ended."""
+        last = self._last.get(kernel.stream)
+        return isinstance(last, Kernel) and kernel.start_ns < last.end_ns - _APART_NS
+
+    def waited_for(self, call_ns: int, return_ns: int) -> int | None:
+        """The stream whose work ended last during a call that waited; None: none did."""
+        ended = {s: end for s, end in self._end_ns.items() if call_ns < end <= return_ns}
+        return max(ended, key=lambda stream: ended[stream], default=None)

@@ -1,0 +1,478 @@
+"""tbsched's own captures: JSON lines, as libtbsched_capture.so writes them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from tbsched import storage
+from tbsched.errors import shown
+from tbsched.importers.assembly.graphs import edges_through
+from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.selection import Selection
+from tbsched.importers.records import GraphCall, Kernel, Record, Recording, Transfer
+
+NAME = "tbsched capture"
+VERSION = 1
+_KEY = b'{"tbsched_capture":'
+_LARGEST = 2**63 - 1
+_COPIES = {
+    "h2d": "h2d", "h2a": "h2d", "d2h": "d2h", "a2h": "d2h", "d2d": "d2d", "a2a": "d2d",
+    "a2d": "d2d", "d2a": "d2d", "p2p": "d2d",
+}  # fmt: skip
+_SHAPE = (
+    "name", "grid", "block", "registers", "static_shared_memory", "dynamic_shared_memory",
+    "local_memory", "cluster", "carveout", "cooperative",
+)  # fmt: skip
+_PLACE = (
+    "stream", "start_ns", "end_ns", "context", "device", "executable", "node", "channel",
+)  # fmt: skip
+_OF_LAUNCH = ("shared_memory_executed", "priority", "programmatic", "first_use", "green_context")
+_OF_TRANSFER = ("kind", "bytes", "pinned")
+_Line: TypeAlias = dict[str, Any]
+
+
+class _Stream(NamedTuple):
+    context: int
+    number: int
+
+
+class _Work(NamedTuple):
+    """A kernel, if ``kernel`` is the number of its shape, or a copy or memset."""
+
+    call: int
+    stream: _Stream
+    start_ns: int
+    end_ns: int
+    channel: int | None
+    node: int | None
+    graph: int | None
+    configured: int | None = None
+    kernel: int | None = None
+    moved: tuple[str, int, bool | None] | None = None
+
+
+def takes(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return head.startswith(_KEY)
+
+
+def read(place: Path, selection: Selection) -> Recording:
+    """What the capture tells. Its last line may be cut: the process may have been killed.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: of a later version, or a line that cannot be; names the file and the line.
+    """
+    captured = _Captured()
+    for number, text, is_last in _lines(place):
+        try:
+            line = json.loads(text.decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            if is_last:
+                break
+            why = error.msg if isinstance(error, json.JSONDecodeError) else error
+            raise _refused(place, number, f"not JSON: {why}") from None
+        try:
+            captured.add(line)
+        except (TypeError, ValueError) as error:
+            raise _refused(place, number, error) from None
+    return captured.recording(selection)
+
+
+def _refused(place: Path, number: int, why: object) -> ValueError:
+    return ValueError(f"{storage.shown(place)}: line {number}: {why}")
+
+
+def _lines(place: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines with their numbers; True: one that does not end, so nothing comes after it."""
+    number, rest = 0, b""
+    for piece in pieces_of(place):
+        *whole, rest = (rest + piece).split(b"\n")
+        for text in whole:
+            number += 1
+            yield number, text, False
+        if len(rest) > storage.MAX_BYTES:
+            raise _refused(place, number + 1, f"more than {storage.MAX_BYTES} bytes")
+    if rest:
+        yield number + 1, rest, True
+
+
+@dataclass(slots=True)
+class _Captured:
+    """Takes the lines one by one; those of the GPU and of the host come in any order."""
+
+    joined: Joined = field(default_factory=Joined)
+    work: list[_Work] = field(default_factory=list)
+    kernels: list[tuple[Any, ...]] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    devices: dict[int, tuple[str, int]] = field(default_factory=dict)
+    device_of: dict[int, int] = field(default_factory=dict)
+    green: set[int] = field(default_factory=set)
+    null_streams: set[_Stream] = field(default_factory=set)
+    streams: dict[_Stream, tuple[str, int]] = field(default_factory=dict)
+    loading: set[int] = field(default_factory=set)
+    attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
+    graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
+    graph_captures: list[tuple[int, int]] = field(default_factory=list)  # of streams
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    originals: dict[int, int] = field(default_factory=dict)
+    connections: int | None = None
+    lost: int = 0
+    unfinished: int = 0
+    is_whole: bool = False
+    numbers: dict[_Stream, int] = field(default_factory=dict)
+
+    def add(self, line: object) -> None:
+        """A line, of which the first key says what it is; one of an unknown kind is passed over.
+
+        Raises:
+            TypeError, ValueError: one that cannot be.
+        """
+        if not isinstance(line, dict) or not line:
+            raise ValueError(f"an object is needed, got {shown(line)}")
+        take = _TAKES.get(next(iter(line)))
+        if take is not None:
+            take(self, line)
+
+    def header(self, line: _Line) -> None:
+        version = _integer(line, "tbsched_capture")
+        if version > VERSION:
+            raise ValueError(
+                f"a capture of version {version}; this tbsched reads up to {VERSION}: install a "
+                "later one"
+            )
+        self.connections = _optional(line, "connections", 1)
+
+    def device(self, line: _Line) -> None:
+        self.devices[_integer(line, "device")] = _text(line, "name"), _integer(line, "sms")
+
+    def context(self, line: _Line) -> None:
+        context = _integer(line, "context")
+        self.device_of[context] = _integer(line, "device")
+        self.null_streams.add(_Stream(context, _integer(line, "null_stream")))
+        if line.get("green") is True:
+            self.green.add(context)
+
+    def stream(self, line: _Line) -> None:
+        self.streams[_stream(line)] = _text(line, "kind"), _integer(line, "priority", -_LARGEST)
+
+    def function(self, line: _Line) -> None:
+        _check_next(line, "function", self.functions)
+        self.functions.append(_text(line, "name"))
+
+    def kernel(self, line: _Line) -> None:
+        _check_next(line, "kernel", self.kernels)
+        optional = [_optional(line, field) for field in _SHAPE[3:7]]
+        cluster = math.prod(_three(line, "cluster")) if "cluster" in line else 1
+        self.kernels.append((
+            _text(line, "name"), _three(line, "grid"), _three(line, "block"), *optional, cluster,
+            _optional(line, "carveout"), _flag(line, "cooperative"),
+        ))  # fmt: skip
+
+    def call(self, line: _Line) -> None:
+        start, end = _times(line)
+        number, function, thread = _CALL(line)
+        _check_known("of", function, self.functions)
+        name = self.functions[function]
+        if "StreamBeginCapture" in name:
+            self.graph_captures.append((start, _LARGEST))
+        elif "StreamEndCapture" in name and self.graph_captures:
+            self.graph_captures[-1] = (self.graph_captures[-1][0], end)
+        elif "failed" not in line:
+            self.joined.add_call(number, name, thread, start, end)
+
+    def ran(self, line: _Line) -> None:
+        kernel = _integer(line, "ran")
+        _check_known("ran", kernel, self.kernels)
+        configured = _optional(line, "configured")
+        self.work.append(_Work(*_ran(line), configured=configured, kernel=kernel))
+
+    def copy(self, line: _Line) -> None:
+        memories = {line.get("from"), line.get("to")}
+        pinned = False if "pageable" in memories else True if "pinned" in memories else None
+        kind = _text(line, "copy")
+        moved = _COPIES.get(kind, kind), _integer(line, "bytes"), pinned
+        self.work.append(_Work(*_ran(line), moved=moved))
+
+    def memset(self, line: _Line) -> None:
+        self.work.append(_Work(*_ran(line), moved=("memset", _integer(line, "memset"), None)))
+
+    def event(self, line: _Line) -> None:
+        self.joined.recorded[_integer(line, "call")] = (
+            _integer(line, "event"),
+            self.numbered(_stream(line)),
+        )
+
+    def wait(self, line: _Line) -> None:
+        stream = self.numbered(_stream(line)) if "stream" in line else None
+        self.joined.waited[_integer(line, "call")] = Waited(stream, _optional(line, "event"))
+
+    def loads(self, line: _Line) -> None:
+        if _text(line, "loading") == "function":
+            self.loading.add(_integer(line, "call"))
+
+    def given(self, line: _Line) -> None:
+        programmatic, priority = _flag(line, "programmatic"), _optional(line, "priority", -_LARGEST)
+        self.attributes[_integer(line, "attributes")] = bool(programmatic), priority
+
+    def graph_launch(self, line: _Line) -> None:
+        launched = _integer(line, "executable"), _stream(line)
+        self.graphs[_integer(line, "graph_launch")] = launched
+
+    def edge(self, line: _Line) -> None:
+        ends = line["edge"]
+        if not isinstance(ends, list) or len(ends) != 2:
+            raise ValueError(f"edge: two nodes are needed, got {shown(ends)}")
+        self.edges.append((_node(ends[1]), _node(ends[0])))
+
+    def node(self, line: _Line) -> None:
+        self.originals[_node(line["node"])] = _node(line.get("clone_of"))
+
+    def dropped(self, line: _Line) -> None:
+        self.lost += _integer(line, "lost")
+
+    def end(self, line: _Line) -> None:
+        self.is_whole, self.unfinished = True, _integer(line, "unfinished")
+
+    def numbered(self, stream: _Stream) -> int:
+        """One number for a stream: CUPTI's, if no other context has it too."""
+        known = self.numbers.get(stream)
+        if known is None:
+            taken = stream.number in self.numbers.values()
+            known = stream.context << 32 | stream.number if taken else stream.number
+            self.numbers[stream] = known
+        return known
+
+    def recording(self, selection: Selection) -> Recording:
+        """All of it, but for what is not selected."""
+        first_ns = min((each.start_ns for each in self.work), default=0)
+        for work in self.work:
+            stream = self.numbered(work.stream)
+            name = None if work.kernel is None else self.kernels[work.kernel][0]
+            if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
+                self._join(work, stream)
+        self.work.clear()
+        self._forget_waits_of_graphs()
+        name, sms = self.devices.get(self.joined.device or 0, (None, None))
+        records = self._with_graphs(self.joined.records())
+        kinds = {self.numbered(stream): row for stream, row in self.streams.items()}
+        legacy = {number for number, (kind, _) in kinds.items() if kind == "null"}
+        legacy |= {self.numbered(stream) for stream in self.null_streams}
+        return Recording(
+            records=records,
+            format=NAME,
+            device=name,
+            sms=sms,
+            connections=self.connections,
+            legacy_streams=frozenset(legacy),
+            non_blocking={
+                number: kind == "non_blocking"
+                for number, (kind, _) in kinds.items()
+                if kind in ("non_blocking", "default")
+            },
+            priorities={number: priority for number, (_, priority) in kinds.items()},
+            sources=_SOURCES,
+            missing=[*self._missing(), *self.joined.left_out],
+            first_uses=True,
+        )
+
+    def _join(self, work: _Work, stream: int) -> None:
+        context = work.stream.context
+        place = (
+            stream, work.start_ns, work.end_ns, context, self.device_of.get(context, 0),
+            work.graph, work.node, work.channel,
+        )  # fmt: skip
+        if work.kernel is None:
+            assert work.moved is not None
+            values = (*work.moved, *place)
+            self.joined.add_work(work.call, Transfer, _OF_TRANSFER + _PLACE, values)
+            return
+        programmatic, priority = self.attributes.get(work.call, (False, None))
+        green = context if context in self.green else None
+        of_launch = work.configured, priority, programmatic, work.call in self.loading, green
+        values = (*self.kernels[work.kernel], *place, *of_launch)
+        self.joined.add_work(work.call, Kernel, _SHAPE + _PLACE + _OF_LAUNCH, values)
+
+    def _forget_waits_of_graphs(self) -> None:
+        """A wait while a stream is captured makes an edge of a graph, and nothing wait."""
+        if not self.graph_captures:
+            return
+        calls = self.joined.calls
+        for number in self.joined.waited:
+            call = calls.get(number)
+            if call is None or call.what != "wait":
+                continue
+            if any(begin <= call.call_ns <= end for begin, end in self.graph_captures):
+                del calls[number]
+
+    def _with_graphs(self, records: list[Record]) -> list[Record]:
+        """The same, where launches of graphs have what their own lines tell."""
+        nodes: dict[int, list[int]] = {}
+        for each in records:
+            if isinstance(each, Kernel | Transfer) and each.graph is not None:
+                nodes.setdefault(each.graph, []).append(each.node or 0)
+        found: dict[int, tuple[tuple[int, int], ...]] = {}
+        for index, each in enumerate(records):
+            if not isinstance(each, GraphCall) or each.number not in self.graphs:
+                continue
+            executable, stream = self.graphs[each.number]
+            if executable not in found:
+                found[executable] = edges_through(
+                    nodes.get(each.number, []), self.edges, self.originals
+                )
+            records[index] = replace(
+                each,
+                stream=self.numbered(stream),
+                executable=executable,
+                edges=found[executable],
+            )
+        return records
+
+    def _missing(self) -> Iterator[str]:
+        if not self.is_whole:
+            yield "The end: the program was killed, or still runs; assumed that it ends here."
+        if self.lost:
+            yield f"{self.lost} records that CUPTI lost: assumed that nothing happened there."
+        if self.unfinished:
+            yield (
+                f"{self.unfinished} kernels that still ran when the program ended: assumed that "
+                "they were not launched."
+            )
+
+
+_TAKES: dict[str, Callable[[_Captured, _Line], None]] = {
+    "tbsched_capture": _Captured.header,
+    "device": _Captured.device,
+    "context": _Captured.context,
+    "stream": _Captured.stream,
+    "function": _Captured.function,
+    "kernel": _Captured.kernel,
+    "call": _Captured.call,
+    "ran": _Captured.ran,
+    "copy": _Captured.copy,
+    "memset": _Captured.memset,
+    "event": _Captured.event,
+    "wait": _Captured.wait,
+    "loading": _Captured.loads,
+    "attributes": _Captured.given,
+    "graph_launch": _Captured.graph_launch,
+    "edge": _Captured.edge,
+    "node": _Captured.node,
+    "lost": _Captured.dropped,
+    "end": _Captured.end,
+}
+_SOURCES = {
+    "name": "name of kernel lines",
+    "blocks": "grid of kernel lines",
+    "threads": "block of kernel lines",
+    "registers": "registers of kernel lines",
+    "shared_memory": "static_shared_memory and dynamic_shared_memory of kernel lines",
+    "local_memory": "local_memory of kernel lines",
+    "cluster": "cluster of kernel lines",
+    "carveout": "carveout of kernel lines",
+    "cooperative": "cooperative of kernel lines",
+    "stream": "stream of ran lines",
+    "priority": "priority of stream and attributes lines",
+    "programmatic": "programmatic of attributes lines",
+    "first_use": "loading lines",
+    "duration": "at of ran lines",
+    "host": "at and thread of call lines",
+    "copies": "copy and memset lines",
+    "events": "event and wait lines",
+    "graphs": "graph_launch, edge and node lines",
+    "device": "device lines",
+    "connections": "connections of the first line",
+}
+
+
+def _ran(line: _Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
+    """The first fields of :class:`_Work`."""
+    call, context, number = _PLACE_OF(line)
+    start, end = _times(line)
+    channel, node, graph = (_optional(line, field) for field in ("channel", "node", "graph"))
+    return call, _Stream(context, number), start, end, channel, node, graph
+
+
+def _stream(line: _Line) -> _Stream:
+    return _Stream(_integer(line, "context"), _integer(line, "stream"))
+
+
+def _times(line: _Line) -> tuple[int, int]:
+    value = line.get("at")
+    if isinstance(value, list) and len(value) == 2:
+        start, end = value
+        if type(start) is type(end) is int and -_LARGEST <= start <= end <= _LARGEST:
+            return start, end
+    raise ValueError(f"at: two times in ns are needed, the second not earlier, got {shown(value)}")
+
+
+def _integer(line: _Line, field: str, low: int = 0) -> int:
+    value = line.get(field)
+    if type(value) is int and low <= value <= _LARGEST:
+        return value
+    raise ValueError(f"{field}: a number from {low} is needed, got {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Integers:
+    """Numbers from 0 of a line, by their fields; quick, since most lines are right."""
+
+    fields: tuple[str, ...]
+
+    def __call__(self, line: _Line) -> tuple[int, ...]:
+        values: tuple[Any, ...] = tuple(map(line.get, self.fields))
+        if _INTEGERS.issuperset(map(type, values)) and 0 <= min(values) <= max(values) <= _LARGEST:
+            return values
+        return tuple(_integer(line, field) for field in self.fields)
+
+
+_INTEGERS = frozenset({int})
+_CALL = _Integers(("call", "of", "thread"))
+_PLACE_OF = _Integers(("call", "context", "stream"))
+
+
+def _optional(line: _Line, field: str, low: int = 0) -> int | None:
+    return _integer(line, field, low) if field in line else None
+
+
+def _node(value: object) -> int:
+    return _integer({"node": value}, "node")
+
+
+def _text(line: _Line, field: str) -> str:
+    value = line.get(field)
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"{field}: text is needed, got {shown(value)}")
+
+
+def _flag(line: _Line, field: str) -> bool | None:
+    value = line.get(field)
+    if value is None or isinstance(value, bool):
+        return value
+    raise ValueError(f"{field}: true or false is needed, got {shown(value)}")
+
+
+def _three(line: _Line, field: str) -> tuple[int, int, int]:
+    value = line.get(field)
+    if isinstance(value, list) and len(value) == 3:
+        x, y, z = value
+        if type(x) is type(y) is type(z) is int and 0 < x < 2**31 and 0 < y < 2**31 and z > 0:
+            return x, y, z
+    raise ValueError(f"{field}: three numbers from 1 are needed, got {shown(value)}")
+
+
+def _check_known(field: str, number: int, known: list[Any]) -> None:
+    if number >= len(known):
+        raise ValueError(f"{field}: {number} has no line of its own before")
+
+
+def _check_next(line: _Line, field: str, known: list[Any]) -> None:
+    if _integer(line, field) != len(known):
+        raise ValueError(f"{field}: {len(known)} comes next, got {shown(line[field])}")

@@ -1,0 +1,136 @@
+"""Logs of cuda_scheduling_examiner: a file for each of the threads that ran at once.
+
+Each thread has a stream of its own. The logs of one run are a folder.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tbsched import storage
+from tbsched.errors import shown
+from tbsched.importers.reading.selection import Selection
+from tbsched.importers.records import Kernel, Record, Recording, SynchronizeCall
+
+NAME = "cuda_scheduling_examiner log"
+_MOST_LOGS = 1000
+_LONGEST_NS = 2**60
+
+
+def takes(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return head.lstrip().startswith(b"{") and b'"scenario_name"' in head
+
+
+def read(place: Path, selection: Selection) -> Recording:
+    """What a log tells, or all logs of a folder.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not a whole log, or a time or a number that cannot be; names file and field.
+    """
+    logs = sorted(place.glob("*.json")) if storage.is_folder(place) else [place]
+    if len(logs) > _MOST_LOGS:
+        raise ValueError(f"{storage.shown(place)}: {len(logs)} logs are more than {_MOST_LOGS}")
+    records: list[Record] = []
+    for number, log in enumerate(logs):
+        try:
+            records += _records(_content(log), number)
+        except ValueError as error:
+            raise ValueError(f"{storage.shown(log)}: {error}") from None
+    return Recording(
+        records=selection.of_records(records), format=NAME, sources=_SOURCES, missing=_MISSING
+    )
+
+
+def _content(log: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(storage.content(log), parse_float=Decimal)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not whole JSON: {error}; did the benchmark run to its end?") from None
+    if not isinstance(found, dict) or not isinstance(found.get("times"), list):
+        raise ValueError('a log with a list "times" is needed')
+    return found
+
+
+def _records(log: dict[str, Any], number: int) -> list[Record]:
+    """The kernels of a log, and when the host waited for them."""
+    found: list[Record] = []
+    for place, entry in enumerate(log["times"]):
+        if not isinstance(entry, dict) or "block_times" not in entry:
+            continue  # the first one is empty, others have times of the host
+        try:
+            found += _kernel(entry, str(log.get("label") or log.get("benchmark_name")), number)
+        except ValueError as error:
+            raise ValueError(f"times[{place}].{error}") from None
+    return found
+
+
+def _kernel(entry: dict[str, Any], benchmark: str, number: int) -> list[Record]:
+    blocks, threads = (_whole(entry, name, 1) for name in ("block_count", "thread_count"))
+    times = _times(entry, "block_times")
+    if len(times) != 2 * blocks:
+        raise ValueError(f"block_times: two times per block are needed, got {len(times)}")
+    starts, ends = times[::2], times[1::2]
+    seconds = tuple((end - start) / 1e9 for start, end in zip(starts, ends, strict=True))
+    if min(seconds) < 0:
+        raise ValueError("block_times: a block ended before it started")
+    calls = _times(entry, "cuda_launch_times") if "cuda_launch_times" in entry else []
+    kernel = Kernel(
+        name=str(entry.get("kernel_name") or benchmark),
+        grid=(blocks, 1, 1),
+        block=(threads, 1, 1),
+        dynamic_shared_memory=_whole(entry, "shared_memory", 0),
+        stream=number,
+        start_ns=min(starts),
+        end_ns=max(ends),
+        block_seconds=seconds,
+        thread=number,
+        call_ns=calls[0] if len(calls) > 1 else None,
+        return_ns=calls[1] if len(calls) > 1 else None,
+    )
+    waited = calls[2] if len(calls) > 2 else 0
+    if not waited:
+        return [kernel]
+    wait = SynchronizeCall(stream=number, thread=number, call_ns=calls[1], return_ns=waited)
+    return [kernel, wait]
+
+
+def _whole(entry: dict[str, Any], name: str, low: int) -> int:
+    value = entry.get(name)
+    if type(value) is int and low <= value < 2**31:
+        return value
+    raise ValueError(f"{name}: a number from {low} is needed, got {shown(value)}")
+
+
+def _times(entry: dict[str, Any], name: str) -> list[int]:
+    """A list of seconds as nanoseconds."""
+    given = entry.get(name)
+    if not isinstance(given, list):
+        raise ValueError(f"{name}: a list of seconds is needed, got {shown(given)}")
+    found = []
+    for value in given:
+        is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+        if not is_number or not 0 <= value <= _LONGEST_NS // 10**9:
+            raise ValueError(f"{name}: seconds from 0 are needed, got {shown(value)}")
+        found.append(int(value * 10**9))
+    return found
+
+
+_MISSING = [
+    "The streams: assumed one for each log, non-blocking, of priority 0.",
+    "Copies in and out: left out; the host takes their time.",
+    "Which SMs a thread was confined to: assumed none.",
+]
+_SOURCES = {
+    "name": "kernel_name, else label or benchmark_name",
+    "blocks": "block_count",
+    "threads": "thread_count",
+    "shared_memory": "shared_memory",
+    "stream": "one for each log",
+    "duration": "block_times, of each block",
+    "host": "cuda_launch_times",
+}

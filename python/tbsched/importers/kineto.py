@@ -1,0 +1,279 @@
+"""Traces of torch.profiler: JSON in Chrome's format, as Kineto writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from tbsched import storage
+from tbsched.errors import shown
+from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.members import members
+from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.selection import Selection
+from tbsched.importers.records import Kernel, Recording, Transfer
+
+NAME = "torch.profiler trace (Kineto)"
+LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
+_KEYS = (b'"traceEvents"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"schemaVersion"')
+_LISTS = ("traceEvents", "deviceProperties")
+_OLDER = {
+    "Kernel": "kernel", "Memcpy": "gpu_memcpy", "Memset": "gpu_memset", "Runtime": "cuda_runtime",
+}  # fmt: skip
+_KERNEL = (
+    "name", "grid", "block", "registers", "dynamic_shared_memory", "stream", "start_ns", "end_ns",
+    "context", "device", "priority", "executable", "node", "channel",
+)  # fmt: skip
+_TRANSFER = (
+    "kind", "bytes", "pinned", "stream", "start_ns", "end_ns", "context", "device", "executable",
+    "node", "channel",
+)  # fmt: skip
+_COPIES = {
+    "HtoD": "h2d", "HtoA": "h2d", "DtoH": "d2h", "AtoH": "d2h", "DtoD": "d2d", "AtoA": "d2d",
+    "AtoD": "d2d", "DtoA": "d2d", "PtoP": "d2d",
+}  # fmt: skip
+_UNKNOWN_WAITS = (
+    "torch.profiler did not write for which event streams wait in {count} calls; tbsched capture "
+    "does."
+)
+_LONGEST = 2**62 // 1000  # us, more than a hundred years
+_LARGEST = 2**63 - 1
+
+
+def takes(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(
+        key in head for key in _KEYS
+    )
+
+
+def read(place: Path, selection: Selection) -> Recording:
+    """What the trace tells.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not a whole trace, or an event that cannot be; names the file and the event.
+    """
+    first_ns = _first_ns(place) if selection.timed else 0
+    reader = _Reader(selection, first_ns)
+    devices: list[Any] = []
+    for number, event in enumerate(_events(place, devices)):
+        try:
+            reader.add(event)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{storage.shown(place)}: traceEvents[{number}]: {error}") from None
+    joined = reader.joined
+    name, sms = _device(devices, joined.device)
+    missing_ = [_STREAMS, *joined.left_out]
+    records = joined.records()
+    if joined.unknown_waits:
+        missing_.append(_UNKNOWN_WAITS.format(count=joined.unknown_waits))
+    return Recording(
+        records=records, format=NAME, device=name, sms=sms, sources=_SOURCES, missing=missing_,
+        legacy_streams=frozenset({LEGACY_STREAM}),
+    )  # fmt: skip
+
+
+class _Reader:
+    """Takes the events of a trace one by one."""
+
+    def __init__(self, selection: Selection, first_ns: int) -> None:
+        self.joined = Joined()
+        self._selection = selection
+        self._first_ns = first_ns
+        self._names: dict[str, str] = {}  # one string for all kernels of a name
+        self._takes: dict[str, Callable[[dict[str, Any], dict[str, Any]], None]] = {
+            "kernel": self._kernel,
+            "gpu_memcpy": self._transfer,
+            "gpu_memset": self._transfer,
+            "cuda_runtime": self._call,
+            "cuda_driver": self._call,
+            "cuda_sync": self._synchronization,
+            "cuda_event": self._recorded,
+        }
+        self._takes |= {older: self._takes[name] for older, name in _OLDER.items()}
+
+    def add(self, event: object) -> None:
+        """An event.
+
+        Raises:
+            TypeError, ValueError: one that cannot be; names the field.
+        """
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            return
+        category = event.get("cat")
+        take = self._takes.get(category) if isinstance(category, str) else None
+        if take is None:
+            return
+        args = event.get("args")
+        if not isinstance(args, dict):
+            raise ValueError(f"{category}: args are missing, so nothing tells what ran")
+        take(event, args)
+
+    def _kernel(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        name = event.get("name")
+        if not isinstance(name, str):
+            raise ValueError(f"kernel: a name is needed, got {shown(name)}")
+        stream, start_ns, end_ns = _integer(args, "stream"), *_times(event)
+        if not self._is_wanted(stream, name, start_ns):
+            return
+        self.joined.add_work(_integer(args, "correlation"), Kernel, _KERNEL, (
+            self._names.setdefault(name, name), _three(args, "grid"), _three(args, "block"),
+            _optional(args, "registers per thread") or None, _optional(args, "shared memory"),
+            stream, start_ns, end_ns,
+            _optional(args, "context") or 0, _optional(args, "device") or 0,
+            _optional(args, "priority", -_LARGEST), *_graph(args), _optional(args, "channel"),
+        ))  # fmt: skip
+
+    def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        stream, start_ns, end_ns = _integer(args, "stream"), *_times(event)
+        if not self._is_wanted(stream, None, start_ns):
+            return
+        kind, pinned = _copy_kind(str(event.get("name")))
+        self.joined.add_work(_integer(args, "correlation"), Transfer, _TRANSFER, (
+            kind, _optional(args, "bytes") or 0, pinned, stream, start_ns, end_ns,
+            _optional(args, "context") or 0, _optional(args, "device") or 0, *_graph(args),
+            _optional(args, "channel"),
+        ))  # fmt: skip
+
+    def _is_wanted(self, stream: int, name: str | None, start_ns: int) -> bool:
+        selection = self._selection
+        return selection.takes(stream, name) and selection.takes_time(start_ns, self._first_ns)
+
+    def _call(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        if "correlation" not in args:
+            return
+        thread = (str(event.get("pid")), str(event.get("tid")))
+        correlation = _integer(args, "correlation")
+        self.joined.add_call(correlation, str(event.get("name")), thread, *_times(event))
+
+    def _synchronization(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        stream = _integer(args, "stream", -1)
+        recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
+        correlation = _integer(args, "correlation")
+        of = _optional(args, "wait_on_stream", -1)
+        known = recorded is not None and recorded > 0 and of is not None and of >= 0
+        # The number of the call that records it tells apart the records of one event.
+        event_number = recorded if known else None
+        self.joined.waited[correlation] = Waited(None if stream < 0 else stream, event_number)
+        if known:
+            assert recorded is not None
+            assert of is not None
+            self.joined.recorded[recorded] = (recorded, of)
+
+    def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        correlation = _integer(args, "correlation")
+        self.joined.recorded[correlation] = (correlation, _integer(args, "stream"))
+
+
+def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:
+    """The graph and the node; 0 is none."""
+    return _optional(args, "graph id") or None, _optional(args, "graph node id") or None
+
+
+def _copy_kind(name: str) -> tuple[str, bool | None]:
+    """Of a name like "Memcpy HtoD (Pinned -> Device)" the kind, and whether memory is pinned."""
+    words = name.split()
+    if words[:1] == ["Memset"]:
+        return "memset", None
+    kind = words[1] if words[:1] == ["Memcpy"] and len(words) > 1 else ""
+    pinned = False if "Pageable" in name else True if "Pinned" in name else None
+    return _COPIES.get(kind, kind or "unknown"), pinned
+
+
+def _times(event: dict[str, Any]) -> tuple[int, int]:
+    start = _nanoseconds(event, "ts")
+    return start, start + _nanoseconds(event, "dur")
+
+
+def _nanoseconds(event: dict[str, Any], field: str) -> int:
+    value = event.get(field)
+    if type(value) is not int and type(value) is not Decimal:
+        raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
+    if not 0 <= value <= _LONGEST:
+        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST} microseconds")
+    return int(value * 1000)
+
+
+def _integer(args: dict[str, Any], field: str, low: int = 0) -> int:
+    value = args.get(field)
+    if type(value) is int and low <= value <= _LARGEST:
+        return value
+    raise ValueError(f"args.{field}: a number from {low} is needed, got {shown(value)}")
+
+
+def _optional(args: dict[str, Any], field: str, low: int = 0) -> int | None:
+    return _integer(args, field, low) if field in args else None
+
+
+def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
+    value = args.get(field)
+    if isinstance(value, list) and len(value) == 3:
+        x, y, z = value
+        if type(x) is type(y) is type(z) is int and x > 0 and y > 0 and z > 0:
+            return x, y, z
+    raise ValueError(f"args.{field}: three numbers from 1 are needed, got {shown(value)}")
+
+
+def _first_ns(place: Path) -> int:
+    """When the first work on the GPU starts."""
+    starts = (
+        _nanoseconds(event, "ts")
+        for event in _events(place, [])
+        if isinstance(event, dict)
+        and event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
+        and event.get("ph") == "X"
+    )
+    return min(starts, default=0)
+
+
+def _events(place: Path, devices: list[Any]) -> Iterator[object]:
+    """The events of a trace one by one; fills ``devices``.
+
+    Raises:
+        ValueError: not JSON, or it ends early.
+    """
+    try:
+        for key, value in members(pieces_of(place), _LISTS):
+            if key == "traceEvents":
+                yield value
+            elif key == "deviceProperties":
+                devices.append(value)
+    except ValueError as error:
+        if storage.shown(place) in str(error):
+            raise
+        raise ValueError(
+            f"{storage.shown(place)}: {error}; was the file written and copied to its end?"
+        ) from None
+
+
+def _device(devices: list[Any], number: int | None) -> tuple[str | None, int | None]:
+    """The name of a GPU and how many SMs it has, as far as the trace tells."""
+    for device in devices:
+        if isinstance(device, dict) and device.get("id") == number:
+            name, sms = device.get("name"), device.get("numSms")
+            return name if isinstance(name, str) else None, sms if type(sms) is int else None
+    return None, None
+
+
+_STREAMS = (
+    f"Which stream is the default one: assumed stream {LEGACY_STREAM}, which is CUPTI's number of "
+    "it in a process's first context."
+)
+_SOURCES = {
+    "name": "name of kernel events",
+    "blocks": "args.grid",
+    "threads": "args.block",
+    "registers": "args.registers per thread",
+    "shared_memory": "args.shared memory",
+    "stream": "args.stream",
+    "priority": "args.priority",
+    "duration": "ts and dur of kernel events",
+    "host": "ts, dur and tid of cuda_runtime and cuda_driver events",
+    "copies": "gpu_memcpy and gpu_memset events",
+    "events": "cuda_sync and cuda_event events",
+    "graphs": "cuda_runtime events, args.graph node id",
+    "device": "deviceProperties",
+}

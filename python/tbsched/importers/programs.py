@@ -1,0 +1,152 @@
+"""Programs out of the files that profilers write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tbsched import storage
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers import capture, examiner, kineto, nsys, recorded
+from tbsched.importers.assembly.assemble import assembled
+from tbsched.importers.assembly.durations import known_device
+from tbsched.importers.reading.packed import head_of
+from tbsched.importers.reading.selection import Selection
+from tbsched.importers.records import Recording
+from tbsched.prediction.fitting.durations import fit_durations
+from tbsched.program.checks import flag
+from tbsched.program.program import Program
+
+_MOST_FITTED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file that a profiler writes.
+
+    Attributes:
+        name: what it is called.
+        takes: whether a file is of this format, by its first bytes, unpacked.
+        read: what it tells.
+        folders: whether the files of one program can be a folder.
+    """
+
+    name: str
+    takes: Callable[[bytes], bool]
+    read: Callable[[Path, Selection], Recording | Program]
+    folders: bool = False
+
+
+FORMATS = (
+    Format(kineto.NAME, kineto.takes, kineto.read),
+    Format(nsys.NAME, nsys.takes, nsys.read),
+    Format(examiner.NAME, examiner.takes, examiner.read, folders=True),
+    Format(capture.NAME, capture.takes, capture.read),
+    Format(recorded.NAME, recorded.takes, recorded.read),
+)
+
+
+def is_profile(place: Path) -> bool:
+    """Whether a file, or a folder, is one that a profiler wrote, by looking at it."""
+    known = _known_format(place)
+    return known is not None and known.read is not recorded.read
+
+
+def load_program(
+    path: str | os.PathLike[str],
+    device: str | os.PathLike[str] | DeviceSpec | None = None,
+    *,
+    start: float | None = None,
+    end: float | None = None,
+    streams: Iterable[int] | None = None,
+    match: str | None = None,
+    fit: bool = True,
+) -> Program:
+    """Reads the profile of a real program: what it launched, when it called, and when kernels ran.
+
+    The file itself shows what wrote it: torch.profiler (``.json``, ``.json.gz``), Nsight Systems
+    (an export to ``.sqlite``), cuda_scheduling_examiner (a log, or a folder of logs), or tbsched (a
+    capture, or a trace file with times). What the file does not say is assumed, and ``assumed`` of
+    the result says so.
+
+    Args:
+        path: of the file, or of a folder of logs.
+        device: a name, the path of a ``.toml`` file, or a spec: where the program ran. None: the
+            one that the profile names, if it is known.
+        start, end: only kernels, copies and memsets that start in this time, in seconds from the
+            first one.
+        streams: only these streams, as the profile numbers them.
+        match: only kernels in whose names this regular expression is found.
+        fit: whether durations of blocks are found with :func:`tbsched.fit_durations`, which takes
+            seconds. Otherwise, and on a GPU that is no device here, or of more than 20,000
+            launches, a block runs for the time of its kernel, divided by the kernel's waves.
+
+    Raises:
+        FileNotFoundError: no such file.
+        TypeError: an argument of a wrong type.
+        ValueError: a file of no known format, damaged or incomplete; no kernels in it, or none that
+            is wanted; an argument out of its range. The message names the file and the place.
+
+    Example:
+        >>> kernel = tb.Launch(264, 1024, 64, duration=1e-3, name="gemm")
+        >>> tb.save_traces("played.jsonl", [tb.predict(tb.Sequence([kernel]), "h200", host=0.0)])
+        >>> program = tb.load_program("played.jsonl")
+        >>> program.measured["name"].tolist()
+        ['gemm']
+        >>> tb.predict(program.sequence, "h200", host=program.host).makespan > 1e-3
+        True
+    """
+    place = storage.as_path(path)
+    selection = Selection.of(start, end, streams, match)
+    flag("load_program", "fit", fit)
+    spec = None if device is None else find_device(device)
+    found = _format_of(place).read(place, selection)
+    if isinstance(found, Program):
+        return found
+    if selection:
+        found = replace(found, records=selection.of_calls(found.records))
+    spec = spec or known_device(found.device, found.sms)
+    try:
+        program = assembled(found, spec)
+    except (ValueError, TypeError) as error:
+        hint = "; only a part is selected" if selection else ""
+        raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
+    return program if spec is None or not fit else fitted(program, spec)
+
+
+def fitted(program: Program, spec: DeviceSpec) -> Program:
+    """With durations that give the measured times; as it is where there are none."""
+    launches = len(program.sequence.launches)
+    why = f"{launches} launches take long" if launches > _MOST_FITTED else None
+    if all(isinstance(launch.duration, tuple) for launch in program.sequence.launches):
+        return program
+    try:
+        if why is None:
+            return fit_durations(program, spec)
+    except ValueError as error:
+        why = str(error)
+    note = f"Durations are not fitted: {why}."
+    return replace(program, assumed=(*program.assumed, note))
+
+
+def _format_of(place: Path) -> Format:
+    """The format of a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: it cannot be read, or is of none.
+    """
+    found = _known_format(place)
+    if found is None:
+        names = ", ".join(known.name for known in FORMATS)
+        raise ValueError(f"{storage.shown(place)}: of no known format; there are: {names}")
+    return found
+
+
+def _known_format(place: Path) -> Format | None:
+    head, is_folder = head_of(place), storage.is_folder(place)
+    fitting = (known for known in FORMATS if known.folders or not is_folder)
+    return next((known for known in fitting if known.takes(head)), None)

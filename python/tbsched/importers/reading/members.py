@@ -1,0 +1,131 @@
+"""JSON objects that are too long to be read whole: their members one by one."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Collection, Iterator
+from decimal import Decimal
+from typing import Any
+
+MAX_VALUE = 2**27  # characters of one member, or of one item of a list
+_BLANK = re.compile(r"[ \t\r\n]*")
+_AFTER = frozenset(",:]} \t\r\n")  # what comes after a value
+_COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")
+
+
+def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """The key and the value of each member of the object; of some lists the items, one by one.
+
+    Numbers with a fraction are ``Decimal``, so that no nanosecond of a time is lost.
+
+    Args:
+        pieces: of the file, in order.
+        lists: keys of lists that are long.
+
+    Raises:
+        ValueError: not JSON, no object, or it ends early; one line.
+    """
+    text = _Text(pieces)
+    text.expect("{")
+    while text.next() != "}":
+        key = text.value()
+        text.expect(":")
+        text.next()
+        if key in lists and text.next() == "[":
+            for item in text.items():
+                yield key, item
+        else:
+            yield str(key), text.value()
+        text.separate("}")
+
+
+class _Text:
+    """The text from where it was read up to, of which more is taken when it is needed."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._decode_at = json.JSONDecoder(parse_float=Decimal).raw_decode
+        self._text = ""
+        self._place = 0
+        self._bytes = 0
+
+    def next(self) -> str:
+        """The next character that is not blank.
+
+        Raises:
+            ValueError: there is none.
+        """
+        while True:
+            match = _BLANK.match(self._text, self._place)
+            assert match is not None
+            self._place = match.end()
+            if self._place < len(self._text):
+                return self._text[self._place]
+            if not self._more():
+                raise self._wrong("it ends early")
+
+    def expect(self, character: str) -> None:
+        """Goes over the next character, which must be this one."""
+        found = self.next()
+        if found != character:
+            raise self._wrong(f"{character} is needed, got {found!r}")
+        self._place += 1
+
+    def items(self) -> Iterator[Any]:
+        """The items of the next list, one by one."""
+        self.expect("[")
+        while self.next() != "]":
+            yield self.value()
+            # Nearly always the next item is there as a whole, and is read with no more ado.
+            while match := _COMMA.match(self._text, self._place):
+                self._place = match.end()
+                yield self.value()
+            self.separate("]")
+        self.expect("]")
+
+    def separate(self, end: str) -> None:
+        """Goes over a comma, which is needed before anything but the end."""
+        if self.next() != end:
+            self.expect(",")
+
+    def value(self) -> Any:
+        """The next value."""
+        while True:
+            try:
+                found, end = self._decode_at(self._text, self._place)
+            except json.JSONDecodeError as error:
+                if not self._more():
+                    raise self._wrong(error.msg) from None
+                continue
+            except (ValueError, ArithmeticError, RecursionError) as error:
+                raise self._wrong(str(error)) from None
+            # At the end of what is there a number may go on, or be cut behind its point.
+            if self._text[end : end + 1] in _AFTER or not self._more():
+                self._place = end
+                return found
+
+    def _more(self) -> bool:
+        """Takes as much again as there is, so that long values are not read too often."""
+        self._text = self._text[self._place :]
+        self._place = 0
+        had = len(self._text)
+        if had > MAX_VALUE:
+            raise self._wrong(f"a value of more than {MAX_VALUE} characters")
+        taken = [self._text]
+        size = 0
+        for piece in self._pieces:
+            self._bytes += len(piece)
+            taken.append(self._decode(piece))
+            size += len(taken[-1])
+            if size > had:
+                break
+        self._text = "".join(taken)
+        return size > 0
+
+    def _wrong(self, why: str) -> ValueError:
+        before = self._bytes - len(self._text) + self._place
+        said = " ".join(why.split())[:200]
+        return ValueError(f"not whole JSON, near byte {max(before, 0)}: {said}")

@@ -1,0 +1,120 @@
+"""Which part of a profile is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tbsched.errors import shown
+from tbsched.importers.records import EventCall, GraphCall, Ran, Record, SynchronizeCall
+from tbsched.program.checks import integer, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The kernels, copies and memsets that start in a time, in some streams, with some names.
+
+    Attributes:
+        start, end: seconds from the first work on the GPU; the end is not included. None: all.
+        streams: as the profile numbers them; None: all.
+        match: a regular expression that is searched for in the names of kernels; None: all. Copies
+            and memsets have no names, so they are left out with it.
+
+    Raises:
+        TypeError, ValueError: not seconds, the end before the start, no numbers of streams, or no
+            regular expression.
+    """
+
+    start: float | None = None
+    end: float | None = None
+    streams: frozenset[int] | None = None
+    match: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        start: float | None,
+        end: float | None,
+        streams: Iterable[int] | None,
+        match: str | None,
+    ) -> Selection:
+        """What a user asked for, checked."""
+        given = {"start": start, "end": end}
+        for name, value in given.items():
+            if value is not None:
+                seconds("load_program", name, value)
+        if start is not None and end is not None and end <= start:
+            raise ValueError(f"load_program.end: {end} is not after load_program.start: {start}")
+        chosen = None
+        if streams is not None:
+            if isinstance(streams, str) or not isinstance(streams, Iterable):
+                raise TypeError(
+                    f"load_program.streams: a list of numbers is needed, got {shown(streams)}"
+                )
+            chosen = frozenset(
+                integer("load_program", "streams", number, 0, 2**63 - 1) for number in streams
+            )
+        return cls(start, end, chosen, None if match is None else _pattern(match))
+
+    @property
+    def timed(self) -> bool:
+        """Whether it asks for a part of the time."""
+        return self.start is not None or self.end is not None
+
+    def takes_time(self, start_ns: int, first_ns: int) -> bool:
+        """Whether work that starts then is of it; ``first_ns``: the start of the first work."""
+        since = start_ns - first_ns
+        after = self.start is None or since >= self.start * 1e9
+        return after and (self.end is None or since < self.end * 1e9)
+
+    def takes(self, stream: int, name: str | None) -> bool:
+        """Whether work in a stream is of it, by the name of its kernel if it is one."""
+        if self.streams is not None and stream not in self.streams:
+            return False
+        return self.match is None or (name is not None and self.match.search(name) is not None)
+
+    def of_records(self, records: list[Record]) -> list[Record]:
+        """The records that are of it, of a reader that keeps all until it is done."""
+        starts = [record.start_ns for record in records if isinstance(record, Ran)]
+        first_ns = min(starts, default=0)
+        return [
+            record
+            for record in records
+            if not isinstance(record, Ran)
+            or (
+                self.takes_time(record.start_ns, first_ns)
+                and self.takes(record.stream, getattr(record, "name", None))
+            )
+        ]
+
+    def of_calls(self, records: list[Record]) -> list[Record]:
+        """Without the calls before and after the selected work, and those of other streams."""
+        work = [record for record in records if isinstance(record, Ran)]
+        begins = [r.start_ns if r.call_ns is None else r.call_ns for r in work]
+        graphs = [r.call_ns for r in records if isinstance(r, GraphCall) and r.call_ns is not None]
+        first, last = min(begins + graphs, default=0), max((r.end_ns for r in work), default=0)
+        return [
+            r for r in records if isinstance(r, Ran | GraphCall) or self._takes_call(r, first, last)
+        ]
+
+    def _takes_call(self, call: EventCall | SynchronizeCall, first_ns: int, last_ns: int) -> bool:
+        is_of_others = self.streams is not None and call.stream not in (None, -1, *self.streams)
+        return not is_of_others and (call.call_ns is None or first_ns <= call.call_ns <= last_ns)
+
+    def __bool__(self) -> bool:
+        return self != EVERYTHING
+
+
+EVERYTHING = Selection()
+
+
+def _pattern(match: object) -> re.Pattern[str]:
+    if not isinstance(match, str):
+        raise TypeError(f"load_program.match: text is needed, got {shown(match)}")
+    try:
+        return re.compile(match)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(
+            f"load_program.match: {shown(match)} is no regular expression: {error}"
+        ) from None

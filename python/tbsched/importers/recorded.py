@@ -1,0 +1,130 @@
+"""Traces of tbsched itself as programs: they say of each block when it ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tbsched import storage
+from tbsched.hardware.catalogue import device_titled
+from tbsched.importers.reading.selection import Selection
+from tbsched.prediction.recorded import ran_ns
+from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.program import MEASURED, TRANSFERS, Program
+from tbsched.program.sequence import Event, Sequence, with_launches
+from tbsched.traces.files import load_traces
+from tbsched.traces.timeline import has_times
+from tbsched.traces.trace import Trace
+
+NAME = "trace of tbsched"
+
+
+def takes(head: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return b'"tbsched_trace"' in head.partition(b"\n")[0]
+
+
+def read(place: Path, selection: Selection) -> Program:
+    """The program of the one trace of a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: no trace file, not one trace, one without times, or a part is selected.
+    """
+    if selection:
+        raise ValueError(f"{storage.shown(place)}: of a trace of tbsched no part can be selected")
+    traces = load_traces(place)
+    if len(traces) != 1:
+        raise ValueError(
+            f"{storage.shown(place)}: {len(traces)} traces; a program is one of them: load_traces, "
+            "then save_traces of the one"
+        )
+    (trace,) = traces
+    if not trace.sequence.timed or not has_times(trace):
+        raise ValueError(
+            f"{storage.shown(place)}: does not say when blocks ran, of launches with durations"
+        )
+    try:
+        return _program(trace)
+    except ValueError as error:
+        raise ValueError(f"{storage.shown(place)}: {error}") from None
+
+
+def _program(trace: Trace) -> Program:
+    spec = device_titled(trace.device.name, trace.device.sms)
+    assumed = []
+    gaps = trace.host_gaps
+    if gaps is None:
+        gaps, told = _gaps_of_issue(trace)
+        assumed.append(told)
+    if spec is None:
+        assumed.append("How long blocks waited for memory: assumed that they did not.")
+        ran = [placement.end_ns - placement.start_ns for placement in trace]  # type: ignore[operator]
+    else:
+        ran = list(ran_ns(trace, spec))
+    launches = [
+        replace(launch, duration=tuple((own / 1e9).tolist()))
+        for launch, own in zip(trace.sequence.launches, ran, strict=True)
+    ]
+    return Program(
+        sequence=with_launches(trace.sequence, launches),
+        host=gaps,
+        measured=_measured(trace),
+        transfers=_transfers(trace),
+        streams=tuple(str(number) for number in range(_streams_used(trace.sequence))),
+        device=trace.device.name,
+        sms=trace.device.sms,
+        format=NAME,
+        sources={"duration": "start_ns and end_ns of each block", "host": "called_ns"},
+        assumed=tuple(assumed),
+    )
+
+
+def _gaps_of_issue(trace: Trace) -> tuple[tuple[float, ...], str]:
+    """The gaps between the launch calls of a trace that says no more, and what that assumes."""
+    times = trace.issue_times
+    if times is None:
+        return (0.0,) * len(trace.sequence), "When the host called: assumed as soon as it could."
+    left = iter(times)
+    gaps: list[float] = []
+    last: dict[int, float] = {}
+    for event in trace.sequence:
+        own = [next(left) for _ in event.launches]
+        host = getattr(event, "host", 0)
+        gaps.append(max(0.0, own[0] - last.get(host, 0.0)) if own else 0.0)
+        last[host] = own[0] if own else last.get(host, 0.0)
+    told = "When calls other than launches were made, and how long calls took: assumed at once."
+    return tuple(gaps), told
+
+
+def _measured(trace: Trace) -> StructuredArray:
+    """As ``MEASURED``; calls have a clock of their own, so they are not in it."""
+    launches = trace.sequence.launches
+    found = np.empty(len(trace), MEASURED)
+    found["name"] = [launch.name or "" for launch in launches]
+    found["stream"] = [stream for event in trace.sequence for stream in _streams_of(event)]
+    found["start_ns"] = [placement.start_ns.min() for placement in trace]  # type: ignore[union-attr]
+    found["end_ns"] = [placement.end_ns.max() for placement in trace]  # type: ignore[union-attr]
+    for name in ("call_ns", "return_ns", "channel", "shared_memory_executed"):
+        found[name] = -1
+    return read_only(found)
+
+
+def _streams_of(event: Event) -> list[int]:
+    """Of each launch of an event its stream; -1: the legacy one, or one of its own."""
+    stream = getattr(event, "stream", None)
+    return [stream if isinstance(stream, int) else -1] * len(event.launches)
+
+
+def _streams_used(sequence: Sequence) -> int:
+    """One more than the largest number of a stream."""
+    return max((stream for event in sequence for stream in _streams_of(event)), default=-1) + 1
+
+
+def _transfers(trace: Trace) -> StructuredArray:
+    found = np.full(len(trace.sequence.transfers), -1, TRANSFERS)
+    if trace.transfer_ns is not None:
+        found["start_ns"], found["end_ns"] = trace.transfer_ns.T
+    return read_only(found)

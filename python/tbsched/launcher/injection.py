@@ -1,0 +1,74 @@
+"""The library that records what a CUDA program launches, in this process or in another one."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from importlib import util
+from pathlib import Path
+
+_LIBRARY = "libtbsched_capture.so"
+_MOST_TEXT = 4096
+
+
+def library() -> Path:
+    """Where the library is.
+
+    Raises:
+        ImportError: the package was built without it.
+    """
+    beside = util.find_spec("tbsched._launcher")  # built with it
+    if beside is not None and beside.origin is not None:
+        place = Path(beside.origin).with_name(_LIBRARY)
+        if place.exists():
+            return place
+    raise ImportError(
+        "capture: this tbsched was built without CUPTI's headers; install a CUDA toolkit with "
+        "nvcc and CUPTI (cupti.h), then install tbsched again from its sources"
+    )
+
+
+def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
+    """The environment of a program that is to be captured into a file.
+
+    Raises:
+        ImportError: as :func:`library`.
+        ValueError: another tool is injected already.
+    """
+    own = str(library())
+    other = environment.get("CUDA_INJECTION64_PATH", own)
+    if other != own:
+        raise ValueError(
+            f"CUDA_INJECTION64_PATH: {other} is injected already, and the driver takes one "
+            "library only; run without it"
+        )
+    place = os.fspath(output.absolute())
+    return {**environment, "CUDA_INJECTION64_PATH": own, "TBSCHED_CAPTURE": place}
+
+
+def start(output: Path) -> None:
+    """Records what this process launches from now on into a file, which must not be there.
+
+    Raises:
+        ImportError: as :func:`library`.
+        RuntimeError: a capture runs already, CUPTI is missing or used by another profiler, or the
+            file cannot be written.
+    """
+    _call("tbsched_capture_start", os.fsencode(output.absolute()))
+
+
+def stop() -> None:
+    """Waits for the GPU, and ends the file.
+
+    Raises:
+        RuntimeError: CUPTI refused.
+    """
+    _call("tbsched_capture_stop")
+
+
+def _call(name: str, *arguments: bytes) -> None:
+    text = ctypes.create_string_buffer(_MOST_TEXT)
+    function = ctypes.CDLL(str(library()))[name]
+    if not function(*arguments, text, ctypes.c_size_t(_MOST_TEXT)):
+        raise RuntimeError(f"capture: {text.value.decode(errors='replace')}")

@@ -1,0 +1,28 @@
+"""Kernels of cuda.core: what ObjectCode.get_kernel returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tbsched.launcher.kernels.usage import Library, Usage, carveout_of, is_of
+
+
+def _takes(kernel: object) -> bool:
+    return is_of(kernel, "cuda", "attributes")
+
+
+def _usage(kernel: Any) -> Usage:
+    def value(name: str) -> int:
+        found = getattr(kernel.attributes, name)
+        return int(found() if callable(found) else found)
+
+    return Usage(
+        name=None,
+        registers=value("num_regs"),
+        static_shared_memory=value("shared_size_bytes"),
+        local_memory=value("local_size_bytes"),
+        carveout=carveout_of(value("preferred_shared_memory_carveout")),
+    )
+
+
+CUDA_CORE = Library("cuda.core: a Kernel, which ObjectCode.get_kernel returns", _takes, _usage)

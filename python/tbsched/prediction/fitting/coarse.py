@@ -1,0 +1,58 @@
+"""Launches of very many blocks, as fewer and longer ones."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.events.launch import Launch
+from tbsched.program.sequence import Sequence, with_launches
+
+# A prediction of so many takes 0.2 s.
+MOST_BLOCKS = 2**22
+# Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
+_WAVES = (32, 16, 8, 4)
+
+
+def blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
+    """How many blocks of a launch an idle GPU holds, at least one cluster."""
+    one = Launch(
+        launch.cluster, launch.threads, launch.registers, launch.shared_memory, launch.local_memory,
+        launch.carveout, launch.cluster, partition=launch.partition,
+    )  # fmt: skip
+    return _at_once(spec, one)
+
+
+@functools.lru_cache(maxsize=4096)
+def _at_once(spec: DeviceSpec, one: Launch) -> int:
+    trace = predict(Sequence([one]), spec)
+    assert trace.capacities is not None  # a prediction has them
+    (capacity,) = trace.capacities()
+    return max(int(capacity.blocks.sum()), one.cluster)
+
+
+def coarser(sequence: Sequence, spec: DeviceSpec) -> tuple[Sequence, int]:
+    """The sequence with about ``MOST_BLOCKS`` blocks at most, and how many launches have fewer.
+
+    A launch of many waves keeps some full ones and its own last one.
+    """
+    launches = sequence.launches
+    for waves in _WAVES:
+        if sum(launch.blocks for launch in launches) <= MOST_BLOCKS:
+            break
+        launches = tuple(_coarser(launch, spec, waves) for launch in launches)
+    changed = sum(
+        one.blocks != other.blocks for one, other in zip(launches, sequence.launches, strict=True)
+    )
+    return (with_launches(sequence, launches), changed) if changed else (sequence, 0)
+
+
+def _coarser(launch: Launch, spec: DeviceSpec, most: int) -> Launch:
+    wave = blocks_at_once(spec, launch)
+    waves, rest = divmod(launch.blocks, wave)
+    if waves <= most or isinstance(launch.duration, tuple):
+        return launch
+    blocks = most * wave + rest
+    return replace(launch, blocks=blocks - blocks % launch.cluster)

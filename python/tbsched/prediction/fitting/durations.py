@@ -1,0 +1,168 @@
+"""Durations of blocks from the times of whole kernels."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.as_measured import AsMeasured, with_duration
+from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
+from tbsched.prediction.fitting.fit import Fit
+from tbsched.prediction.fitting.host import fitted_host
+from tbsched.prediction.fitting.overhead import overhead_ns
+from tbsched.prediction.program_device import device_of
+from tbsched.program.arrays import Float64Array
+from tbsched.program.checks import instance
+from tbsched.program.events.graph import Graph, GraphLaunch
+from tbsched.program.program import Program
+from tbsched.program.sequence import Sequence, Stream, with_launches
+
+
+def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec) -> Program:
+    """Finds how long blocks run, from the times of whole kernels that a profile has.
+
+    A profile says when each kernel started and ended. This inverts the model: it looks for one
+    duration for all blocks of a launch, with which the predicted kernel ends when the measured one
+    did. The launches are issued when they were measured to start. So waves, tails and neighbours
+    on the same SMs count, waits before the start do not, and no error travels.
+
+    Three more things are taken from the profile:
+
+    - A launch that waited for room started when blocks of another one left. If that one ended
+      later, its blocks did not all run equally long: they get uniform durations (:class:`Drawn`),
+      of which the shortest end then.
+    - Kernels of a profile last longer or shorter than their blocks, by a constant that the profiler
+      and the GPU decide. Kernels that follow each other in a stream show it: the model knows the
+      time from the last block of one to the first block of the next.
+    - ``host`` is corrected so that launches are predicted to be issued when they were: under a
+      profiler calls take longer than without.
+
+    A launch that mostly waits for blocks of others says little about its own. It does not get the
+    duration of other launches of its kernel: beside other kernels the same blocks run longer, as
+    they share memory and caches.
+
+    Launches of very many blocks get fewer and longer ones, if the program has more than 2**22
+    blocks.
+
+    Args:
+        program: a profile, as :func:`tbsched.load_program` reads it. The durations of its launches
+            are not looked at.
+        device: what it ran on: a name, the path of a ``.toml`` file, or a spec.
+
+    Returns:
+        The program with ``sequence``, ``host`` and ``fitted``. ``fitted`` is, for each launch, the
+        share of the kernel's time in which its own blocks ran, on the SM that it left last. It is
+        less where no duration gives the measured time. What was done to the program is added to
+        ``assumed``.
+
+    Raises:
+        TypeError, ValueError: no program; a launch that cannot run on the device.
+
+    Example:
+        >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
+        >>> tb.fit_durations(program, "h200").sequence.launches[0].duration  # doctest: +SKIP
+        1.2e-05
+    """
+    instance("fit_durations", "program", program, Program)
+    spec = device_of(program, device)
+    spec.check(program.sequence)
+    if not program.sequence.launches:
+        return program
+    sequence, fewer = coarser(program.sequence, spec)
+    rows = program.measured
+    order = np.argsort(rows["start_ns"], kind="stable")
+    launches = [sequence.launches[k] for k in order.tolist()]
+    start_ns, end_ns = rows["start_ns"][order], rows["end_ns"][order]
+    length_ns = (end_ns - start_ns).astype(np.float64)
+    waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64)
+    fit = Fit(AsMeasured.of(launches, start_ns, end_ns, spec), length_ns / waves, waves)
+
+    def timed() -> Program:
+        duration_ns, spread_ns = np.empty((2, len(order)))
+        duration_ns[order], spread_ns[order] = fit.duration_ns, fit.spread_ns
+        return _timed(program, sequence, duration_ns, spread_ns, spec)
+
+    fit.improve(length_ns)
+    over_ns = overhead_ns(timed(), spec)
+    if fit.spread() or over_ns:
+        fit.improve(np.maximum(length_ns - over_ns, 0.0))
+    found = timed()
+    host, moved_ns = fitted_host(found, spec)
+    determined = np.empty_like(fit.determined)
+    determined[order] = fit.determined
+    assumed = (*program.assumed, *_told(fewer, over_ns, moved_ns))
+    return replace(found, host=host, fitted=tuple(determined.tolist()), assumed=assumed)
+
+
+def _timed(
+    program: Program,
+    sequence: Sequence,
+    duration_ns: Float64Array,
+    spread_ns: Float64Array,
+    spec: DeviceSpec,
+) -> Program:
+    """The program of which the blocks run so long."""
+    ran_ns = _without_memory_waits(sequence, program, duration_ns, spec)
+    durations = _alike_in_graphs(program.sequence, ran_ns).tolist()
+    spreads = _alike_in_graphs(program.sequence, spread_ns).tolist()
+    times = zip(sequence.launches, durations, spreads, strict=True)
+    return replace(program, sequence=with_launches(sequence, [with_duration(*x) for x in times]))
+
+
+def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
+    told = []
+    if fewer:
+        told.append(
+            f"blocks: {fewer} launches of very many blocks have fewer and longer ones, so that "
+            "the program can be predicted"
+        )
+    if over_ns:
+        longer = "longer" if over_ns > 0 else "shorter"
+        told.append(
+            f"kernel times: {abs(over_ns) / 1e3:.2f} us {longer} than from the first block to the "
+            "last, as kernels that follow each other in a stream show"
+        )
+    if moved_ns:
+        told.append(
+            f"host: {moved_ns / 1e3:.1f} us more between calls, at the median, as calls of the "
+            "profile take longer"
+        )
+    return told
+
+
+def _without_memory_waits(
+    sequence: Sequence, program: Program, duration_ns: Float64Array, spec: DeviceSpec
+) -> Float64Array:
+    """How long blocks run that wait for memory, without that wait, which is predicted."""
+    ran_ns = duration_ns.copy()
+    left_ns: dict[Stream, int] = {}  # when all before in the stream had left
+    rows = program.measured
+    times = zip(rows["start_ns"].tolist(), rows["end_ns"].tolist(), strict=True)
+    for number, (launch, (start, end)) in enumerate(zip(sequence.launches, times, strict=True)):
+        if launch.stream is None:
+            continue
+        left = left_ns.get(launch.stream, start)
+        if launch.programmatic and launch.memory_wait is not None:
+            asked = round(launch.memory_wait * 1e9)
+            waited = max(left - start - asked, 0)
+            ran_ns[number] = max(ran_ns[number] - waited, min(asked, ran_ns[number]))
+        left_ns[launch.stream] = max(left, end + spec.exit_latency_ns)
+    return ran_ns
+
+
+def _alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
+    """The median of all launches of a graph for each node: one graph has one duration."""
+    first: dict[Graph, list[int]] = {}
+    number = 0
+    for event in sequence:
+        if isinstance(event, GraphLaunch):
+            first.setdefault(event.graph, []).append(number)
+        number += len(event.launches)
+    found = duration_ns.copy()
+    for graph, starts in first.items():
+        rows = np.add.outer(np.array(starts), np.arange(len(graph.launches)))
+        found[rows] = np.median(duration_ns[rows], axis=0)
+    return found

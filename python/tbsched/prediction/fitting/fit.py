@@ -1,0 +1,147 @@
+"""Durations with which predicted kernels take the measured time, found window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tbsched.prediction.fitting.as_measured import AsMeasured
+from tbsched.prediction.fitting.search import Search
+from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.traces.placement import Placement
+
+# A launch depends on those that started before it, and hardly on later ones. So launches are fitted
+# some at a time, in the order of their starts.
+WINDOW = 16
+MOST_PREDICTIONS = 40  # of one window
+_VAIN = 12  # of them that were not better than one before
+# A predicted time is the measured one if it is nearer than this share of it, or than the time.
+_SHARE, _NEAR_NS = 1e-3, 20.0
+# How well it must be known: a launch that is farther off is known less well.
+_KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
+# By more than this a launch is predicted to start too late because of blocks that left before.
+_LATE_NS, _LATE_SHARE = 1000.0, 0.01
+
+
+class Fit:
+    """Durations of blocks, one for each launch, made better by predictions.
+
+    Args:
+        launches: in the order of their starts.
+        duration_ns: the first guess.
+        waves: of each launch, in how many its blocks run if it is alone.
+
+    Attributes:
+        duration_ns: float64 (launches,), how long the blocks of each run.
+        spread_ns: float64 (launches,), how much shorter than the longest blocks the shortest run.
+        determined: float64 (launches,), how well that is known, 0 to 1.
+    """
+
+    def __init__(
+        self, launches: AsMeasured, duration_ns: Float64Array, waves: Float64Array
+    ) -> None:
+        self._launches = launches
+        self._waves = waves
+        self.duration_ns = duration_ns
+        self.spread_ns = np.zeros_like(duration_ns)
+        self.determined = np.zeros_like(duration_ns)
+        self._late_ns = np.zeros_like(duration_ns)
+
+    def improve(self, target_ns: Float64Array) -> None:
+        """Looks for durations with which each kernel takes this time, from the ones so far on."""
+        for rows, first in self._windows():
+            self._improve(rows, first, target_ns)
+
+    def _windows(self) -> Iterator[tuple[Int64Array, int]]:
+        """Launches, and how many of them are only there because the others ran beside them."""
+        start, end = self._launches.start_ns, self._launches.end_ns
+        running = np.empty(0, np.int64)
+        for begin in range(0, len(start), WINDOW):
+            own = np.arange(begin, min(begin + WINDOW, len(start)))
+            running = running[end[running] > start[begin]]
+            yield np.append(running, own), len(running)
+            running = np.append(running, own)
+
+    def _improve(self, rows: Int64Array, first: int, target_ns: Float64Array) -> None:
+        launches, target = self._launches.some(rows), target_ns[rows]
+        near_ns = np.maximum(_SHARE * target, _NEAR_NS)
+        moves = np.arange(len(rows)) >= first
+        search = Search(target, self._waves[rows])
+        duration_ns, least, vain = self.duration_ns[rows], np.inf, 0
+        for _ in range(MOST_PREDICTIONS):
+            placements = launches.predicted(duration_ns, self.spread_ns[rows])
+            late_ns, end_ns = launches.times(placements)
+            off = np.abs(end_ns - target)
+            is_wrong = off > near_ns
+            share = np.minimum(off / np.maximum(target, _NEAR_NS), 1.0)
+            wrong = float(np.where(is_wrong, share, 0.0)[first:].sum())
+            vain = 0 if wrong < least else vain + 1
+            if wrong < least:
+                least = wrong
+                self.duration_ns[rows[first:]] = duration_ns[first:]
+                self._late_ns[rows[first:]] = late_ns[first:]
+                self._judge(rows, first, target, end_ns, placements)
+            if not (is_wrong & moves).any() or vain == _VAIN:
+                return
+            # A kernel starts late where those before it end late, which says nothing of its blocks.
+            length_ns = np.where(launches.behind(is_wrong & moves), end_ns - late_ns, end_ns)
+            wants = moves & (np.abs(length_ns - target) > near_ns)
+            duration_ns = np.where(wants, search.next(duration_ns, length_ns), duration_ns)
+
+    def _judge(
+        self, rows: Int64Array, first: int, target: Float64Array, end_ns: Float64Array,
+        placements: tuple[Placement, ...],
+    ) -> None:  # fmt: skip
+        """How well the durations of a window are known."""
+        known_ns = np.maximum(_KNOWN_SHARE * target, _KNOWN_NS)
+        near = known_ns / np.maximum(np.abs(end_ns - target), known_ns)
+        for place in range(first, len(rows)):
+            share = own_share(placements[place], target[place])
+            self.determined[rows[place]] = near[place] * share
+
+    def spread(self) -> bool:
+        """Finds launches whose blocks leave one after the other; whether there are some.
+
+        A launch that waited for room started when the first blocks of another one left. If that
+        ended later, its blocks did not all run equally long.
+        """
+        start, end = self._launches.start_ns, self._launches.end_ns
+        leaves_ns = self._launches.spec.exit_latency_ns
+        found = np.zeros_like(self.spread_ns)
+        late = self._late_ns > np.maximum(_LATE_NS, _LATE_SHARE * (end - start))
+        running: list[int] = []
+        for number in range(len(start)):
+            running = [k for k in running if end[k] > start[number]]
+            if late[number] and running:
+                first = min(running, key=end.__getitem__)
+                apart = float(end[first] - start[number] + leaves_ns)
+                # Before its last blocks had started, its own were next.
+                if apart <= self.duration_ns[first]:
+                    found[first] = max(found[first], apart)
+            running.append(number)
+        self.spread_ns = found
+        return bool(found.any())
+
+
+def own_share(placement: Placement, length_ns: float) -> float:
+    """Of the time of a kernel the share in which its own blocks ran, on the SM that it left last.
+
+    The time of a kernel follows its blocks so far. In the rest the launch waited for the blocks of
+    others, however long its own run.
+
+    Args:
+        placement: of a timed prediction.
+        length_ns: the time of the kernel.
+    """
+    assert placement.start_ns is not None
+    assert placement.end_ns is not None
+    if length_ns <= 0:
+        return 0.0
+    there = placement.smid == placement.smid[placement.end_ns.argmax()]
+    start, end = placement.start_ns[there], placement.end_ns[there]
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], end[order]
+    until = np.maximum.accumulate(np.append(start[0], end[:-1]))
+    ran_ns = np.maximum(end - np.maximum(start, until), 0).sum()
+    return min(1.0, float(ran_ns) / length_ns)

@@ -1,0 +1,41 @@
+"""When a host calls, under a profiler that makes its calls longer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.issued import IssuedCalls
+from tbsched.prediction.predict import predict
+from tbsched.program.program import Program
+
+_PREDICTIONS = 4
+_NEAR_NS = 50
+
+
+def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], float]:
+    """Gaps with which launches are predicted to be issued when they were.
+
+    What is left of a call that a profiler makes longer belongs to the gap before it. What a call
+    waits for is predicted: no gap makes up for a wait that is predicted to be too long.
+
+    Returns:
+        The gaps in seconds, one per event; and by how many nanoseconds that of a launch grew, at
+        the median. They are as given if the profile does not say when calls were made.
+    """
+    calls = IssuedCalls.of(program, spec)
+    if calls is None:
+        return program.host, 0.0
+    issued_ns = np.rint(calls.issued_ns - calls.issued_ns.min())
+    given = np.rint(np.array(program.host) * 1e9)
+    gaps = given.copy()
+    for _ in range(_PREDICTIONS):
+        found = predict(program.sequence, spec, host=(gaps / 1e9).tolist()).issue_times
+        assert found is not None
+        predicted = np.rint(np.array(found)[calls.first] * 1e9)
+        late = issued_ns - (predicted - predicted.min())
+        more = late - np.where(calls.previous >= 0, late[calls.previous], 0)
+        if np.abs(more).max() <= _NEAR_NS:
+            break
+        gaps[calls.event] = np.maximum(gaps[calls.event] + more, 0)
+    return tuple((gaps / 1e9).tolist()), float(np.median((gaps - given)[calls.event]))

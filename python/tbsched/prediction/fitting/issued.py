@@ -1,0 +1,76 @@
+"""When launches of a profile were issued, by when their calls returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.program import Program
+
+_FEWEST = 5  # launches that say how soon they reach the GPU
+_LONGEST_NS = 5000  # by which they do so sooner or later than the device has it
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedCalls:
+    """The events of a program that launch, (calls,) each.
+
+    Attributes:
+        event: the place in the sequence, int64.
+        first: its first launch, int64.
+        previous: the row of the one before it of the same host thread, int64; -1: it is the first.
+        latency_ns: from the call until its first kernel starts, if that waits for nothing, int64.
+        issued_ns: when it was issued, float64, on the clock of the profile. Under a profiler a call
+            takes longer, and the kernel starts soon after the call returned. So a launch is taken
+            to be issued as long before its call returned as on the device without a profiler, and
+            early enough to have started when it did.
+    """
+
+    event: Int64Array
+    first: Int64Array
+    previous: Int64Array
+    latency_ns: Int64Array
+    issued_ns: Float64Array
+
+    @classmethod
+    def of(cls, program: Program, spec: DeviceSpec) -> IssuedCalls | None:
+        """None: the profile does not say when calls were made."""
+        rows = program.measured
+        if not len(rows) or (rows["call_ns"] < 0).any():
+            return None
+        found: list[tuple[int, ...]] = []
+        last: dict[int, int] = {}
+        number = 0
+        for place, event in enumerate(program.sequence):
+            count = len(event.launches)
+            if count:
+                host = getattr(event, "host", 0)
+                is_graph = isinstance(event, GraphLaunch)
+                latency = spec.graph_latency_ns if is_graph else spec.launch_latency_ns
+                began = int(rows["start_ns"][number : number + count].min())
+                found.append((place, number, last.get(host, -1), latency, began))
+                last[host] = len(found) - 1
+            number += count
+        place, first, previous, latency_ns, started_ns = np.array(found, np.int64).T
+        returned_ns = np.maximum(rows["return_ns"], rows["call_ns"])[first]
+        issued_ns = returned_ns - spec.launch_call_ns
+        later_ns = _later_ns(program, issued_ns, issued_ns + latency_ns, started_ns)
+        # No kernel starts before its launch has reached the GPU.
+        issued = np.minimum(issued_ns + later_ns, started_ns - latency_ns)
+        return cls(place, first, previous, latency_ns, issued)
+
+
+def _later_ns(
+    program: Program, issued_ns: Int64Array, expected_ns: Int64Array, started_ns: Int64Array
+) -> float:
+    """How much later than on the device kernels start that wait for nothing; below 0: sooner."""
+    ended = np.concatenate([program.measured["end_ns"], program.transfers["end_ns"]])
+    begun = np.concatenate([program.measured["start_ns"], program.transfers["start_ns"]])
+    running = np.sort(begun).searchsorted(issued_ns) - np.sort(ended).searchsorted(issued_ns)
+    later = (started_ns - expected_ns)[running == 0]
+    later = later[np.abs(later) <= _LONGEST_NS]
+    return float(np.median(later)) if len(later) >= _FEWEST else 0.0

@@ -1,0 +1,91 @@
+"""How much longer a kernel of a profile lasts than its blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.events.graph import Graph, GraphLaunch
+from tbsched.program.events.launch import Launch
+from tbsched.program.program import Program
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Memset,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
+from tbsched.traces.placement import Placement
+
+_FEWEST = 5  # pairs of kernels that say something
+_LONGEST_NS = 5000  # between two kernels of which nothing else keeps the second one back
+_LEAST_NS = 100  # of an overhead that is one
+
+
+def overhead_ns(program: Program, spec: DeviceSpec) -> float:
+    """Of a kernel's time in the profile, what is neither its blocks' nor the model's.
+
+    Between two kernels that follow each other the model has a certain time, from the last block to
+    the first. The profile has less where it counts some of that as part of the kernels. This is
+    the median of the differences; 0: it is small, or too few kernels follow each other.
+
+    Args:
+        program: with durations of blocks that give the whole times of kernels.
+    """
+    pairs = np.array(list(_pairs(program.sequence)), np.int64).reshape(-1, 2)
+    if len(pairs) < _FEWEST:
+        return 0.0
+    first, second = pairs.T
+    measured = program.measured["start_ns"][second] - program.measured["end_ns"][first]
+    trace = predict(program.sequence, spec, host=program.host)
+    start, end = (np.array(times) for times in zip(*map(_span, trace), strict=True))
+    predicted = start[second] - end[first]
+    near = (np.abs(measured) <= _LONGEST_NS) & (np.abs(predicted) <= _LONGEST_NS)
+    if np.count_nonzero(near) < _FEWEST:
+        return 0.0
+    found = float(np.median((predicted - measured)[near]))
+    return found if abs(found) >= _LEAST_NS else 0.0
+
+
+def _span(placement: Placement) -> tuple[int, int]:
+    assert placement.start_ns is not None
+    assert placement.end_ns is not None
+    return int(placement.start_ns.min()), int(placement.end_ns.max())
+
+
+def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:
+    """Launches of which the second one waits for the first, and for no other."""
+    last: dict[Stream | None, int] = {}  # launches after which their stream had no other work
+    number = 0
+    for event in sequence:
+        if isinstance(event, GraphLaunch):
+            yield from _pairs_of_graph(event.graph, number)
+        if isinstance(event, Launch):
+            if event.stream in last and not event.programmatic:
+                yield last[event.stream], number
+            if event.stream == LEGACY_STREAM:
+                last.clear()
+            last.pop(LEGACY_STREAM, None)
+            if event.stream is not None:
+                last[event.stream] = number
+        elif isinstance(event, GraphLaunch | Copy | Memset | WaitEvent):
+            last.clear() if event.stream == LEGACY_STREAM else last.pop(event.stream, None)
+        number += len(event.launches)
+
+
+def _pairs_of_graph(graph: Graph, first: int) -> Iterator[tuple[int, int]]:
+    """Nodes of which one has no other after it, and the other no other before it."""
+    before = Counter(b for _, b in graph.edges)
+    after = Counter(a for a, _ in graph.edges)
+    numbers = itertools.count(first)
+    launch = [next(numbers) if isinstance(node, Launch) else None for node in graph.nodes]
+    for a, b in graph.edges:
+        one, other = launch[a], launch[b]
+        if one is not None and other is not None and after[a] == before[b] == 1:
+            yield one, other

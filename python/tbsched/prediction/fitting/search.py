@@ -1,0 +1,51 @@
+"""The search for the durations of some launches, for each by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tbsched.program.arrays import Float64Array
+
+# In one step a duration changes at most by this factor, or grows by this time.
+_FACTOR, _STEP_NS = 4.0, 1000.0
+# Of the waves of a launch alone, how much its kernel's time follows the duration at least and at
+# most: others keep it up, or leave it fewer SMs.
+_LEAST_SLOPE, _MOST_SLOPE = 0.3, 10.0
+
+
+class Search:
+    """For each launch by itself the duration to try next.
+
+    The time of a kernel grows with the duration of its blocks, by jumps where a block finds room
+    elsewhere. As the neighbours of a launch change too, no bound is trusted for good: a secant
+    through the last two tries comes first, and the middle of two bounds where it says nothing.
+
+    Args:
+        target_ns: how long each kernel takes.
+        waves: of each launch, in how many its blocks run if it is alone.
+    """
+
+    def __init__(self, target_ns: Float64Array, waves: Float64Array) -> None:
+        self._target = target_ns
+        self._waves = waves
+        # Durations, and the times of kernels that they gave.
+        self._last = np.full((2, len(target_ns)), np.nan)
+        self._short = np.zeros(len(target_ns))
+        self._long = np.full(len(target_ns), np.inf)
+
+    def next(self, duration_ns: Float64Array, length_ns: Float64Array) -> Float64Array:
+        """Durations to try next, once these gave kernels of these times."""
+        off = self._target - length_ns
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slope = (length_ns - self._last[1]) / (duration_ns - self._last[0])
+        self._last = np.stack([duration_ns, length_ns])
+        self._short = np.where(off > 0, duration_ns, self._short)
+        self._long = np.where(off < 0, duration_ns, self._long)
+        crossed = self._short >= self._long
+        self._short = np.where(crossed & (off < 0), 0.0, self._short)
+        self._long = np.where(crossed & (off > 0), np.inf, self._long)
+        says = (slope > _LEAST_SLOPE * self._waves) & (slope < _MOST_SLOPE * self._waves)
+        is_between = ~says & np.isfinite(slope) & np.isfinite(self._long)
+        stepped = duration_ns + off / np.where(says, slope, self._waves)
+        wanted = np.where(is_between, (self._short + self._long) / 2, stepped)
+        return np.clip(wanted, duration_ns / _FACTOR, duration_ns * _FACTOR + _STEP_NS)

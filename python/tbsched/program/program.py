@@ -1,0 +1,72 @@
+"""A program as it was measured: what it launched, when its host called, and when kernels ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.sequence import Sequence
+from tbsched.views import Shown
+
+# Times are of one clock, which is 0 at the first call or start. -1: the profile does not say.
+MEASURED = np.dtype(
+    [
+        (
+            "name",
+            np.object_,
+        ),  # as the profile has it; names of templates are long, so they are shared
+        ("stream", np.int64),  # as the profile numbers it
+        ("start_ns", np.int64),
+        ("end_ns", np.int64),
+        ("call_ns", np.int64),
+        ("return_ns", np.int64),
+        ("channel", np.int32),
+        ("shared_memory_executed", np.int32),
+    ]
+)
+TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Program(Shown, HoldsArrays):
+    """A real program, out of a profile; :func:`tbsched.load_program` reads it.
+
+    Attributes:
+        sequence: what it launched. Durations are of blocks.
+        host: for each event of ``sequence`` the seconds since the last call of its host thread
+            returned: what :func:`tbsched.predict` takes as ``host``.
+        measured: a row per launch of ``sequence.launches``, as ``MEASURED``: when the kernel ran,
+            and when the host called.
+        transfers: a row per copy and memset of ``sequence.transfers``, as ``TRANSFERS``.
+        streams: what the profile calls stream 0, 1, … of ``sequence``.
+        device: the name of the GPU as the profile has it; None if it does not say.
+        sms: how many SMs that has; None if the profile does not say.
+        connections: CUDA_DEVICE_MAX_CONNECTIONS of the process, which a device's
+            ``hardware_queues`` should be; None if the profile does not say.
+        format: what wrote the profile.
+        sources: where in the profile each field stands.
+        assumed: what the profile does not say, and what was assumed instead.
+        fitted: for each launch how well the duration of its blocks is known, 0 to 1; empty: they
+            were not fitted.
+
+    Example:
+        >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
+        >>> tb.predict(program.sequence, "h200", host=program.host).makespan  # doctest: +SKIP
+        0.002588
+    """
+
+    sequence: Sequence
+    host: tuple[float, ...]
+    measured: StructuredArray
+    transfers: StructuredArray
+    streams: tuple[str, ...] = ()
+    device: str | None = None
+    sms: int | None = None
+    connections: int | None = None
+    format: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+    fitted: tuple[float, ...] = ()

@@ -1,0 +1,227 @@
+"""Why the kernels of a profile did not run sooner: each cause in the smallest program with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import tbsched as tb
+from helpers import examples
+from profiled import profile_of, profiled
+from tbsched import _core, views
+from tbsched.advice.change import Change
+from tbsched.advice.explain.changes.table import PROPOSERS
+from tbsched.strategies import programs
+
+MS, US, KB = 1e-3, 1e-6, 1024
+
+
+def kernel(stream: int | str | None, ms: float = 1.0, name: str = "k", **rest: Any) -> tb.Launch:
+    given = {"blocks": 16, "threads": 256, "registers": 32, **rest}
+    return tb.Launch(**given, stream=stream, duration=ms * MS, name=name)
+
+
+def explained(*events: Any, host: float = US, **given: Any) -> tb.Explanation:
+    return tb.explain(profiled(tb.Sequence(events), "h200", host), "h200", **given)
+
+
+def causes(found: tb.Explanation, launch: int) -> list[str]:
+    """Of the gaps before a launch, the causes that took at least a tenth of a millisecond."""
+    gaps = [gap for gap in found.gaps if gap.launch == launch]
+    return [cause.cause for gap in gaps for cause in gap.causes if cause.seconds > MS / 10]
+
+
+def best(found: tb.Explanation, words: str) -> Change:
+    return next(change for change in found.changes if words in change.what)
+
+
+def check_cause(found: tb.Explanation, launch: int, cause: str, change: str) -> None:
+    """A launch waited for that, and the change is predicted to save half a millisecond."""
+    assert causes(found, launch) == [cause]
+    assert best(found, change).makespan < found.prediction.makespan - MS / 2
+
+
+def test_a_host_that_does_not_call() -> None:
+    found = explained(kernel(0), kernel(0), kernel(0), host=3 * MS)
+    check_cause(found, 2, "host", "no time between the calls of the host")
+    assert found.idle["host"] == pytest.approx(4 * MS, rel=0.02)
+
+
+def test_a_host_that_waits_for_the_gpu() -> None:
+    sequence = tb.Sequence([kernel(0), tb.Synchronize(), kernel(1), kernel(2)])
+    gaps = [US, US, 2 * MS, US]
+    found = tb.explain(profile_of(tb.predict(sequence, "h200", host=gaps), gaps), "h200")
+    check_cause(found, 1, "synchronize", "without the synchronisation before launch 1")
+    assert best(found, "without the").condition.startswith("if the host does not use")
+
+
+def test_a_kernel_before_it_in_its_stream_that_leaves_sms_idle() -> None:
+    found = explained(kernel(0), kernel(0, name="late"))
+    check_cause(found, 1, "stream", "launch 1 (late) in another stream")
+    assert [gap.kind for gap in found.gaps] == ["order"]
+
+
+def test_one_that_leaves_no_sm_idle_costs_nothing() -> None:
+    found = explained(kernel(0, blocks=1056), kernel(0))
+    assert not found.gaps
+
+
+def test_all_launches_of_a_kernel_move_at_once() -> None:
+    found = explained(*[kernel(0, name=name) for name in ("a", "b", "a", "b", "a", "b")])
+    assert best(found, "each of 3 launches of b").makespan == found.changes[0].makespan
+
+
+def test_an_event() -> None:
+    found = explained(
+        kernel(0), tb.RecordEvent(7, 0), tb.WaitEvent(7, 1), kernel(1, name="late"), kernel(2, 0.1)
+    )
+    check_cause(found, 1, "event", "without the wait of stream 1 for event 7")
+
+
+def test_an_edge_of_a_graph() -> None:
+    graph = tb.Graph([kernel(None), kernel(None)], edges=[(0, 1)])
+    check_cause(explained(graph.launch(0)), 1, "node", "without the edge of the graph")
+
+
+def test_a_stream_that_shares_a_hardware_queue() -> None:
+    one = replace(tb.device("h200"), hardware_queues=1)
+    program = profiled(tb.Sequence([kernel(0), kernel(0), kernel(1, 2)]), one)
+    check_cause(tb.explain(program, one), 2, "hardware_queue", "CUDA_DEVICE_MAX_CONNECTIONS=16")
+
+
+def test_a_configuration_of_the_sms() -> None:
+    first = kernel(0, blocks=264, carveout=0)
+    found = explained(first, kernel(1, blocks=132, shared_memory=100 * KB))
+    assert causes(found, 1) == ["configuration"]
+    assert best(found, "carveout 100 for every kernel").makespan < 1.2 * MS
+
+
+def test_the_head_of_the_line() -> None:
+    big = kernel(1, blocks=132, threads=1024, name="big", shared_memory=200 * KB)
+    found = explained(kernel(0, blocks=132, shared_memory=200 * KB), big, kernel(2, 2))
+    check_cause(found, 2, "queue", "launch 2 (k) issued before launch 1 (big)")
+
+
+def test_registers_of_other_blocks() -> None:
+    found = explained(
+        kernel(0, blocks=132, threads=1024, registers=64), kernel(1, threads=256, registers=255)
+    )
+    assert "registers" in causes(found, 1)
+
+
+def test_the_first_use_of_a_kernel() -> None:
+    found = explained(kernel(0, name="a"), kernel(1, name="b", first_use=True))
+    check_cause(found, 1, "first_use", "each kernel used once before")
+
+
+def test_a_copy() -> None:
+    copy = tb.Copy(1 << 20, "h2d", duration=MS, stream=1)
+    found = explained(kernel(0, 2), copy, kernel(1, 2))
+    assert [cause.behind for gap in found.gaps for cause in gap.causes][:1] == [-2]
+    assert best(found, "copy 0 in another stream").makespan < found.prediction.makespan - MS / 2
+
+
+def test_the_legacy_stream() -> None:
+    found = explained(kernel(0), kernel("legacy"))
+    check_cause(found, 1, "legacy_stream", "launch 1 (k) in another stream")
+
+
+def test_what_the_model_would_have_run_is_not_explained() -> None:
+    program = profiled(tb.Sequence([kernel(0), kernel(0)]), "h200")
+    rows = program.measured.copy()
+    rows["start_ns"][1] += 500_000
+    rows["end_ns"][1] += 500_000
+    found = tb.explain(replace(program, measured=rows), "h200", threshold=1e-4)
+    (gap,) = [gap for gap in found.gaps if gap.kind == "idle"]
+    cause = gap.causes[0]
+    assert cause.cause == "unexplained"
+    assert cause.seconds == pytest.approx(5e-4, rel=0.02)
+    assert "the model would have run it at 1.0" in str(found)
+
+
+def test_what_a_profile_does_not_say_is_supposed_where_nothing_else_explains_it() -> None:
+    one = replace(tb.device("h200"), hardware_queues=1)
+    sequence = tb.Sequence([kernel(0), kernel(0), kernel(1), kernel(1)])
+    program = profiled(sequence, one)
+    found = tb.explain(program, "h200")
+    assert "CUDA_DEVICE_MAX_CONNECTIONS was 1" in found.program.assumed[-1]
+    assert found.prediction.makespan == pytest.approx(found.makespan, rel=0.01)
+    assert best(found, "CUDA_DEVICE_MAX_CONNECTIONS=16").makespan < found.makespan - MS / 2
+    told = tb.explain(replace(program, connections=1), "h200")
+    assert told.changes == found.changes
+    assert not any("Supposed" in line for line in told.program.assumed)
+    loaded = profiled(tb.Sequence([kernel(0, name="a"), kernel(1, name="b", first_use=True)]), one)
+    sequence = tb.Sequence([replace(x, first_use=False) for x in loaded.sequence.launches])
+    found = tb.explain(replace(loaded, sequence=sequence, connections=8), "h200")
+    assert "loaded at its first use" in found.program.assumed[-1]
+    assert best(found, "each kernel used once before").makespan < found.makespan - MS / 2
+
+
+def test_a_program_without_gaps_says_so() -> None:
+    found = explained(kernel(0))
+    assert (found.gaps, found.changes, found.idle) == ((), (), {})
+    assert "No gap costs more than" in str(found)
+    assert "<table" not in views.html(found)
+
+
+def test_views_name_the_kernels_and_the_changes() -> None:
+    found = explained(kernel(0, name="<first>"), kernel(0, name="second"))
+    text, page = str(found), views.html(found)
+    assert "launch 1 (second)" in text
+    assert "order" not in text.splitlines()[0]
+    assert "for launch 0 (<first>), before it in its stream" in text
+    assert "&lt;first&gt;" in page
+    document = json.loads(json.dumps(views.data(found)))
+    (gap,) = document["gaps"]
+    assert gap["name"] == "second"
+    assert "in another stream it would not wait" in gap["causes"][0]["words"]
+    assert document["changes"][0]["makespan"] == found.changes[0].makespan
+
+
+def test_durations_are_fitted_once() -> None:
+    program = profiled(tb.Sequence([kernel(0), kernel(0)]), "h200")
+    fitted = tb.fit_durations(program, "h200")
+    assert tb.explain(fitted, "h200").program is fitted
+    assert tb.explain(program, "h200").program.fitted == fitted.fitted
+
+
+def test_changes_have_the_makespan_that_is_predicted_for_them() -> None:
+    found = explained(
+        kernel(0), tb.Synchronize(), kernel(1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2), kernel(2)
+    )
+    assert list(found.changes) == sorted(found.changes, key=lambda change: change.makespan)
+    for change in found.changes:
+        trace = tb.predict(change.sequence, "h200", host=change.host)
+        assert trace.makespan == change.makespan
+
+
+def test_every_cause_of_the_model_is_known_to_the_table_or_has_no_change() -> None:
+    no_change = {"none", "grids", "partition", "trigger", "", "unexplained"}
+    assert set(_core.CAUSES) - PROPOSERS.keys() <= no_change
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(programs("h200"))
+def test_every_gap_of_a_random_program_has_causes(sequence: tb.Sequence) -> None:
+    if not sequence.launches:
+        return
+    found = tb.explain(profiled(sequence, "h200", 5 * US), "h200")
+    for gap in found.gaps:
+        assert gap.causes
+        assert 0 < gap.cost <= (gap.end - gap.begin) * (1 + 1e-9)
+        assert sum(cause.seconds for cause in gap.causes) <= (gap.end - gap.begin) * (1 + 1e-9)
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    program = profiled(tb.Sequence([kernel(0)]), "h200")
+    with pytest.raises(TypeError, match=r"explain\.program: a Program is needed"):
+        tb.explain(program.sequence, "h200")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"explain\.threshold: -1 is outside"):
+        tb.explain(program, "h200", threshold=-1)
+    empty = tb.Program(tb.Sequence([]), (), program.measured[:0], program.transfers)
+    with pytest.raises(ValueError, match=r"explain\.program: it has no launches"):
+        tb.explain(empty, "h200")

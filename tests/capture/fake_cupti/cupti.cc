@@ -1,0 +1,407 @@
+// A stand-in for libcupti.so, to rehearse captures without a GPU: it delivers the records that a
+// test plays. FAKE_CUPTI_BUSY=1: another profiler has subscribed.
+#include <cupti.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace {
+
+struct Buffer {
+  uint8_t* bytes = nullptr;
+  size_t size = 0;
+  size_t used = 0;
+  size_t most_records = 0;
+  size_t records = 0;
+};
+
+std::mutex mutex;
+Buffer buffer;
+CUpti_BuffersCallbackRequestFunc request = nullptr;
+CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+CUpti_CallbackFunc callback = nullptr;
+void* callback_argument = nullptr;
+std::set<CUpti_ActivityKind> kinds;
+std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
+std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> callbacks;  // that are on
+const std::map<CUpti_CallbackId, const char*> driver_names = {
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
+    {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, "cuGraphLaunch"},
+    {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"}};
+const std::map<CUpti_CallbackId, const char*> runtime_names = {
+    {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel_v7000"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, "cudaMemcpyAsync_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020, "cudaMemcpy_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020, "cudaMemsetAsync_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, "cudaEventRecord_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020, "cudaStreamWaitEvent_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, "cudaStreamSynchronize_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020, "cudaEventSynchronize_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, "cudaDeviceSynchronize_v3020"}};
+
+const std::map<CUpti_CallbackId, const char*>& names_of(const CUpti_CallbackDomain domain) {
+  return domain == CUPTI_CB_DOMAIN_DRIVER_API ? driver_names : runtime_names;
+}
+
+// Handles of the driver are their numbers.
+uint64_t number(const void* const handle) { return reinterpret_cast<uintptr_t>(handle); }
+
+template <typename Handle>
+Handle handle(const uint64_t number) {
+  return reinterpret_cast<Handle>(static_cast<uintptr_t>(number));
+}
+
+// CUPTI's names live as long as the process.
+const char* kept(const char* const name) {
+  static auto& names = *new std::set<std::string>();
+  const std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
+}
+
+void deliver() {
+  const Buffer full = buffer;
+  buffer = {};
+  if (full.bytes != nullptr) complete(nullptr, 0, full.bytes, full.size, full.used);
+}
+
+template <typename Record>
+void put(const Record& record) {
+  const std::lock_guard lock(mutex);
+  if (request == nullptr || !kinds.contains(static_cast<CUpti_ActivityKind>(record.kind))) return;
+  constexpr size_t size = (sizeof(Record) + 7) / 8 * 8;
+  if (buffer.bytes != nullptr && buffer.used + size > buffer.size) deliver();
+  if (buffer.bytes == nullptr) request(&buffer.bytes, &buffer.size, &buffer.most_records);
+  if (buffer.bytes == nullptr) return;
+  std::memcpy(buffer.bytes + buffer.used, &record, sizeof record);
+  buffer.used += size;
+  if (++buffer.records == buffer.most_records) deliver();
+}
+
+size_t size_of(const CUpti_Activity& record) {
+  const auto rounded = [](const size_t size) { return (size + 7) / 8 * 8; };
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return rounded(sizeof(CUpti_ActivityKernel10));
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return rounded(sizeof(CUpti_ActivityMemcpy6));
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return rounded(sizeof(CUpti_ActivityMemset4));
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+      return rounded(sizeof(CUpti_ActivityCudaEvent2));
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return rounded(sizeof(CUpti_ActivitySynchronization2));
+    case CUPTI_ACTIVITY_KIND_STREAM:
+      return rounded(sizeof(CUpti_ActivityStream));
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+      return rounded(sizeof(CUpti_ActivityContext3));
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+      return rounded(sizeof(CUpti_ActivityDevice5));
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return rounded(sizeof(CUpti_ActivityOverhead3));
+    default:
+      return rounded(sizeof(CUpti_ActivityAPI));
+  }
+}
+
+void call_back(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+               const void* const data) {
+  if (callbacks[domain].contains(id)) callback(callback_argument, domain, id, data);
+}
+
+// A driver call, as its entry and its exit.
+void call_back(const CUpti_CallbackId id, const void* const parameters, const uint32_t call) {
+  CUpti_CallbackData data{};
+  data.functionParams = parameters;
+  data.contextUid = 1;
+  data.correlationId = call;
+  data.callbackSite = CUPTI_API_ENTER;
+  call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+  data.callbackSite = CUPTI_API_EXIT;
+  call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUptiResult cuptiGetVersion(uint32_t* const version) {
+  *version = CUPTI_API_VERSION;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetResultString(const CUptiResult, const char** const name) {
+  *name = "CUPTI_ERROR_OF_THE_FAKE";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetTimestamp(uint64_t* const now) {
+  *now = 1'000'000;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetCallbackName(const CUpti_CallbackDomain domain, const uint32_t id,
+                                 const char** const name) {
+  const auto& names = names_of(domain);
+  const auto found = names.find(id);
+  if (found == names.end()) return CUPTI_ERROR_INVALID_PARAMETER;
+  *name = found->second;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* const handle, const CUpti_CallbackFunc function,
+                           void* const argument) {
+  const bool busy = std::getenv("FAKE_CUPTI_BUSY") != nullptr || callback != nullptr;
+  if (busy) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  *handle = nullptr;
+  callback = function;
+  callback_argument = argument;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  callback = nullptr;
+  callbacks.clear();
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableCallback(const uint32_t enable, CUpti_SubscriberHandle,
+                                const CUpti_CallbackDomain domain, const CUpti_CallbackId id) {
+  enable != 0 ? void(callbacks[domain].insert(id)) : void(callbacks[domain].erase(id));
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityRegisterCallbacks(const CUpti_BuffersCallbackRequestFunc requested,
+                                           const CUpti_BuffersCallbackCompleteFunc completed) {
+  request = requested;
+  complete = completed;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnable(const CUpti_ActivityKind kind) {
+  if (kind == CUPTI_ACTIVITY_KIND_KERNEL) return CUPTI_ERROR_NOT_COMPATIBLE;  // it would serialise
+  kinds.insert(kind);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableAndDump(const CUpti_ActivityKind kind) {
+  return cuptiActivityEnable(kind);
+}
+CUptiResult cuptiActivityDisable(const CUpti_ActivityKind kind) {
+  kinds.erase(kind);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableDriverApi(const CUpti_CallbackId id, const uint8_t enable) {
+  auto& on = calls[CUPTI_CB_DOMAIN_DRIVER_API];
+  enable != 0 ? void(on.insert(id)) : void(on.erase(id));
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableRuntimeApi(const CUpti_CallbackId id, const uint8_t enable) {
+  auto& on = calls[CUPTI_CB_DOMAIN_RUNTIME_API];
+  enable != 0 ? void(on.insert(id)) : void(on.erase(id));
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityFlushAll(uint32_t) {
+  const std::lock_guard lock(mutex);
+  deliver();
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityGetNextRecord(uint8_t* const bytes, const size_t used,
+                                       CUpti_Activity** const record) {
+  auto* next = *record == nullptr ? bytes : reinterpret_cast<uint8_t*>(*record) + size_of(**record);
+  if (next >= bytes + used) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* const dropped) {
+  const char* const given = std::getenv("FAKE_CUPTI_DROPPED");
+  *dropped = given == nullptr ? 0 : std::strtoul(given, nullptr, 10);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetStreamIdEx(CUcontext, const CUstream stream, uint8_t, uint32_t* const id) {
+  *id = static_cast<uint32_t>(number(stream));
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetGraphExecId(const CUgraphExec graph, uint32_t* const id) {
+  *id = static_cast<uint32_t>(number(graph));
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetGraphNodeId(const CUgraphNode node, uint64_t* const id) {
+  *id = number(node);
+  return CUPTI_SUCCESS;
+}
+
+// What a test plays. Times are nanoseconds since the capture started.
+constexpr uint64_t kStarted = 1'000'000;
+
+void fake_device(const char* const name, const uint32_t sms) {
+  CUpti_ActivityDevice5 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+  record.name = kept(name);
+  record.numMultiprocessors = sms;
+  record.computeCapabilityMajor = 9;
+  put(record);
+}
+void fake_context(const uint32_t context, const uint16_t null_stream, const uint32_t parent,
+                  const uint16_t sms) {
+  CUpti_ActivityContext3 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONTEXT;
+  record.contextId = context;
+  record.nullStreamId = null_stream;
+  record.isGreenContext = sms > 0;
+  record.parentContextId = parent;
+  record.numMultiprocessors = sms;
+  put(record);
+}
+void fake_stream(const uint32_t context, const uint32_t stream, const uint32_t flag,
+                 const int32_t priority) {
+  CUpti_ActivityStream record{};
+  record.kind = CUPTI_ACTIVITY_KIND_STREAM;
+  record.contextId = context;
+  record.streamId = stream;
+  record.flag = static_cast<CUpti_ActivityStreamFlag>(flag);
+  record.priority = static_cast<uint32_t>(priority);
+  put(record);
+}
+void fake_call(const char* const name, const uint32_t call, const uint32_t thread,
+               const uint64_t start, const uint64_t end) {
+  CUpti_ActivityAPI record{};
+  for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
+    for (const auto& [id, known] : names_of(domain)) {
+      if (std::string(known).substr(0, std::string(known).find('_')) != name) continue;
+      const auto kind = domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER
+                                                             : CUPTI_ACTIVITY_KIND_RUNTIME;
+      // A process that has used CUDA before cannot choose functions.
+      const bool chosen = calls[domain].contains(id) && std::getenv("FAKE_CUPTI_LATE") == nullptr;
+      if (!chosen && !kinds.contains(kind)) return;
+      record.kind = kind;
+      record.cbid = id;
+    }
+  }
+  record.start = kStarted + start;
+  record.end = kStarted + end;
+  record.threadId = thread;
+  record.correlationId = call;
+  const bool is_on = !kinds.insert(record.kind).second;
+  put(record);
+  if (!is_on) kinds.erase(record.kind);
+}
+void fake_kernel(const char* const name, const uint32_t call, const uint32_t context,
+                 const uint32_t stream, const uint64_t start, const uint64_t end,
+                 const int32_t grid, const int32_t block, const uint16_t registers,
+                 const uint64_t node, const int32_t shared) {
+  CUpti_ActivityKernel10 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  record.name = kept(name);
+  record.correlationId = call;
+  record.contextId = context;
+  record.streamId = stream;
+  record.start = end == 0 ? 0 : kStarted + start;
+  record.end = end == 0 ? 0 : kStarted + end;
+  record.gridX = grid;
+  record.gridY = record.gridZ = record.blockY = record.blockZ = 1;
+  record.blockX = block;
+  record.registersPerThread = registers;
+  record.staticSharedMemory = shared;
+  record.dynamicSharedMemory = 512;
+  record.clusterX = 2;
+  record.clusterY = record.clusterZ = 1;
+  record.isSharedMemoryCarveoutRequested = 1;
+  record.sharedMemoryCarveoutRequested = 50;
+  record.sharedMemoryExecuted = 102400;
+  record.channelID = 3;
+  record.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+  record.graphNodeId = node;
+  record.graphId = node > 0 ? 5 : 0;
+  put(record);
+}
+void fake_copy(const uint32_t call, const uint32_t stream, const uint64_t start, const uint64_t end,
+               const uint64_t bytes, const bool pinned, const bool async) {
+  CUpti_ActivityMemcpy6 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+  record.srcKind = pinned ? CUPTI_ACTIVITY_MEMORY_KIND_PINNED : CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
+  record.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.flags = async ? CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC : CUPTI_ACTIVITY_FLAG_NONE;
+  record.bytes = bytes;
+  record.correlationId = call;
+  record.contextId = 1;
+  record.streamId = stream;
+  record.start = kStarted + start;
+  record.end = kStarted + end;
+  put(record);
+}
+void fake_memset(const uint32_t call, const uint32_t stream, const uint64_t start,
+                 const uint64_t end, const uint64_t bytes) {
+  CUpti_ActivityMemset4 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  record.flags = CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC;
+  record.bytes = bytes;
+  record.correlationId = call;
+  record.contextId = 1;
+  record.streamId = stream;
+  record.start = kStarted + start;
+  record.end = kStarted + end;
+  put(record);
+}
+void fake_event(const uint32_t event, const uint32_t call, const uint32_t stream) {
+  CUpti_ActivityCudaEvent2 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT;
+  record.eventId = event;
+  record.correlationId = call;
+  record.contextId = 1;
+  record.streamId = stream;
+  put(record);
+}
+void fake_wait(const uint32_t type, const uint32_t call, const uint64_t start, const uint64_t end,
+               const uint32_t stream, const uint32_t event) {
+  CUpti_ActivitySynchronization2 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = static_cast<CUpti_ActivitySynchronizationType>(type);
+  record.correlationId = call;
+  record.contextId = 1;
+  record.start = kStarted + start;
+  record.end = kStarted + end;
+  record.streamId = stream > 0 ? stream : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+  record.cudaEventId = event > 0 ? event : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
+  put(record);
+}
+void fake_loading(const uint32_t call, const uint64_t start, const uint64_t end) {
+  CUpti_ActivityOverhead3 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING;
+  record.correlationId = call;
+  record.start = kStarted + start;
+  record.end = kStarted + end;
+  put(record);
+}
+void fake_attributes(const uint32_t call, const int32_t programmatic, const int32_t priority) {
+  CUlaunchAttribute attributes[2]{};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attributes[0].value.programmaticStreamSerializationAllowed = programmatic;
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  attributes[1].value.priority = priority;
+  CUlaunchConfig config{};
+  config.attrs = attributes;
+  config.numAttrs = 2;
+  const cuLaunchKernelEx_params parameters{&config, nullptr, nullptr, nullptr};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &parameters, call);
+}
+void fake_graph_launch(const uint32_t call, const uint64_t executable, const uint64_t stream) {
+  const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &parameters, call);
+}
+void fake_module(const char* const cubin, const uint64_t size) {
+  CUpti_ModuleResourceData module{};
+  module.pCubin = cubin;
+  module.cubinSize = size;
+  CUpti_ResourceData resource{};
+  resource.resourceDescriptor = &module;
+  call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &resource);
+}
+void fake_graph_change(const CUpti_CallbackId id, const uint64_t node, const uint64_t other) {
+  CUpti_GraphData graph{};
+  graph.node = handle<CUgraphNode>(node);
+  graph.originalNode = graph.dependency = handle<CUgraphNode>(other);
+  CUpti_ResourceData resource{};
+  resource.resourceDescriptor = &graph;
+  call_back(CUPTI_CB_DOMAIN_RESOURCE, id, &resource);
+}
+}

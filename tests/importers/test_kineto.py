@@ -1,0 +1,335 @@
+"""Traces of torch.profiler become programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tbsched as tb
+from helpers import ROOT
+from importers.written import call, kernel, kineto, move, sync
+
+PROFILES = ROOT / "tests" / "profiles" / "h100"
+H200 = ROOT / "tests" / "profiles" / "h200"
+
+
+def read(tmp_path: Path, *events: object, **options: object) -> tb.Program:
+    return tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False, **options)  # type: ignore[arg-type]
+
+
+def assumed(program: tb.Program, words: str) -> bool:
+    return any(words in sentence for sentence in program.assumed)
+
+
+def test_kernel_has_what_the_trace_says(tmp_path: Path) -> None:
+    args = {"grid": [3, 2, 5], "block": [8, 4, 2], "registers per thread": 48, "priority": -2}
+    program = read(tmp_path, call(1, 10, 5), kernel(1, 20, 7.5, 13, name="gemm<a>(b)", **args))
+    (event,) = program.sequence
+    assert isinstance(event, tb.Launch)
+    assert (event.blocks, event.threads, event.registers) == (30, 64, 48)
+    assert (event.shared_memory, event.priority, event.name) == (1024, -2, "gemm<a>(b)")
+    assert event.stream == 0
+    assert program.streams == ("13",)
+    assert event.duration == 7.5e-6
+    row = program.measured[0]
+    assert row[["stream", "start_ns", "end_ns"]].item() == (13, 10_000, 17_500)
+    assert row[["call_ns", "return_ns"]].item() == (0, 5_000)
+    assert program.device == "NVIDIA H100 80GB HBM3"
+
+
+def test_what_the_trace_does_not_say_is_said_to_be_assumed(tmp_path: Path) -> None:
+    one = kernel(1, 20, 5)
+    two = kernel(2, 40, 5)
+    del two["args"]["registers per thread"]
+    program = read(tmp_path, call(1, 10, 5), one, call(2, 30, 5), two)
+    assert [launch.registers for launch in program.sequence.launches] == [32, 32]
+    assert assumed(program, "Of 1 of 2 kernels: assumed 32 registers per thread.")
+    assert assumed(program, "Of every kernel: assumed no local memory, no clusters, a carveout")
+    assert assumed(program, "lazy loading")
+    assert program.sources["registers"] == "args.registers per thread"
+    assert "priority" not in program.sources
+
+
+def test_order_is_that_of_calls_and_gaps_are_between_them(tmp_path: Path) -> None:
+    events = [kernel(2, 60, 5, 13), call(2, 40, 5, tid=9), kernel(1, 20, 5, 7), call(1, 10, 5)]
+    program = read(tmp_path, *events, call(3, 100, 50, "cudaDeviceSynchronize"))
+    assert [type(event) for event in program.sequence] == [tb.Launch, tb.Launch, tb.Synchronize]
+    assert [event.host for event in program.sequence] == [0, 1, 0]  # type: ignore[union-attr]
+    # Calls return when they did, and take what they take on an H100: 3.3 us.
+    takes = tb.device("h100").launch_call_ns / 1e9
+    assert program.host == pytest.approx((5e-6 - takes, 35e-6 - takes, 85e-6))
+
+
+def test_default_stream_is_the_legacy_one(tmp_path: Path) -> None:
+    program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 5, 7), call(2, 4, 1), kernel(2, 9, 1, 20))
+    first, second = program.sequence.launches
+    assert (first.stream, second.stream) == (tb.LEGACY_STREAM, 0)
+    assert second.non_blocking
+    assert assumed(program, "stream 7")
+
+
+def test_blocks_run_as_long_as_the_kernel_divided_by_its_waves(tmp_path: Path) -> None:
+    args = {"grid": [132 * 2 * 3, 1, 1], "block": [1024, 1, 1]}  # two blocks are on an SM
+    place = kineto(tmp_path / "t.json", call(1, 1, 1), kernel(1, 3, 30, **args))
+    assert tb.load_program(place, fit=False).sequence.launches[0].duration == pytest.approx(10e-6)
+    unknown = kineto(
+        tmp_path / "u.json", call(1, 1, 1), kernel(1, 3, 30, **args), deviceProperties=[]
+    )
+    program = tb.load_program(unknown, fit=False)
+    assert program.sequence.launches[0].duration == pytest.approx(30e-6)
+    assert assumed(program, "no device here is a GPU that nobody named")
+    assert tb.load_program(unknown, "h200", fit=False).sequence.launches[
+        0
+    ].duration == pytest.approx(10e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "sms", "known"),
+    [
+        ("NVIDIA H100 80GB HBM3", 132, True), ("NVIDIA H100 PCIe", 114, False),
+        ("Tesla V100-SXM2-16GB", 80, True), ("NVIDIA GeForce RTX 3090", 82, True),
+        ("AMD Instinct MI250", 104, False), ("", 132, False),
+    ],
+)  # fmt: skip
+def test_device_is_known_by_its_name_and_size(
+    tmp_path: Path, name: str, sms: int, known: bool
+) -> None:
+    device = {"id": 0, "name": name, "numSms": sms}
+    place = kineto(tmp_path / "t.json", call(1, 1, 1), kernel(1, 3, 3), deviceProperties=[device])
+    assert assumed(tb.load_program(place), "waves that the kernel has alone on") == known
+
+
+def test_copies_and_memsets(tmp_path: Path) -> None:
+    events = [
+        call(1, 1, 1, "cudaMemcpyAsync"), move(1, 5, 2, name="Memcpy HtoD (Pinned -> Device)"),
+        call(2, 3, 9, "cudaMemcpy"), move(2, 8, 2, name="Memcpy DtoH (Device -> Pageable)"),
+        call(3, 13, 1, "cudaMemsetAsync"), move(3, 15, 1), call(4, 15, 1), kernel(4, 17, 1),
+        call(5, 16, 1, "cudaMemcpyAsync"), move(5, 19, 2, name="Memcpy HtoH (Pinned -> Pinned)"),
+    ]  # fmt: skip
+    program = read(tmp_path, *events)
+    first, second, third = program.sequence.transfers
+    assert (first.kind, first.pinned, first.blocking) == ("h2d", True, False)  # type: ignore[union-attr]
+    assert (second.kind, second.pinned, second.blocking) == ("d2h", False, True)  # type: ignore[union-attr]
+    assert third == tb.Memset(4096, 1e-6, stream=tb.LEGACY_STREAM)
+    assert program.transfers.tolist() == [(4000, 6000), (7000, 9000), (14000, 15000)]
+    assert assumed(program, "1 copies are not to or from the GPU: left out")
+
+
+def test_event_that_a_stream_waits_for(tmp_path: Path) -> None:
+    waits = {"wait_on_stream": 13, "wait_on_cuda_event_record_corr_id": 2}
+    program = read(
+        tmp_path, call(1, 1, 1), kernel(1, 3, 5, 13), call(2, 3, 1, "cudaEventRecord"),
+        call(3, 5, 1, "cudaStreamWaitEvent"), sync(3, "Stream Wait Event", 20, **waits),
+        call(4, 7, 1), kernel(4, 9, 5, 20),
+    )  # fmt: skip
+    assert program.sequence[1:3].events == (tb.RecordEvent(0, 0), tb.WaitEvent(0, 1))
+
+
+def test_wait_for_an_unknown_event_is_found_by_times(tmp_path: Path) -> None:
+    def waiting(start: float) -> tb.Program:
+        return read(
+            tmp_path, call(1, 1, 1), kernel(1, 3, 50, 13), call(2, 3, 1, "cudaStreamWaitEvent"),
+            call(4, 7, 1), kernel(4, start, 5, 20),
+        )  # fmt: skip
+
+    waited = waiting(55)
+    assert waited.sequence[1:3].events == (tb.RecordEvent(1, 0), tb.WaitEvent(1, 1)) or (
+        waited.sequence[1:3].events == (tb.RecordEvent(0, 0), tb.WaitEvent(0, 1))
+    )
+    assert assumed(waited, "tbsched capture does")
+    for start in (10, 90):  # it ran beside, or long after
+        free = waiting(start)
+        assert len(free.sequence) == 2
+        assert assumed(free, "assumed nothing, as the times show no work")
+
+
+def test_join_in_the_default_stream_waits_for_each_branch(tmp_path: Path) -> None:
+    program = read(
+        tmp_path, call(1, 1, 1), kernel(1, 3, 50, 13), call(2, 3, 1), kernel(2, 5, 50, 20),
+        call(3, 5, 1, "cudaStreamWaitEvent"), call(4, 7, 1, "cudaStreamWaitEvent"),
+        call(5, 9, 1), kernel(5, 60, 5, 7),
+    )  # fmt: skip
+    waited = [event for event in program.sequence if isinstance(event, tb.RecordEvent)]
+    assert {event.stream for event in waited} == {0, 1}
+
+
+def test_synchronisation_with_an_unknown_stream_is_found_by_times(tmp_path: Path) -> None:
+    events = [
+        call(1, 1, 1), kernel(1, 3, 50, 13), call(2, 3, 1), kernel(2, 5, 90, 20),
+        call(3, 5, 49, "cudaStreamSynchronize"), call(4, 60, 1, "cudaStreamSynchronize"),
+    ]  # fmt: skip
+    program = read(tmp_path, *events)
+    assert [event for event in program.sequence if isinstance(event, tb.Synchronize)] == [
+        tb.Synchronize(stream=0)
+    ]
+    assert assumed(program, "1 synchronisations: assumed the stream whose work ended last")
+    known = read(tmp_path, *events, sync(3, "Stream Sync", 20))
+    assert tb.Synchronize(stream=1) in known.sequence
+
+
+def graph_launch(number: int, at: float, fork: float = 1) -> list[object]:
+    """Launches a graph: b forks from a, and runs beside c; d joins them."""
+    return [
+        call(number, at, 2, "cudaGraphLaunch"), kernel(number, at + 5, 4, 7, name="a"),
+        kernel(number, at + 9 + fork, 9, 30, name="b"), kernel(number, at + 9.2, 40, 7, name="c"),
+        kernel(number, at + 49.1, 3, 7, name="d"),
+    ]  # fmt: skip
+
+
+def test_graph_has_the_edges_that_times_show(tmp_path: Path) -> None:
+    program = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 90))
+    first, second = program.sequence
+    assert isinstance(first, tb.GraphLaunch)
+    assert [node.name for node in first.graph.nodes] == ["a", "c", "b", "d"]  # type: ignore[union-attr]
+    assert first.graph == second.graph  # type: ignore[union-attr]
+    assert set(first.graph.edges) == {(0, 1), (0, 2), (1, 3), (2, 3)}
+    assert assumed(program, "2 launches of graphs")
+
+
+def test_edge_between_streams_is_one_of_all_launches(tmp_path: Path) -> None:
+    program = read(tmp_path, *graph_launch(1, 10), *graph_launch(2, 90, fork=20))
+    for event in program.sequence:
+        # Every branch joins; only its fork is not seen.
+        assert set(event.graph.edges) == {(0, 1), (1, 3), (2, 3)}  # type: ignore[union-attr]
+
+
+def test_overlap_in_a_stream_is_a_programmatic_launch(tmp_path: Path) -> None:
+    program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9))
+    assert [launch.programmatic for launch in program.sequence.launches] == [False, True]
+    assert assumed(program, "1 kernels started before the kernel before them")
+    events = [call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9)]
+    place = kineto(tmp_path / "older.json", *events)
+    older = tb.load_program(place, "a100", fit=False)
+    assert not any(launch.programmatic for launch in older.sequence.launches)
+
+
+def test_launch_without_a_call_is_called_when_it_started(tmp_path: Path) -> None:
+    program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 9), kernel(8, 30, 9, 20))
+    assert program.measured["call_ns"].tolist() == [0, -1]
+    assert program.sequence.launches[1].host == 1
+    assert assumed(program, "When the host launched 1 kernels")
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster"),
+    [
+        ("nvjet_sm90_hsh_128x64_64x8_1x2_h_bz_NNT", 2), ("nvjet_sm90_hsh_48x64_64x15_4x2_h_b", 8),
+        ("cudnn_generated_fort_native_sdpa_sm90_flash_cga1x1x1_kernel0_0", 1),
+        ("void cutlass3x_sm90_tensorop_s64_f16_128x128x64_2x1x1_0_tnn_align8", 2), ("gemm_1x2_", 1),
+    ],
+)  # fmt: skip
+def test_names_of_libraries_tell_clusters(tmp_path: Path, name: str, cluster: int) -> None:
+    args = {"grid": [64, 1, 1], "registers per thread": 32}
+    program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 9, name=name, **args))
+    assert program.sequence.launches[0].cluster == cluster
+
+
+def test_only_the_gpu_with_most_kernels_is_read(tmp_path: Path) -> None:
+    one = [call(1, 1, 1), kernel(1, 3, 9), call(2, 5, 1), kernel(2, 14, 9)]
+    program = read(tmp_path, *one, call(3, 9, 1), kernel(3, 20, 9, 7, device=1))
+    assert len(program.sequence) == 2
+    assert assumed(program, "1 kernels ran on 1 other GPUs")
+
+
+def test_parts_can_be_selected(tmp_path: Path) -> None:
+    events: list[object] = []
+    for number in range(6):
+        stream, name = (13, 20)[number % 2], f"k{number}"
+        events += [
+            call(number, 100 + 10 * number, 1),
+            kernel(number, 105 + 10 * number, 5, stream, name=name),
+        ]
+
+    def names(**options: object) -> list[str]:
+        return read(tmp_path, *events, **options).measured["name"].tolist()
+
+    assert names(start=20e-6, end=40e-6) == ["k2", "k3"]
+    assert names(streams=[20]) == ["k1", "k3", "k5"]
+    assert names(match="k[01]$") == ["k0", "k1"]
+    with pytest.raises(ValueError, match=r"no kernels that ran on a GPU.*only a part is selected"):
+        names(match="none")
+    for wrong in ({"start": -1.0}, {"start": 2.0, "end": 1.0}, {"match": "("}, {"streams": [-1]}):
+        with pytest.raises(ValueError, match=f"load_program.{list(wrong)[-1]}"):
+            names(**wrong)
+    for wrong in ({"streams": "13"}, {"match": 3}, {"start": "0"}):
+        with pytest.raises(TypeError, match=f"load_program.{next(iter(wrong))}"):
+            names(**wrong)
+
+
+@pytest.mark.parametrize("place", sorted(PROFILES.glob("*.gz")), ids=lambda place: place.name[:-8])
+def test_recorded_program_is_predicted_as_it_was_measured(place: Path) -> None:
+    """PyTorch on an H100, bound by the host: how long each kernel ran is given."""
+    program = tb.load_program(place, fit=False)
+    trace = tb.predict(program.sequence, "h100", host=program.host)
+    rows = program.measured
+    makespan = (rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
+    # The first launch of a graph takes 9 us longer, once.
+    assert trace.makespan == pytest.approx(makespan, rel=0.2 if "graph" in place.name else 0.01)
+    starts = np.array([placement.start_ns.min() for placement in trace])  # type: ignore[union-attr]
+    assert abs(np.diff(starts) - np.diff(rows["start_ns"])).max() < 14_000
+
+
+def test_edges_of_a_recorded_graph_are_those_that_were_captured() -> None:
+    program = tb.load_program(PROFILES / "graph.json.gz")
+    for event in program.sequence[:2]:
+        assert set(event.graph.edges) == {(0, 3), (1, 2), (2, 3)}  # type: ignore[union-attr]
+
+
+def test_branches_of_a_recorded_graph_are_those_that_were_captured() -> None:
+    """The edges as CUPTI told them to ``tbsched capture``, less those that others imply."""
+    told = {
+        (0, 1), (1, 2), (2, 3), (2, 4), (3, 6), (6, 8), (8, 10), (10, 12), (12, 13), (4, 5), (5, 7),
+        (7, 9), (9, 11), (11, 13),
+    }  # fmt: skip
+    program = tb.load_program(H200 / "graph_branches.json.gz")
+    graphs = {event.graph for event in program.sequence if isinstance(event, tb.GraphLaunch)}
+    assert [set(graph.edges) for graph in graphs] == [told]
+
+
+def test_recorded_streams_wait_for_the_default_stream_or_not() -> None:
+    """The same program with streams of both kinds; nothing in the files tells them apart."""
+    for name, waits in (("legacy_stream", True), ("no_legacy_stream", False)):
+        program = tb.load_program(H200 / f"{name}.json.gz")
+        others = [x for x in program.sequence.launches if x.stream != tb.LEGACY_STREAM]
+        assert {launch.non_blocking for launch in others} == {not waits}
+        trace = tb.predict(program.sequence, "h200", host=program.host)
+        rows = program.measured
+        makespan = (rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
+        assert trace.makespan == pytest.approx(makespan, rel=0.01)
+
+
+def test_recorded_events_are_those_that_streams_wait_for() -> None:
+    program = tb.load_program(H200 / "copies_pipeline.json.gz")
+    waits = [event for event in program.sequence if isinstance(event, tb.WaitEvent)]
+    assert len(waits) == 44
+    assert not assumed(program, "make a stream wait")
+
+
+def test_durations_are_fitted_unless_that_is_not_wanted() -> None:
+    place = PROFILES / "graph.json.gz"
+    found, raw = tb.load_program(place), tb.load_program(place, fit=False)
+    assert len(found.fitted) == len(found.measured)
+    assert raw.fitted == ()
+    assert found.sequence != raw.sequence
+    with pytest.raises(TypeError, match=r"load_program.fit: True or False"):
+        tb.load_program(place, fit=1)  # type: ignore[arg-type]
+
+
+def test_program_that_its_device_cannot_run_is_not_fitted(tmp_path: Path) -> None:
+    large = kernel(1, 3, 5, **{"shared memory": 230_000})
+    place = kineto(tmp_path / "t.json", call(1, 1, 1), large)
+    program = tb.load_program(place, "xavier")
+    assert assumed(program, "Durations are not fitted: ")
+
+
+def test_program_shows_itself() -> None:
+    program = tb.load_program(PROFILES / "transformer.json.gz")
+    text = str(program)
+    assert text.startswith(
+        "27 launches of 9 kernels, 2 copies and memsets, 1.749 ms on NVIDIA H100"
+    )
+    assert "What the profile does not say:" in text
+    assert "legacy" in text
+    assert "What the profile does not say" in program._repr_html_()
