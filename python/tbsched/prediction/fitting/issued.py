@@ -26,7 +26,8 @@ class IssuedCalls:
         latency_ns: from the call until its first kernel starts, if that waits for nothing, int64.
         issued_ns: when it was issued, float64, on the clock of the profile. Under a profiler a call
             takes longer, and the kernel starts soon after the call returned. So a launch is taken
-            to be issued as long before its call returned as on the device without a profiler.
+            to be issued as long before its call returned as on the device without a profiler, and
+            early enough to have started when it did.
     """
 
     event: Int64Array
@@ -58,7 +59,9 @@ class IssuedCalls:
         returned_ns = np.maximum(rows["return_ns"], rows["call_ns"])[first]
         issued_ns = returned_ns - spec.launch_call_ns
         later_ns = _later_ns(program, issued_ns, issued_ns + latency_ns, started_ns)
-        return cls(place, first, previous, latency_ns, issued_ns + later_ns)
+        # No kernel starts before its launch has reached the GPU.
+        issued = np.minimum(issued_ns + later_ns, started_ns - latency_ns)
+        return cls(place, first, previous, latency_ns, issued)
 
 
 def _later_ns(
