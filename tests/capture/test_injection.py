@@ -22,7 +22,7 @@ def lines(place: Path) -> list[dict[str, object]]:
 
 def test_launches_come_back_with_all_that_cupti_knows(run: Played, tmp_path: Path) -> None:
     assert run(TWO).stderr == ""
-    program = tb.load_program(tmp_path / "run.jsonl")
+    program = tb.load_program(tmp_path / "run.jsonl", fit=False)
     assert program.device == "Fake H100"
     assert [str(launch) for launch in program.sequence.launches] == [
         "Launch(blocks=66, threads=256, registers=32, shared_memory=1536, carveout=50, cluster=2, "
@@ -39,7 +39,7 @@ def test_launches_come_back_with_all_that_cupti_knows(run: Played, tmp_path: Pat
 @pytest.mark.parametrize(("asked", "found"), [("32", 32), ("x", 8), ("", 8)])
 def test_number_of_connections_is_kept(run: Played, tmp_path: Path, asked: str, found: int) -> None:
     run(TWO, CUDA_DEVICE_MAX_CONNECTIONS=asked)
-    assert tb.load_program(tmp_path / "run.jsonl").connections == found
+    assert tb.load_program(tmp_path / "run.jsonl", fit=False).connections == found
 
 
 def test_launch_takes_few_bytes(run: Played, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Pa
         gpu.play("wait", WAIT_FOR_CONTEXT, 9, wide(34_000), wide(34_100), 0, 0)
         """
     )
-    events = tb.load_program(tmp_path / "run.jsonl").sequence
+    events = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence
     assert list(events)[1:] == [
         tb.RecordEvent(0, 0),
         tb.WaitEvent(0, 1),
@@ -86,7 +86,7 @@ def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Pa
 
 def test_attributes_of_launches_come_from_callbacks(run: Played, tmp_path: Path) -> None:
     run(TWO + 'gpu.play("attributes", 2, 1, -3)')
-    first, second = tb.load_program(tmp_path / "run.jsonl").sequence.launches
+    first, second = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches
     assert (first.programmatic, first.priority) == (False, -1)
     assert (second.programmatic, second.priority) == (True, -3)
 
@@ -108,13 +108,13 @@ def test_local_memory_comes_from_the_module(run: Played, tmp_path: Path) -> None
         gpu.launch(3, name="another")
         """
     )
-    launches = tb.load_program(tmp_path / "run.jsonl").sequence.launches
+    launches = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches
     assert [launch.local_memory for launch in launches] == [64, 0, 0]
 
 
 def test_first_use_is_a_launch_that_loads_its_function(run: Played, tmp_path: Path) -> None:
     run(TWO + 'gpu.play("loading", 1, wide(10_000), wide(10_400))')
-    launches = tb.load_program(tmp_path / "run.jsonl").sequence.launches
+    launches = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches
     assert [launch.first_use for launch in launches] == [True, False]
 
 
@@ -133,7 +133,7 @@ def test_graph_has_its_edges_through_nodes_that_run_nothing(run: Played, tmp_pat
                 gpu.launch(call, 13, node=node)
         """
     )
-    graphs = list(tb.load_program(tmp_path / "run.jsonl").sequence)
+    graphs = list(tb.load_program(tmp_path / "run.jsonl", fit=False).sequence)
     assert len(graphs) == 2
     for launched in graphs:
         assert isinstance(launched, tb.GraphLaunch)
@@ -144,7 +144,7 @@ def test_graph_has_its_edges_through_nodes_that_run_nothing(run: Played, tmp_pat
 def test_kernels_that_never_ended_are_counted(run: Played, tmp_path: Path) -> None:
     run(TWO + 'gpu.play("kernel", "k", 3, 1, 13, wide(0), wide(0), 1, 32, 16, wide(0), 0)')
     assert lines(tmp_path / "run.jsonl")[-1]["unfinished"] == 1
-    program = tb.load_program(tmp_path / "run.jsonl")
+    program = tb.load_program(tmp_path / "run.jsonl", fit=False)
     assert len(program.sequence.launches) == 2
     assert any("1 kernels that still ran" in sentence for sentence in program.assumed)
 
@@ -152,7 +152,10 @@ def test_kernels_that_never_ended_are_counted(run: Played, tmp_path: Path) -> No
 def test_records_that_cupti_lost_are_counted(run: Played, tmp_path: Path) -> None:
     run(TWO, FAKE_CUPTI_DROPPED="12")
     assert {"lost": 12} in lines(tmp_path / "run.jsonl")
-    assert any(s.startswith("12 records") for s in tb.load_program(tmp_path / "run.jsonl").assumed)
+    assert any(
+        s.startswith("12 records")
+        for s in tb.load_program(tmp_path / "run.jsonl", fit=False).assumed
+    )
 
 
 def test_killed_program_leaves_a_readable_file(run: Played, tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_killed_program_leaves_a_readable_file(run: Played, tmp_path: Path) -> N
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert done.returncode == -9
-    program = tb.load_program(tmp_path / "run.jsonl")
+    program = tb.load_program(tmp_path / "run.jsonl", fit=False)
     assert len(program.sequence.launches) == 2
     assert any(sentence.startswith("The end:") for sentence in program.assumed)
 
@@ -180,7 +183,7 @@ def test_forked_child_writes_nothing_and_another_program_a_file_of_its_own(
     )
     found = sorted(tmp_path.glob("run*"))
     assert [place.name.count(".") for place in found] == [2, 1]
-    assert [len(tb.load_program(place).sequence.launches) for place in found] == [1, 2]
+    assert [len(tb.load_program(place, fit=False).sequence.launches) for place in found] == [1, 2]
     assert [line for line in lines(tmp_path / "run.jsonl") if "end" in line] == [
         {"end": 0, "launches": 2, "unfinished": 0}
     ]
@@ -222,4 +225,4 @@ def test_full_disk_is_said_once_and_the_program_goes_on(run: Played, tmp_path: P
     )
     assert done.stdout == "ran\n"
     assert done.stderr.count("File too large; the rest is not captured") == 1
-    assert 0 < len(tb.load_program(tmp_path / "run.jsonl").sequence.launches) < 100
+    assert 0 < len(tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches) < 100

@@ -48,6 +48,8 @@ def test_what_the_trace_does_not_say_is_said_to_be_assumed(tmp_path: Path) -> No
     assert assumed(program, "Of 1 of 2 kernels: assumed 32 registers per thread.")
     assert assumed(program, "Of every kernel: assumed no local memory, no clusters, a carveout")
     assert assumed(program, "lazy loading")
+    assert program.sources["registers"] == "args.registers per thread"
+    assert "priority" not in program.sources
 
 
 def test_order_is_that_of_calls_and_gaps_are_between_them(tmp_path: Path) -> None:
@@ -197,6 +199,10 @@ def test_overlap_in_a_stream_is_a_programmatic_launch(tmp_path: Path) -> None:
     program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9))
     assert [launch.programmatic for launch in program.sequence.launches] == [False, True]
     assert assumed(program, "1 kernels started before the kernel before them")
+    events = [call(1, 1, 1), kernel(1, 3, 9), call(2, 3, 1), kernel(2, 9, 9)]
+    place = kineto(tmp_path / "older.json", *events)
+    older = tb.load_program(place, "a100", fit=False)
+    assert not any(launch.programmatic for launch in older.sequence.launches)
 
 
 def test_launch_without_a_call_is_called_when_it_started(tmp_path: Path) -> None:

@@ -39,15 +39,11 @@ constexpr std::array kHost = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVIT
 constexpr std::array kResources = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
                                    CUPTI_ACTIVITY_KIND_STREAM};
 
-// A recorder that threads share.
-struct Shared {
-  std::mutex mutex;
-  Recorder recorder;
-
-  std::string take() {
-    const std::lock_guard lock(mutex);
-    return recorder.take();
-  }
+// What CUPTI returned, to be read.
+struct Filled {
+  uint8_t* bytes;
+  size_t size;
+  size_t used;
 };
 
 class Subscription {
@@ -83,7 +79,7 @@ class Session {
   bool is_of_this_process() const { return getpid() == process_; }
   const std::string& path() const { return output_.path(); }
 
-  void take(uint8_t* buffer, size_t size);
+  void take(const Filled& buffer);
   void take(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
 
  private:
@@ -91,6 +87,7 @@ class Session {
   void turn_off();
   uint64_t timestamp() const;
   void write_until_stopped();
+  void read_buffers();
   void write();
 
   const pid_t process_ = getpid();
@@ -100,10 +97,11 @@ class Session {
   const uint64_t started_ns_;
   const bool from_the_beginning_;
   Modules modules_;
-  Shared records_;
-  Shared notes_;  // of callbacks, which must not wait until a buffer of records is read
-  std::mutex mutex_;
+  Recorder records_;  // of the writer alone: no thread of the program waits for it
+  std::mutex mutex_;  // of what follows
   std::condition_variable wakes_;
+  Recorder notes_;  // of callbacks
+  std::vector<Filled> filled_;
   bool is_stopped_ = false;
   std::thread writer_;
 };
@@ -134,8 +132,11 @@ void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
 void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, const size_t size,
                                   const size_t used) {
   Session* const session = running;
-  if (session != nullptr && session->is_of_this_process()) session->take(buffer, used);
-  buffers().give_back(buffer, size);
+  if (session != nullptr && session->is_of_this_process()) {
+    session->take({buffer, size, used});
+  } else {
+    buffers().give_back(buffer, size);
+  }
 }
 
 void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain,
@@ -152,9 +153,9 @@ Session::Session(const std::string& path, const bool from_the_beginning)
       started_ns_(timestamp()),
       from_the_beginning_(from_the_beginning),
       modules_(from_the_beginning),
-      records_{{}, Recorder(cupti_, modules_, started_ns_)},
-      notes_{{}, Recorder(cupti_, modules_, started_ns_)} {
-  records_.recorder.header();
+      records_(cupti_, modules_, started_ns_),
+      notes_(cupti_, modules_, started_ns_) {
+  records_.header();
   write();
 }
 
@@ -224,43 +225,68 @@ void Session::end(const bool waits) {
   turn_off();
   size_t dropped = 0;
   const bool is_known = cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;
-  output_.write(notes_.take());
-  {
-    const std::lock_guard lock(records_.mutex);
-    if (is_known && dropped > 0) records_.recorder.lost(dropped);
-    records_.recorder.end(now_ns);
-  }
+  read_buffers();
+  if (is_known && dropped > 0) records_.lost(dropped);
+  records_.end(now_ns);
   write();
 }
 
-void Session::take(uint8_t* const buffer, const size_t size) {
-  const std::lock_guard lock(records_.mutex);
-  CUpti_Activity* record = nullptr;
-  while (cupti_.next_record(buffer, size, &record) == CUPTI_SUCCESS) {
-    records_.recorder.activity(*record);
+// Called by threads of CUPTI or of the program, so it takes no time.
+void Session::take(const Filled& buffer) {
+  {
+    const std::lock_guard lock(mutex_);
+    filled_.push_back(buffer);
   }
+  wakes_.notify_all();
 }
 
 void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
                    const void* const data) {
   take_callback(cupti_, domain, id, data, modules_, [this](const auto& use) {
-    const std::lock_guard lock(notes_.mutex);
-    use(notes_.recorder);
+    const std::lock_guard lock(mutex_);
+    use(notes_);
   });
 }
 
 void Session::write_until_stopped() {
+  auto next = std::chrono::steady_clock::now() + kPeriod;
   std::unique_lock lock(mutex_);
-  while (!wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; })) {
+  while (!is_stopped_) {
+    wakes_.wait_until(lock, next, [this] { return is_stopped_ || !filled_.empty(); });
     lock.unlock();
-    cupti_.flush_all(0);
-    write();
+    const bool is_time = std::chrono::steady_clock::now() >= next;
+    if (is_time) cupti_.flush_all(0);
+    read_buffers();
+    if (is_time) {
+      write();
+      next = std::chrono::steady_clock::now() + kPeriod;
+    }
     lock.lock();
   }
 }
 
+void Session::read_buffers() {
+  std::vector<Filled> filled;
+  {
+    const std::lock_guard lock(mutex_);
+    filled.swap(filled_);
+  }
+  for (const Filled& buffer : filled) {
+    CUpti_Activity* record = nullptr;
+    while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
+      records_.activity(*record);
+    }
+    buffers().give_back(buffer.bytes, buffer.size);
+  }
+}
+
 void Session::write() {
-  output_.write(notes_.take());
+  std::string notes;
+  {
+    const std::lock_guard lock(mutex_);
+    notes = notes_.take();
+  }
+  output_.write(notes);
   output_.write(records_.take());
 }
 

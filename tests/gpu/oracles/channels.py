@@ -84,13 +84,13 @@ def main() -> None:
     place = arguments.out / f"channels-{queues}.jsonl"
     with tempfile.TemporaryDirectory() as folder:
         driver = Driver(Path(folder))
-        with tb.capture(place) as captured:
+        with tb.capture(place):
             program = Program(driver, random, STREAMS)
             while len(kinds) < arguments.launches:
                 kind = random.choice(["held", "drained", "free"])
                 program.run(kind, EPISODE)
                 kinds += [kind] * EPISODE
-    found = captured.program
+    found = tb.load_program(place, fit=False)
     spec = replace(tb.device(arguments.device), hardware_queues=queues)
     measured = found.measured
     channels = measured["channel"].tolist()

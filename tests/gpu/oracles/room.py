@@ -95,13 +95,13 @@ def main() -> None:
         for idle in (True, False):
             place = arguments.out / f"room-{'idle' if idle else 'busy'}.jsonl"
             asked = []
-            with tb.capture(place) as captured:
+            with tb.capture(place):
                 for launch, (_, _, configured) in zip(few, rooms, strict=True):
                     if driver.launch(launch, None, 2e-6) == 0:
                         asked.append((launch, configured))
                     if idle:
                         driver.synchronize()
-            measured = captured.program.measured
+            measured = tb.load_program(place, fit=False).measured
             if len(measured) != len(asked):
                 raise RuntimeError(f"{len(asked)} launches, {len(measured)} captured")
             what = "idle GPU" if idle else "one after the other"

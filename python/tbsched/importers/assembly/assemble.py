@@ -90,6 +90,8 @@ class _Assembly:
         self._recording = recording
         self._spec = spec
         self._waves = Waves(spec)
+        # Earlier GPUs have no programmatic launches.
+        self._can_overlap = spec is None or int(spec.compute_capability.partition(".")[0]) >= 9
         self._guesses_durations = False
         self._guesses = Guesses(recording)
         nodes: dict[int, list[Kernel | Transfer]] = {}
@@ -127,7 +129,7 @@ class _Assembly:
             sms=self._recording.sms,
             connections=self._recording.connections,
             format=self._recording.format,
-            sources=self._recording.sources,
+            sources=self._guesses.sources(),
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
         )
 
@@ -195,7 +197,7 @@ class _Assembly:
     def _launched(self, kernel: Kernel, host: int) -> Launch:
         """The launch of a kernel in a stream."""
         streams, programmatic = self._streams, kernel.programmatic
-        if programmatic is None and streams.overlaps_last(kernel):
+        if programmatic is None and self._can_overlap and streams.overlaps_last(kernel):
             self._guesses.note(_PROGRAMMATIC)
             programmatic = True
         launch = self._launch(

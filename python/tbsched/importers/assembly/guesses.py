@@ -25,6 +25,13 @@ _ASSUMED = {
 }
 
 
+# Of those whose name is another in ``tbsched.Launch``, that name.
+_FIELDS = {
+    "shared memory": "shared_memory",
+    "local memory": "local_memory",
+    "cooperative launch": "cooperative",
+    "programmatic launch": "programmatic",
+}
 # Names of kernels that tell the shape of their clusters: cuBLAS's nvjet_sm90_hsh_128x64_64x8_1x2_…,
 # cuDNN's …_cga1x2x1_… and CUTLASS's …_128x128x64_2x1x1_0_….
 _CLUSTERS = (
@@ -91,6 +98,11 @@ class Guesses:
     def count_kernel(self) -> None:
         """One more kernel, of which each field was asked for once."""
         self._kernels += 1
+
+    def sources(self) -> dict[str, str]:
+        """Where fields stand, of those that the profile has of any kernel."""
+        untold = {_FIELDS.get(f, f) for f, count in self._fields.items() if count == self._kernels}
+        return {k: v for k, v in self._recording.sources.items() if k not in untold}
 
     def sentences(self) -> tuple[str, ...]:
         """All that was assumed, the reader's own first."""

@@ -11,6 +11,7 @@ from typing import Any
 
 MAX_VALUE = 2**27  # characters of one member, or of one item of a list
 _BLANK = re.compile(r"[ \t\r\n]*")
+_AFTER = frozenset(",:]} \t\r\n")  # what comes after a value
 _COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")
 
 
@@ -101,8 +102,8 @@ class _Text:
                 continue
             except (ValueError, ArithmeticError, RecursionError) as error:
                 raise self._wrong(str(error)) from None
-            # At the end of what is there, a number may go on.
-            if end < len(self._text) or not self._more():
+            # At the end of what is there a number may go on, or be cut behind its point.
+            if self._text[end : end + 1] in _AFTER or not self._more():
                 self._place = end
                 return found
 

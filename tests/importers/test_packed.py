@@ -1,0 +1,70 @@
+"""Long files are read piece by piece, and a terminal shows how far."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tbsched.importers.reading import packed
+from tbsched.importers.reading.members import members
+
+TEXT = '{"a": [1, 2.5, {"b": [1]}, "x,]}"], "c": {"d": null}, "e": [], "f": [ ], "n": 12}'
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[k : k + size] for k in range(0, len(data), size))
+
+
+@given(st.integers(1, 90))
+def test_members_are_the_same_however_the_file_is_cut(size: int) -> None:
+    found = list(members(cut(TEXT.encode(), size), ("a", "e", "f")))
+    assert found == [
+        ("a", 1), ("a", Decimal("2.5")), ("a", {"b": [1]}), ("a", "x,]}"), ("c", {"d": None}),
+        ("n", 12),
+    ]  # fmt: skip
+
+
+@given(st.integers(0, len(TEXT) - 1), st.integers(1, 90))
+def test_text_that_ends_early_is_refused(end: int, size: int) -> None:
+    with pytest.raises(ValueError, match="not whole JSON, near byte"):
+        list(members(cut(TEXT[:end].encode(), size), ("a", "e")))
+
+
+def test_no_list_is_held_as_a_whole() -> None:
+    taken = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal taken
+        yield b'{"a": ['
+        for _ in range(1000):
+            taken += 1
+            yield b"[0], "
+        yield b"[1]]}"
+
+    for number, _ in enumerate(members(pieces(), ("a",))):
+        assert taken <= 2 * number + 4
+
+
+def test_bar_is_for_long_files_on_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "a.json.gz"
+    place.write_bytes(gzip.compress(json.dumps(list(range(99))).encode()))
+    monkeypatch.setattr(packed, "_BAR_FROM", 10)
+    assert list(packed.pieces_of(place)) == [place_content(place)]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert list(packed.pieces_of(place)) == [place_content(place)]
+    assert "reading a.json.gz" in capsys.readouterr().err
+
+
+def place_content(place: Path) -> bytes:
+    return gzip.decompress(place.read_bytes())
