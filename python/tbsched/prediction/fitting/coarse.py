@@ -10,8 +10,8 @@ from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence, with_launches
 
-# A prediction of so many takes 0.2 s.
-MOST_BLOCKS = 2**22
+# A prediction of so many takes 0.1 s, and a fit makes many.
+MOST_BLOCKS = 2**21
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
 _WAVES = (32, 16, 8, 4)
 

@@ -44,7 +44,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     duration of other launches of its kernel: beside other kernels the same blocks run longer, as
     they share memory and caches.
 
-    Launches of very many blocks get fewer and longer ones, if the program has more than 2**22
+    Launches of very many blocks get fewer and longer ones, if the program has more than 2**21
     blocks.
 
     Args:

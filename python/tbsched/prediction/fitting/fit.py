@@ -14,8 +14,8 @@ from tbsched.traces.placement import Placement
 # A launch depends on those that started before it, and hardly on later ones. So launches are fitted
 # some at a time, in the order of their starts.
 WINDOW = 16
-MOST_PREDICTIONS = 40  # of one window
-_VAIN = 12  # of them that were not better than one before
+MOST_PREDICTIONS = 24  # of one window
+_VAIN = 8  # of them that were not better than one before
 # A predicted time is the measured one if it is nearer than this share of it, or than the time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
 # How well it must be known: a launch that is farther off is known less well.
