@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from types import TracebackType
 
@@ -40,7 +42,7 @@ class capture:  # noqa: N801 - used as a function
         self.path = None if path is None else storage.as_path(path)
         if self.path is not None:
             storage.check_writable(self.path)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._program: Program | None = None
         self._is_over = False
 
@@ -76,5 +78,6 @@ class capture:  # noqa: N801 - used as a function
         if self.path is not None:
             return self.path
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="tbsched-")
-        return Path(self._folder.name) / "capture.jsonl"
+            self._folder = Path(tempfile.mkdtemp(prefix="tbsched-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder / "capture.jsonl"

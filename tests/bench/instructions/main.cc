@@ -46,7 +46,8 @@ Sequence streams() {
   for (int32_t launch = 0; launch < 400; ++launch) {
     const int32_t stream = launch % 8;
     if (launch % 5 == 0) sequence.push_back(tbsched::WaitEvent{.event = 0, .stream = stream});
-    sequence.push_back(Launch{.blocks = 4, .threads = 256, .stream = stream, .duration_ns = {5000}});
+    sequence.push_back(
+        Launch{.blocks = 4, .threads = 256, .stream = stream, .duration_ns = {5000}});
     if (launch % 7 == 0) sequence.push_back(tbsched::RecordEvent{.event = 0, .stream = stream});
   }
   return sequence;
