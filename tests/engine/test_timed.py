@@ -223,6 +223,13 @@ def test_empty_queue_of_the_other_front_end_comes_before_one_used_longer_ago() -
     assert queues(trace) == [0, 1, 0, 3]
 
 
+def test_front_end_with_fewer_queues_to_look_at_comes_first() -> None:
+    events = [timed(ms=5, stream=0), timed(stream=0), timed(stream=1), timed(stream=2)]
+    trace = run(*events, spec=gpu(hardware_queues=4), issue_ms=[0, 0, 0.1, 0.2])
+    # Launch 1 waits in queue 0. So stream 2 takes none of its front end, of which it is the turn.
+    assert queues(trace) == [0, 0, 1, 3]
+
+
 def test_stream_keeps_its_queue_as_long_as_it_was_the_last_to_use_it() -> None:
     two = gpu(hardware_queues=2)
     assert queues(run(*[timed(stream=s) for s in (0, 1, 0, 0)], spec=two)) == [0, 1, 0, 0]

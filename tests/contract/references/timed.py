@@ -248,10 +248,16 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
     last_use = [called.index(mine[-1]) if mine else -1 for mine in users]
     before = max(range(toy.queues), key=last_use.__getitem__) if any(users) else -1
     next_end = (before + 1) % FRONT_ENDS
-    return min(
-        empty or range(toy.queues),
-        key=lambda queue: (bool(empty) and queue % FRONT_ENDS != next_end, last_use[queue], queue),
-    )
+    filled = [(set(range(toy.queues)) - set(empty)) & set(range(end, toy.queues, FRONT_ENDS))
+              for end in range(FRONT_ENDS)]  # fmt: skip
+
+    def preference(queue: int) -> tuple[int, ...]:
+        if not empty:
+            return last_use[queue], queue
+        end = queue % FRONT_ENDS
+        return len(filled[end]), end != next_end, last_use[queue], queue
+
+    return min(empty or range(toy.queues), key=preference)
 
 
 def simulate(

@@ -39,9 +39,9 @@ def choices(launches: Iterable[Issued], queues: int, lead_ns: int = 0) -> list[b
     """Whether each launch went where the rule of the model says, given where all before it went.
 
     The rule: a stream keeps its queue as long as it was the last to use it. Else, if some queues
-    are empty, it takes one of these, with another parity than the queue of the launch before if
-    there is one, and of several the one that was used longest ago. If none is empty, it takes the
-    one that was used longest ago of all.
+    are empty, it takes one of these: of the parity of which fewer are not empty, or else of another
+    parity than the queue of the launch before, and of several the one that was used longest ago. If
+    none is empty, it takes the one that was used longest ago of all.
 
     Args:
         launches: in the order of their calls. Channels are numbered as the queues are.
@@ -59,9 +59,14 @@ def choices(launches: Iterable[Issued], queues: int, lead_ns: int = 0) -> list[b
             now_ns = launch.call_ns + lead_ns
             busy = {n for n in starts_ns if any(start > now_ns for start in starts_ns[n])}
             empty = set(range(queues)) - busy
-            other = {n for n in empty if n % 2 != last % 2}
-            among = other or empty or set(range(queues))
-            kept = min(among, key=lambda n: (last_use.get(n, -1), n))
+            filled = [sum(n % 2 == parity for n in busy) for parity in (0, 1)]
+
+            def preference(n: int) -> tuple[int, ...]:
+                if not empty:  # noqa: B023
+                    return last_use.get(n, -1), n
+                return filled[n % 2], n % 2 == last % 2, last_use.get(n, -1), n  # noqa: B023
+
+            kept = min(empty or range(queues), key=preference)
         found.append(launch.channel == kept)
         last = launch.channel
         last_use[last], last_stream[last], own[launch.stream] = use, launch.stream, last

@@ -19,6 +19,7 @@ void Streams::enqueue(const int32_t index) {
 
 void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
   Queue& queue = queues_[items_[index].queue];
+  if (queue.empty()) ++front_ends_[front_end(items_[index].queue)].filled;
   items_[index].ahead = queue.items.empty() ? -1 : queue.items.back();
   queue.items.push_back(index);
   change_later({seen_ns, index, Change::reached});
@@ -52,14 +53,16 @@ int32_t Streams::queue_of(const int32_t stream_number) const {
   return keeps_it ? own : choose_queue();
 }
 
-// The queue that was used least recently, of the front end whose turn it is. If something waits in
-// every queue, it is one of any front end.
+// Of the empty queues one of the front end that has fewer others to look at, or else of the one that
+// the last launch did not use. If something waits in every queue, it is any.
 int32_t Streams::choose_queue() const {
   const int32_t next = front_end(last_queue_ + 1);
-  const bool all_wait = std::ranges::none_of(queues_, &Queue::empty);
+  const auto is_filled = [](const Queue& queue) { return !queue.empty(); };
+  const bool all_wait = std::ranges::all_of(queues_, is_filled);
   const auto preference = [&](const Queue& queue) {
-    const auto number = static_cast<int32_t>(&queue - queues_.data());
-    return std::tuple(!queue.empty(), !all_wait && front_end(number) != next, queue.last_use);
+    const int32_t end = front_end(static_cast<int32_t>(&queue - queues_.data()));
+    const int32_t filled = all_wait ? 0 : front_ends_[end].filled;
+    return std::tuple(is_filled(queue), filled, !all_wait && end != next, queue.last_use);
   };
   return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
 }

@@ -201,7 +201,11 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
 
 void Streams::pass_head(Queue& queue, const int64_t now) {
   if (!places_awaited_.empty()) give_place(queue.items[queue.head]);
-  if (++queue.head < queue.items.size()) items_[queue.items[queue.head]].at_head_ns = now;
+  if (++queue.head < queue.items.size()) {
+    items_[queue.items[queue.head]].at_head_ns = now;
+  } else {
+    --front_ends_[front_end(items_[queue.items.back()].queue)].filled;
+  }
 }
 
 int32_t Streams::rank(const int32_t index) const {

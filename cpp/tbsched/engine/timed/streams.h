@@ -227,6 +227,7 @@ class Streams {
   };
   // It looks at some of the queues.
   struct FrontEnd {
+    int32_t filled = 0;        // so many of them are not empty
     int32_t waiting = 0;       // so many of them wait
     int64_t last_seen_ns = 0;  // when it last saw that one of several need not
   };
