@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import launch
+from helpers import ROOT, launch
 from tbsched import errors
 from tbsched.campaigns.results import Unstable
 from tbsched.comparison.verify import verify
@@ -39,7 +39,7 @@ EVERY_WAY = launch(
 )  # fmt: skip
 COPIES = (tb.Copy(1 << 20, "h2d", duration=1e-5), tb.Memset(64))
 GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3), *COPIES], edges=[(0, 1)])
-NOT_VALUES = {tb.Steered}  # it holds a GPU
+NOT_VALUES = {tb.Steered, tb.capture}  # they hold a GPU
 SPECIAL = {tb.CudaError: ("cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "what it says")}
 
 
@@ -59,6 +59,8 @@ def public_values() -> list[Any]:
     report = tb.fuzz("rtx3090", "rtx3090", "first_fit", seed=1, max_examples=50, progress=False)
     configs = tb.launch_configs("h200", tb.Kernel(10_000, 32))
     best, changes = tb.best_order(TIMED.launches[:2], "h200"), tb.what_if(TIMED, "h200")
+    program = tb.load_program(ROOT / "tests/profiles/h100/gemms.json.gz", "h100")
+    explained = tb.explain(program, "h100")
     hash(HELD), hash(TIMED)  # a sequence keeps it
     return [
         *HELD, *TIMED, HELD, TIMED, HELD.launches[0], tb.Drawn("uniform", 1e-3), tb.device("h200"),
@@ -72,6 +74,7 @@ def public_values() -> list[Any]:
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
         tb.makespan_bounds(TIMED, "h200", predictions=2),
+        program, explained, explained.gaps[0], explained.gaps[0].causes[0],
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),
     ]  # fmt: skip
 

@@ -61,6 +61,15 @@ def test_the_hosts_next_call_comes_after_the_last_root() -> None:
     assert starts(found)[3] == 2 * H200.node_interval_ns + H200.launch_latency_ns
 
 
+def test_calls_of_other_threads_come_after_the_last_root() -> None:
+    # With one queue the other graph would else stand before the root for whose end it waits.
+    one = replace(H200, hardware_queues=1)
+    two, other = graph([50, 50], []).launch(), graph([50], []).launch(host=1)
+    found = starts(tb.predict(tb.Sequence([two, other]), one))
+    assert found[1] == found[0] + H200.node_interval_ns
+    assert found[2] > found[1]
+
+
 @pytest.mark.parametrize("streams", [(0, 0, 0), (0, 1, 2)])
 def test_roots_of_later_calls_do_not_keep_those_of_earlier_ones_from_the_queues(
     streams: tuple[int, ...],

@@ -7,8 +7,18 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tbsched.errors import shown
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import seconds
-from tbsched.program.sequence import Sequence
+from tbsched.program.events.kinds import Event
+from tbsched.program.sequence import (
+    Copy,
+    GraphLaunch,
+    Launch,
+    Memset,
+    RecordEvent,
+    Sequence,
+    WaitEvent,
+)
 
 
 class Calls(NamedTuple):
@@ -31,6 +41,25 @@ def launch_times(seq: Sequence, calls: Calls) -> list[int]:
         return calls.issue_ns
     events = [event for event in seq if event.launches]
     return [k * calls.interval_ns for k, event in enumerate(events) for _ in event.launches]
+
+
+def call_ns(event: Event, spec: DeviceSpec) -> int:
+    """How long the call takes a host thread that waits for nothing, as the core has it.
+
+    A call for a copy from pageable memory also moves the bytes; that time is left out.
+    """
+    match event:
+        case Launch() | GraphLaunch():
+            return spec.launch_call_ns
+        case Copy():
+            is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
+            return spec.launch_call_ns if is_kernel or not event.pinned else spec.copy_call_ns
+        case Memset():
+            is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
+            return spec.launch_call_ns if is_kernel else spec.copy_call_ns
+        case RecordEvent() | WaitEvent():
+            return spec.event_call_ns
+    return 0
 
 
 def calls_of(

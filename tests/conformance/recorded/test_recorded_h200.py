@@ -143,7 +143,8 @@ COSTS = {
     "clusters-in-gpcs": {"cl", "clusters"},
     "no-balanced-clusters": {"clusters"},
     "clusters-turn-alone": set(),  # blocks are numbered otherwise
-    "no-graph-branches": set(),  # timed sequences show it: test_recorded_graphs,
+    "no-graph-copies": set(),  # timed sequences show it, and the next one: test_recorded_graphs,
+    "no-graph-branches": set(),
     "no-copy-engines": set(),  # test_recorded_copies
     "no-copy-kernels": set(),  # likewise, these and the next two
     "copy-channel-per-stream": set(),

@@ -42,7 +42,8 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
     item_of_relay_[numbers.hidden] = static_cast<int32_t>(items_.size());
     add_node(launches_ + numbers.hidden++, kRelayPriority, begin);
   }
-  const int64_t ends_ns = issue_nodes(state, begin, first_launch, issue_ns, now);
+  graph_until_ns_ =
+      issue_nodes(state, begin, first_launch, issue_ns, std::max(now, graph_until_ns_));
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
@@ -51,7 +52,7 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
     depend(state.last_end, first + static_cast<int32_t>(node));
   }
   streams_[number].go_on_from(state.last_end);
-  return ends_ns;
+  return graph_until_ns_;
 }
 
 // The driver issues them one after the other, within the host's call.

@@ -7,6 +7,13 @@
 
 namespace tbsched {
 
+// While the driver issues a graph, it issues nothing else.
+void Streams::enqueue(const int32_t index, const int64_t now) {
+  if (now >= graph_until_ns_) return enqueue(index);
+  items_[index].issued_ns = graph_until_ns_;
+  change_later({graph_until_ns_, index, Change::issued, kBehindGraph});
+}
+
 void Streams::enqueue(const int32_t index) {
   Item& item = items_[index];
   item.queue = use_queue(item.stream);
@@ -53,8 +60,8 @@ int32_t Streams::queue_of(const int32_t stream_number) const {
   return keeps_it ? own : choose_queue();
 }
 
-// Of the empty queues one of the front end that has fewer others to look at, or else of the one that
-// the last launch did not use. If something waits in every queue, it is any.
+// Of the empty queues one of the front end that has fewer others to look at, or else of the one
+// that the last launch did not use. If something waits in every queue, it is any.
 int32_t Streams::choose_queue() const {
   const int32_t next = front_end(last_queue_ + 1);
   const auto is_filled = [](const Queue& queue) { return !queue.empty(); };

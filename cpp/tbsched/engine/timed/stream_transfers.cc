@@ -36,7 +36,7 @@ void Streams::issue_transfer(const Transfer& asked, const EventNumbers& numbers,
   }
   item_of_transfer_[transfer] = static_cast<int32_t>(items_.size());
   const int32_t index = add(item, number, now);
-  if (item.is_launch()) enqueue(index);
+  if (item.is_launch()) enqueue(index, now);
   streams_[number].go_on_from(index);
 }
 

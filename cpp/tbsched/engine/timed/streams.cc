@@ -59,7 +59,7 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
                              .priority = launch.priority},
                             number, now);
   item_of_launch_[launch_number] = index;
-  enqueue(index);
+  enqueue(index, now);
   stream.go_on_from(index);
   if (!launch.completion_event) return;
   // It happens by itself, not in the order of the stream.

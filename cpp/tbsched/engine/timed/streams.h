@@ -130,6 +130,7 @@ class Streams {
  private:
   // So many launches of a stream can be under way at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
+  static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
 
   // A copy by an engine is a transfer, if it is in a stream. All other copies and memsets, and all
   // nodes of graphs, are launches. In no stream: host, what a host thread waits for, and load, a
@@ -282,6 +283,7 @@ class Streams {
   bool is_programmatic(const Launch& launch, const StreamState& stream) const;
   int32_t launch_before(int32_t launch, int32_t count) const;
   void depend(int32_t item, int32_t on, Until until = Until::done, int32_t latency_ns = 0);
+  void enqueue(int32_t index, int64_t now);
   void enqueue(int32_t item);
   void join_queue(int32_t item, int64_t seen_ns);
   int32_t use_queue(int32_t stream_number);  // returns it
@@ -352,6 +354,7 @@ class Streams {
   std::unordered_map<const Graph*, GraphState> graphs_;
   std::priority_queue<Later> later_;
   std::priority_queue<Later> live_;  // by the clock of the GPU: what goes on without the process
+  int64_t graph_until_ns_ = 0;       // the driver issues one
   int64_t late_ns_ = 0;
   int32_t not_over_ = 0;                  // launches
   int32_t stirring_ = 0;                  // of later_ and live_

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.program.sequence import (
-    Copy,
-    Event,
-    GraphLaunch,
-    Launch,
-    Memset,
-    RecordEvent,
-    Synchronize,
-    WaitEvent,
-)
+from tbsched.prediction.calls import call_ns as model_call_ns
+from tbsched.program.sequence import Copy, Event, Synchronize
 
 _LONGER = (
     "Calls took {us:.1f} us longer than on {name} without a profiler, at the mean: counted as time "
@@ -70,14 +62,8 @@ class Hosts:
         """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
         if self._spec is None:
             return None
-        match event:
-            case Launch() | GraphLaunch() | Memset():
-                return self._spec.launch_call_ns
-            case Copy():
-                is_waiting = event.blocking or (event.kind == "d2h" and not event.pinned)
-                return None if is_waiting else self._spec.launch_call_ns
-            case RecordEvent() | WaitEvent():
-                return self._spec.event_call_ns
-            case Synchronize():
-                return None
-        return None
+        if isinstance(event, Copy) and (
+            event.blocking or (event.kind == "d2h" and not event.pinned)
+        ):
+            return None
+        return None if isinstance(event, Synchronize) else model_call_ns(event, self._spec)
