@@ -70,6 +70,16 @@ def test_calls_of_other_threads_come_after_the_last_root() -> None:
     assert found[2] > found[1]
 
 
+def test_a_graph_comes_after_launches_that_waited_for_the_graph_before() -> None:
+    # Else the legacy graph would stand before the legacy launch that it waits for.
+    first, launch = graph([50, 50, 50], []).launch(), tb.Launch(
+        1, 32, 16, stream="legacy", duration=50 * US, host=1
+    )  # fmt: skip
+    last = graph([50], []).launch(stream="legacy", host=2)
+    found = tb.predict(tb.Sequence([first, launch, last]), H200)
+    assert starts(found)[4] > ends(found)[3] > ends(found)[2]
+
+
 @pytest.mark.parametrize("streams", [(0, 0, 0), (0, 1, 2)])
 def test_roots_of_later_calls_do_not_keep_those_of_earlier_ones_from_the_queues(
     streams: tuple[int, ...],

@@ -42,8 +42,9 @@ int64_t Streams::issue(const GraphLaunch& launched, EventNumbers numbers,
     item_of_relay_[numbers.hidden] = static_cast<int32_t>(items_.size());
     add_node(launches_ + numbers.hidden++, kRelayPriority, begin);
   }
-  graph_until_ns_ =
-      issue_nodes(state, begin, first_launch, issue_ns, std::max(now, graph_until_ns_));
+  // Launches that wait for the graph before come first.
+  const int64_t from_ns = now < graph_until_ns_ ? graph_until_ns_ + 1 : now;
+  graph_until_ns_ = issue_nodes(state, begin, first_launch, issue_ns, from_ns);
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     depend(first + edge.to, first + edge.from, Until::over, edge.latency_ns);
   }
