@@ -20,12 +20,12 @@ class Cause:
     """Part of a gap, and why the launch at its end did not start sooner.
 
     Attributes:
-        cause: a word of :attr:`tbsched.Trace.waits`, or one of these. ``host``: the host had not
-            launched it. ``synchronize``: nor could it, as it waited for the GPU before.
+        cause: a word of ``waits`` of :class:`tbsched.Trace`, or one of these. ``host``: the host
+            had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
             ``long_call``: its launch call took long. ``launch``: it was on its way to the GPU.
             ``unexplained``: the model would have run it at that time.
         seconds: how long.
-        behind: what it waited for, as in :attr:`tbsched.Trace.waits`.
+        behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.
 
     Example:
         >>> tb.Cause("stream", 1e-3, behind=0).seconds
@@ -45,7 +45,8 @@ class Gap:
         kind: ``idle``: no kernel ran. ``stream``: others ran, but none of the stream. ``order``: a
             kernel before it in its stream ran, and left SMs idle.
         launch: the launch that started at its end.
-        begin, end: seconds, on the clock of the profile.
+        begin: seconds, on the clock of the profile.
+        end: seconds, on the same clock.
         cost: seconds of the whole GPU that were not used, at most ``end - begin``.
         causes: a :class:`Cause` each, the longest first.
 
