@@ -216,7 +216,7 @@ def first_as_recorded(spec: DeviceSpec) -> float:
         program = Sequence.from_json(json.dumps(row["program"]))
         trace = predict(program, spec, launch_interval=12e-6)
         starts = [trace[root].start_ns.min() for root in row["roots"]]
-        found += [np.argmin(starts) == np.argmin(after) for after in row["after_us"]]
+        found += [float(np.argmin(starts) == np.argmin(after)) for after in row["after_us"]]
     return mean(found)
 
 
