@@ -108,7 +108,8 @@ using Times = std::optional<std::vector<int64_t>>;
 
 // As tbsched.prediction.calls has it.
 HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, Times&& called_ns) {
-  if (issue_ns) return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
+  if (issue_ns)
+    return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
   if (gap_ns) return CallGaps{std::move(*gap_ns)};
   return CallIntervals{interval_ns};
 }
@@ -116,7 +117,8 @@ HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              Times issue_ns, Times gap_ns, const int64_t interval_ns,
                              Times called_ns, std::vector<int32_t> turns) {
-  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
@@ -130,7 +132,8 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
                               std::vector<std::tuple<Times, Times, int64_t, Times>> given) {
   std::vector<HostCalls> calls;
   for (auto& [issue_ns, gap_ns, interval_ns, called_ns] : given) {
-    calls.push_back(to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns)));
+    calls.push_back(
+        to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns)));
   }
   ProcessTimelines found;
   {
@@ -257,7 +260,8 @@ py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
 py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
                                 const InitialState state, Times issue_ns, Times gap_ns,
                                 const int64_t interval_ns, Times called_ns, const int64_t at_ns) {
-  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Snapshot found;
   {
     const py::gil_scoped_release unlocked;

@@ -263,14 +263,14 @@ def predict_as_recorded(
     if observation.issue_times is not None and initial_state is None:
         states = list(spec.initial_states(policy))
         initial_state = matching_state(until_first_end(observation), spec, policy, states)
-    times = observation.issue_times
-    if times is None:
+    issued = observation.issue_times
+    if issued is None:
         trace = predict(timed, spec, policy, initial_state)
     else:
-        trace = _predict_called(timed, observation, times, (spec, policy, initial_state))
-        times = recorded_issue_times(observation, trace, spec)
+        trace = _predict_called(timed, observation, issued, (spec, policy, initial_state))
+        handed_on = recorded_issue_times(observation, trace, spec) or issued
         late = replace(spec, host_write_ns=host_write_ns(observation, trace, spec))
-        trace = _predict_called(timed, observation, times, (late, policy, initial_state))
+        trace = _predict_called(timed, observation, handed_on, (late, policy, initial_state))
     return replace(trace, sequence=observation.sequence)
 
 

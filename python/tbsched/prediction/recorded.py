@@ -125,18 +125,18 @@ def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
     if observation.call_times is None or observation.issue_times is None:
         return Calls(issue_ns=issue_ns)
     began_ns = [round(began * 1e9) for began, _ in observation.call_times]
-    firsts = np.cumsum([0, *(len(event.launches) for event in observation.sequence)])
+    launches = [len(event.launches) for event in observation.sequence]
+    issued_ns = [
+        observation.issue_times[first] * 1e9 - began
+        for first, began, own in zip(
+            np.cumsum([0, *launches[:-1]]), began_ns, launches, strict=True
+        )
+        if own
+    ]
     # Both count from another call. A launch is issued within its call.
-    apart = min(
-        round(observation.issue_times[first] * 1e9) - began
-        for event, first, began in zip(observation.sequence, firsts.tolist(), began_ns)
-        if event.launches
-    )
-    called_ns = np.array(began_ns) + apart
+    called_ns = np.array(began_ns) + round(min(issued_ns))
     late = max(0, -int(called_ns.min()))
-    return Calls(
-        issue_ns=[time + late for time in issue_ns], called_ns=(called_ns + late).tolist()
-    )
+    return Calls(issue_ns=[time + late for time in issue_ns], called_ns=(called_ns + late).tolist())
 
 
 def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int:

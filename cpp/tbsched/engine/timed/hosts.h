@@ -42,8 +42,8 @@
 
 namespace tbsched {
 
-// A time for each launch, ascending in each thread. Without `called_ns`, what is between two launches
-// of a thread is called together with the first.
+// A time for each launch, ascending in each thread. Without `called_ns`, what is between two
+// launches of a thread is called together with the first.
 struct CallTimes {
   std::vector<int64_t> issue_ns;
   std::vector<int64_t> called_ns = {};  // of each event; that of one that launches is not used
