@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from tbsched.advice.block_sizes import BLOCK_SIZES, with_block_size
 from tbsched.advice.change import Change
 from tbsched.advice.orders import best_order
+from tbsched.advice.threads import each
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
@@ -99,19 +100,19 @@ def what_if(
         raise ValueError("sequence: launches with durations are needed")
     host = None if program is None else program.host
 
-    def predicted(what: str, changed: Sequence) -> Change:
-        trace = predict(changed, spec, policy, launch_interval=launch_interval, host=host)
-        return Change(what, changed, trace.makespan, () if host is None else host)
+    def predicted(candidate: tuple[str, Sequence]) -> Change:
+        what, changed = candidate
+        found = makespan_ns(changed, spec, policy, launch_interval=launch_interval, host=host)
+        assert found is not None  # less than forever
+        return Change(what, changed, found / 1e9, () if host is None else host)
 
-    given = predicted("as it is", seq)
+    given = predicted(("as it is", seq))
     candidates = [
         *_with_carveouts(seq, items("what_if", "carveouts", carveouts)),
         *_with_block_sizes(seq, program, items("what_if", "block_sizes", block_sizes)),
     ]
-    changes = []
-    for what, changed in candidates:
-        if changed != seq and _runs(spec, changed):
-            changes.append(predicted(what, changed))
+    wanted = [(what, one) for what, one in candidates if one != seq and _runs(spec, one)]
+    changes = each(predicted, wanted, "predicting changes")
     alone = seq.events == seq.launches and all(x.stream != LEGACY_STREAM for x in seq.launches)
     if orders and len(seq) > 1 and (alone or program is not None):
         best = best_order(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.duration import Drawn
@@ -63,7 +64,8 @@ class AsMeasured:
         times = zip(self.launches, duration_ns.tolist(), spread_ns.tolist(), strict=True)
         launches = [with_duration(*each) for each in times]
         issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
-        return predict(Sequence(launches), self.spec, issue_times=issued).placements
+        sequence = merged(Sequence(launches), self.spec)
+        return predict(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
         """How much later than measured each starts by a prediction, and when it ends, in ns.

@@ -8,6 +8,7 @@ import numpy as np
 
 from tbsched.prediction.fitting.as_measured import AsMeasured
 from tbsched.prediction.fitting.search import Search
+from tbsched.progress import bar
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.traces.placement import Placement
 
@@ -50,8 +51,10 @@ class Fit:
 
     def improve(self, target_ns: Float64Array) -> None:
         """Looks for durations with which each kernel takes this time, from the ones so far on."""
-        for rows, first in self._windows():
-            self._improve(rows, first, target_ns)
+        with bar("fitting durations", len(target_ns)) as advance:
+            for rows, first in self._windows():
+                self._improve(rows, first, target_ns)
+                advance(int(rows[-1]) + 1)
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
         """Launches, and how many of them are only there because the others ran beside them."""

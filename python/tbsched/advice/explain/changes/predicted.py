@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from tbsched.advice.change import Change
@@ -9,7 +10,9 @@ from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
-from tbsched.prediction.predict import predict
+from tbsched.advice.threads import each
+from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.orders import makespan_ns
 
 # So many changes are predicted; fewer of a program of many launches.
 _MOST, _FEWEST, _LAUNCHES = 40, 8, 100_000
@@ -17,23 +20,36 @@ _LEAST_GAIN = 1e-3  # of the makespan
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
-    """Changes that would shorten the program, the shortest predicted makespan first."""
-    given = facts.prediction.makespan
+    """Changes that would shorten the program, the shortest predicted makespan first.
+
+    Each is predicted with merged blocks, and those that gain then once more as they are.
+    """
+    limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
+
+    def quick(proposal: Proposal) -> int | None:
+        return _makespan_ns(facts, proposal, True, limit_ns)
+
+    def whole(proposal: Proposal) -> int | None:
+        return _makespan_ns(facts, proposal, False, limit_ns)
+
     most = max(_FEWEST, min(_MOST, _LAUNCHES // max(len(facts.start_ns), 1)))
-    found: dict[str, Change] = {}
+    proposals = list(itertools.islice(_distinct(facts, gaps), most))
+    rough = each(quick, proposals, "predicting changes")
+    good = [one for one, ns in zip(proposals, rough, strict=True) if ns is not None]
+    found = [
+        Change(one.what, one.sequence, ns / 1e9, one.host, one.condition)
+        for one, ns in zip(good, each(whole, good, "predicting good changes"), strict=True)
+        if ns is not None
+    ]
+    return tuple(sorted(found, key=lambda change: change.makespan))
+
+
+def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
     tried: set[str] = set()
     for proposal in _proposals(facts, gaps):
-        if proposal.what in tried:
-            continue
-        if len(tried) == most:
-            break
-        tried.add(proposal.what)
-        makespan = _makespan(facts, proposal)
-        if makespan is not None and makespan < given * (1 - _LEAST_GAIN):
-            found[proposal.what] = Change(
-                proposal.what, proposal.sequence, makespan, proposal.host, proposal.condition
-            )
-    return tuple(sorted(found.values(), key=lambda change: change.makespan))
+        if proposal.what not in tried:
+            tried.add(proposal.what)
+            yield proposal
 
 
 def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
@@ -54,10 +70,11 @@ def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
             yield from proposer(facts, launch, cause)
 
 
-def _makespan(facts: Facts, proposal: Proposal) -> float | None:
-    """Predicted seconds; None: the device refuses it."""
+def _makespan_ns(facts: Facts, proposal: Proposal, is_quick: bool, limit_ns: int) -> int | None:
+    """Predicted nanoseconds; None: the device refuses it, or it takes as long as the limit."""
     spec = facts.spec if proposal.spec is None else proposal.spec
     try:
-        return predict(proposal.sequence, spec, host=proposal.host).makespan
+        sequence = merged(proposal.sequence, spec) if is_quick else proposal.sequence
+        return makespan_ns(sequence, spec, host=proposal.host, limit_ns=limit_ns)
     except ValueError:
         return None
