@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from tbsched.advice.block_sizes import BLOCK_SIZES, with_block_size
 from tbsched.advice.change import Change
 from tbsched.advice.orders import best_order
-from tbsched.advice.threads import each
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
+from tbsched.progress import each
 from tbsched.views import Shown
 
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
@@ -66,6 +67,9 @@ def what_if(
     For a compute-bound kernel that is too short for larger blocks, so a real program gains less
     than predicted. Launches with clusters or with durations per block keep their size.
 
+    Of a profile with very many blocks, blocks that follow each other on an SM are predicted as one.
+    The makespan is then off by less than 0.1 %.
+
     Args:
         seq: launches with durations, and CUDA events; or a :class:`Program`, whose host calls as it
             did.
@@ -102,7 +106,8 @@ def what_if(
 
     def predicted(candidate: tuple[str, Sequence]) -> Change:
         what, changed = candidate
-        found = makespan_ns(changed, spec, policy, launch_interval=launch_interval, host=host)
+        asked = changed if program is None else merged(changed, spec)
+        found = makespan_ns(asked, spec, policy, launch_interval=launch_interval, host=host)
         assert found is not None  # less than forever
         return Change(what, changed, found / 1e9, () if host is None else host)
 

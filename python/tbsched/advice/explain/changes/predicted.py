@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 
@@ -10,9 +11,9 @@ from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
-from tbsched.advice.threads import each
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
+from tbsched.progress import each
 
 # So many changes are predicted; fewer of a program of many launches.
 _MOST, _FEWEST, _LAUNCHES = 40, 8, 100_000
@@ -22,23 +23,25 @@ _LEAST_GAIN = 1e-3  # of the makespan
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     """Changes that would shorten the program, the shortest predicted makespan first.
 
-    Each is predicted with merged blocks, and those that gain then once more as they are.
+    Each is predicted with merged blocks, and one that gains once more as it is.
     """
     limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
 
-    def quick(proposal: Proposal) -> int | None:
-        return _makespan_ns(facts, proposal, True, limit_ns)
-
-    def whole(proposal: Proposal) -> int | None:
-        return _makespan_ns(facts, proposal, False, limit_ns)
+    def predicted(proposal: Proposal) -> int | None:
+        spec = facts.spec if proposal.spec is None else proposal.spec
+        quick = merged(proposal.sequence, spec)
+        found = None
+        with contextlib.suppress(ValueError):  # the device refuses it
+            found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
+            if found is not None and quick is not proposal.sequence:
+                found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
+        return found
 
     most = max(_FEWEST, min(_MOST, _LAUNCHES // max(len(facts.start_ns), 1)))
     proposals = list(itertools.islice(_distinct(facts, gaps), most))
-    rough = each(quick, proposals, "predicting changes")
-    good = [one for one, ns in zip(proposals, rough, strict=True) if ns is not None]
     found = [
         Change(one.what, one.sequence, ns / 1e9, one.host, one.condition)
-        for one, ns in zip(good, each(whole, good, "predicting good changes"), strict=True)
+        for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
         if ns is not None
     ]
     return tuple(sorted(found, key=lambda change: change.makespan))
@@ -68,13 +71,3 @@ def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
         _, launch, cause = longest[key]
         for proposer in PROPOSERS.get(cause.cause, ()):
             yield from proposer(facts, launch, cause)
-
-
-def _makespan_ns(facts: Facts, proposal: Proposal, is_quick: bool, limit_ns: int) -> int | None:
-    """Predicted nanoseconds; None: the device refuses it, or it takes as long as the limit."""
-    spec = facts.spec if proposal.spec is None else proposal.spec
-    try:
-        sequence = merged(proposal.sequence, spec) if is_quick else proposal.sequence
-        return makespan_ns(sequence, spec, host=proposal.host, limit_ns=limit_ns)
-    except ValueError:
-        return None
