@@ -8,7 +8,6 @@ import numpy as np
 
 from tbsched.advice.explain.explanation import (
     HOST,
-    LONG_CALL,
     ON_ITS_WAY,
     SYNCHRONIZE,
     UNEXPLAINED,
@@ -16,8 +15,6 @@ from tbsched.advice.explain.explanation import (
 )
 from tbsched.advice.explain.facts import NOTHING, Facts
 
-# A launch call that takes so many times as long as usual is a cause by itself.
-_LONG = 5
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 _AFTER_NS = 5000  # in which what waits for the end of another launch starts
@@ -33,7 +30,7 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
     arrived = float(np.clip(facts.arrived_ns[launch], issued, end_ns))
     if issued > begin_ns:
-        shares[_of_host(facts, launch, begin_ns)] += issued - begin_ns
+        _add_host(facts, launch, (begin_ns, issued), shares)
     if arrived > issued:
         shares[ON_ITS_WAY, NOTHING] += arrived - issued
     on_gpu = end_ns - arrived
@@ -47,17 +44,22 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     return tuple(sorted(found, key=lambda part: -part.seconds))
 
 
-def _of_host(facts: Facts, launch: int, begin_ns: float) -> tuple[str, int]:
-    """Why the host had not launched it."""
-    call_ns, usual = float(facts.call_ns[launch]), float(np.median(facts.call_ns))
-    late = facts.issued_ns[launch] - begin_ns
-    if usual > 0 and call_ns > _LONG * usual and call_ns > late / 2:
-        return LONG_CALL, NOTHING
+def _add_host(
+    facts: Facts, launch: int, gap: tuple[float, float], shares: dict[tuple[str, int], float]
+) -> None:
+    """Adds why the host had not launched it: calls that took long, and what is left of the time."""
+    begin_ns, issued = gap
+    left = issued - begin_ns
+    for cause, behind, ns in facts.long_calls.within(facts.host_of(launch), *gap):
+        shares[cause, NOTHING if behind == launch else behind] += min(ns, left)
+        left -= min(ns, left)
     resumed = int(facts.resumed[launch])
     if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:
         ended = np.where(facts.end_ns <= facts.issued_ns[resumed], facts.end_ns, -1)
-        return SYNCHRONIZE, int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
-    return HOST, NOTHING
+        behind = int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
+        shares[SYNCHRONIZE, behind] += left
+    else:
+        shares[HOST, NOTHING] += left
 
 
 def _waits(
