@@ -25,7 +25,8 @@ class Cause:
         cause: a word of ``waits`` of :class:`tbsched.Trace`, or one of these. ``host``: the host
             had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
             ``long_call``: a launch call took long, its own or that of ``behind``. ``first_use``:
-            a kernel was loaded, its own or that of ``behind``. ``launch``: it was on its way to the GPU.
+            a kernel was loaded, its own or that of ``behind``. ``launch``: it was on its way to
+            the GPU.
             ``unexplained``: the model would have run it at that time.
         seconds: how long.
         behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.

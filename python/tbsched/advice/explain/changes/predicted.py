@@ -29,9 +29,9 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
 
     def predicted(proposal: Proposal) -> int | None:
         spec = facts.spec if proposal.spec is None else proposal.spec
-        quick = merged(proposal.sequence, spec)
         found = None
         with contextlib.suppress(ValueError):  # the device refuses it
+            quick = merged(proposal.sequence, spec)
             found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
             if found is not None and quick is not proposal.sequence:
                 found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
