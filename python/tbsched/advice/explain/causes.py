@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from tbsched.advice.explain.beside import kept_out
 from tbsched.advice.explain.explanation import (
     HOST,
     ON_ITS_WAY,
@@ -17,6 +18,8 @@ from tbsched.advice.explain.facts import NOTHING, Facts
 
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
+# What a launch waits for before it waits for room.
+_BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
 _AFTER_NS = 5000  # in which what waits for the end of another launch starts
 
 
@@ -24,7 +27,8 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     """Why a launch did not start between two times, the longest part first.
 
     First the host had not called, then the launch was on its way. From there on the prediction
-    says what it waited for. Where it would not have waited, nothing explains the gap.
+    says what it waited for. Where it would not have waited, kernels that were measured to run then
+    may have left it no room. Else nothing explains the gap.
     """
     shares: dict[tuple[str, int], float] = defaultdict(float)
     issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
@@ -37,10 +41,16 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     if on_gpu > 0:
         explained = _waits(facts, launch, (begin_ns, end_ns), arrived, shares)
         rest = on_gpu - explained
-        whole = end_ns - begin_ns
-        if rest > max(_NOISE_NS, _NOISE_SHARE * whole) or not shares:
+        noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
+        if rest > noise:
+            ready = arrived + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
+            for cause, behind, ns in kept_out(facts, launch, ready, end_ns):
+                shares[cause, behind] += min(ns, rest)
+                rest -= min(ns, rest)
+        if rest > noise or not shares:
             shares[UNEXPLAINED, NOTHING] += rest
-    found = [Cause(cause, ns / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
+    parts = [(cause, float(ns) / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
+    found = [Cause(*part) for part in parts]
     return tuple(sorted(found, key=lambda part: -part.seconds))
 
 

@@ -50,7 +50,7 @@ class AsMeasured:
     ) -> AsMeasured:
         """Launches, and when the kernel of each ran, in the order of their starts."""
         apart = replace(spec, hardware_queues=_QUEUES)
-        return cls(tuple(map(_alone, launches)), start_ns, end_ns, apart)
+        return cls(tuple(map(alone, launches)), start_ns, end_ns, apart)
 
     def some(self, rows: Int64Array) -> AsMeasured:
         """Some of them, ascending."""
@@ -98,8 +98,8 @@ def with_duration(launch: Launch, longest_ns: float, spread_ns: float) -> Launch
     return replace(launch, duration=Drawn("uniform", mean, half))
 
 
-def _alone(launch: Launch) -> Launch:
-    """In a stream of its own, where it waits for no other."""
+def alone(launch: Launch) -> Launch:
+    """The launch in a stream of its own, where it waits for nothing but room."""
     return Launch(
         launch.blocks, launch.threads, launch.registers, launch.shared_memory,
         carveout=launch.carveout, cluster=launch.cluster, priority=launch.priority,
