@@ -61,7 +61,7 @@ def _add_host(
     begin_ns, issued = gap
     left = issued - begin_ns
     for cause, behind, ns in facts.long_calls.within(facts.host_of(launch), *gap):
-        shares[cause, NOTHING if behind == launch else behind] += min(ns, left)
+        shares[cause, behind] += min(ns, left)
         left -= min(ns, left)
     resumed = int(facts.resumed[launch])
     if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:

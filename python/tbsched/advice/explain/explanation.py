@@ -24,9 +24,9 @@ class Cause:
     Attributes:
         cause: a word of ``waits`` of :class:`tbsched.Trace`, or one of these. ``host``: the host
             had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
-            ``long_call``: a launch call took long, its own or that of ``behind``. ``first_use``:
-            a kernel was loaded, its own or that of ``behind``. ``launch``: it was on its way to
-            the GPU.
+            ``long_call``: the launch call of ``behind``, which may be its own, took long.
+            ``first_use``, too: the kernel of ``behind`` was loaded. ``launch``: it was on its way
+            to the GPU.
             ``unexplained``: the model would have run it at that time.
         seconds: how long.
         behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.
