@@ -44,22 +44,28 @@ class LongCalls:
         usual = float(np.median(call_ns)) if len(call_ns) else 0.0
         rows: list[tuple[float, ...]] = []
         names: set[str] = set()
+        last: dict[int, float] = {}  # of each host thread, when its launch before was issued
         number = 0
         for event, gap in zip(program.sequence, program.host, strict=True):
             launches = event.launches
             loads = any(launch.first_use for launch in launches)
             is_long = bool(launches) and 0 < usual * _LONG < call_ns[number]
+            host = getattr(event, "host", 0)
             if loads or is_long:
                 since = gap * 1e9 + spec.first_use_ns + spec.load_ns if loads else call_ns[number]
-                end = issued_ns[number]
+                end = float(issued_ns[number])
+                begin = max(end - since, last.get(host, -np.inf))
                 may_load = any(launch.name not in names for launch in launches)
-                host = getattr(event, "host", 0)
-                rows.append((number, host, end - since, end, loads, may_load))
+                rows.append((number, host, begin, end, loads, may_load))
+            if launches:
+                last[host] = float(issued_ns[number])
             names.update(launch.name for launch in launches if launch.name is not None)
             number += len(launches)
-        launch, host, begin, end, loaded, may = np.array(rows, np.float64).reshape(-1, 6).T
+        launch, thread, since_ns, until_ns, loaded, may = (
+            np.array(rows, np.float64).reshape(-1, 6).T
+        )
         return cls(
-            launch.astype(np.int64), host.astype(np.int64), begin, end,
+            launch.astype(np.int64), thread.astype(np.int64), since_ns, until_ns,
             loaded.astype(np.bool_), may.astype(np.bool_),
         )  # fmt: skip
 
