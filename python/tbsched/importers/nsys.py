@@ -143,6 +143,11 @@ class _Export:
         self._name = name
         self._selection = selection
         self._tables = self._found_tables()
+        if not self._tables:
+            raise ValueError(
+                "an SQLite database without the tables of Nsight Systems; write one with: nsys "
+                "export --type sqlite REPORT"
+            )
         self._names: dict[object, str] = {}
         self._joined = Joined()
         self._missing: list[str] = []
