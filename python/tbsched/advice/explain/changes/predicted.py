@@ -15,8 +15,8 @@ from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
 from tbsched.progress import each
 
-# So many changes are predicted; fewer of a program of many launches.
-_MOST, _FEWEST, _LAUNCHES = 40, 8, 100_000
+# So many changes are predicted; fewer of a program of many launches, or many merged blocks.
+_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 8, 100_000, 2**24
 _LEAST_GAIN = 1e-3  # of the makespan
 
 
@@ -37,14 +37,20 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
                 found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
         return found
 
-    most = max(_FEWEST, min(_MOST, _LAUNCHES // max(len(facts.start_ns), 1)))
-    proposals = list(itertools.islice(_distinct(facts, gaps), most))
+    proposals = list(itertools.islice(_distinct(facts, gaps), _most(facts)))
     found = [
         Change(one.what, one.sequence, ns / 1e9, one.host, one.condition)
         for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
         if ns is not None
     ]
     return tuple(sorted(found, key=lambda change: change.makespan))
+
+
+def _most(facts: Facts) -> int:
+    """How many changes are predicted."""
+    launches = merged(facts.program.sequence, facts.spec).launches
+    blocks = sum(launch.blocks for launch in launches)
+    return max(_FEWEST, min(_MOST, _LAUNCHES // len(launches), _BLOCKS // blocks))
 
 
 def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
