@@ -191,8 +191,10 @@ def test_durations_are_fitted_once() -> None:
 
 def test_changes_have_the_makespan_that_is_predicted_for_them() -> None:
     found = explained(
-        kernel(0), tb.Synchronize(), kernel(1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2), kernel(2)
-    )
+        kernel(0), tb.Synchronize(), kernel(1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 2),
+        kernel(2), kernel(2), host=MS,
+    )  # fmt: skip
+    assert len(found.changes) > 1
     assert list(found.changes) == sorted(found.changes, key=lambda change: change.makespan)
     for change in found.changes:
         trace = tb.predict(change.sequence, "h200", host=change.host)
