@@ -25,6 +25,7 @@ MEASURED = np.dtype(
         ("shared_memory_executed", np.int32),
     ]
 )
+BLOCK_TIMES = "The time of each block"  # begins the sentence of ``Program.assumed`` about it
 TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
 
 
