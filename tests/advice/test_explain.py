@@ -71,8 +71,8 @@ def test_one_that_leaves_no_sm_idle_costs_nothing() -> None:
 
 
 def test_all_launches_of_a_kernel_move_at_once() -> None:
-    found = explained(*[kernel(0, name=name) for name in ("a", "b", "a", "b", "a", "b")])
-    assert best(found, "each of 3 launches of b").makespan == found.changes[0].makespan
+    found = explained(*[kernel(0, name=name) for name in ("a", "b(int)") * 3])
+    assert best(found, "each of 3 launches of b(int) in").makespan == found.changes[0].makespan
 
 
 def test_an_event() -> None:

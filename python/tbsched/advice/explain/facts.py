@@ -94,8 +94,12 @@ class Facts:
         if launch <= -2:
             kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
             return f"{kind} {-2 - launch}"
-        name = self.program.sequence.launches[launch].name
-        return f"launch {launch} ({_cut(name)})" if name else f"launch {launch}"
+        name = self.kernel_name(launch)
+        return f"launch {launch} ({name})" if name else f"launch {launch}"
+
+    def kernel_name(self, launch: int) -> str:
+        """The name of its kernel, cut if it is long; empty: it has none."""
+        return _cut(self.program.sequence.launches[launch].name or "")
 
     def alike(self, launch: int) -> list[int]:
         """The launches of the same kernel in the same stream; at least itself."""
