@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,21 @@ def test_packed_output_replaces_what_was_there(
     assert lzma.decompress(Path("run.jsonl.xz").read_bytes()).startswith(b'{"tbsched_capture":1,')
     assert not Path("run.jsonl").exists()
     assert len(tb.load_program("run.jsonl.xz", fit=False).sequence.launches) == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [("run", r"run\.\d+"), ("run.xz", r"run\.\d+\.xz"), ("[x].gz", r"\[x\]\.\d+\.gz")],
+)
+def test_files_of_other_processes_are_named_and_packed_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], output: str, found: str
+) -> None:
+    code = f"{ONE}\nimport subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {ONE!r}])"
+    Path("run.old.jsonl").write_text("not of this run")
+    assert status(monkeypatch, "-o", output, *python(code)) == 0
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == f"wrote {output}: 1 launch"
+    assert re.fullmatch(f"wrote {found}: 1 launch", second)
 
 
 @pytest.mark.parametrize(

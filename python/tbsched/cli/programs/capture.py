@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -94,13 +95,13 @@ def _is_in_foreground() -> bool:
 
 def _written(place: Path, begin: float) -> list[Path]:
     """The file of the first process that used CUDA, and those of the others."""
-    others = place.parent.glob(f"{place.stem}.*{place.suffix}")
-    found = [
+    other = re.compile(rf"{re.escape(place.stem)}\.\d+{re.escape(place.suffix)}")
+    others = [each for each in place.parent.iterdir() if other.fullmatch(each.name)]
+    return [
         each
         for each in (place, *sorted(others))
         if each.exists() and each.stat().st_mtime >= begin - 1
     ]
-    return [each for each in found if each == place or each.name.split(".")[-2].isdecimal()]
 
 
 def _report(places: list[Path], packer: Callable[..., Any] | None, suffix: str) -> None:
