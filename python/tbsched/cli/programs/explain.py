@@ -77,7 +77,7 @@ def explain(
 def _ran_on(program: Program, device: str | None, file: Path) -> DeviceSpec:
     if device is not None:
         return find_device(device)
-    known = known_device(program.device, None)
+    known = known_device(program.device, program.sms)
     if known is None:
         gpu = "no GPU" if program.device is None else f"{program.device}, which no device here is"
         raise ValueError(f"{file}: names {gpu}; name one with --device")
