@@ -9,12 +9,13 @@ import numpy as np
 
 from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import waits_for_gpu
 from tbsched.prediction.fitting.coarse import blocks_at_once
 from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
-from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream, Synchronize
+from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream
 from tbsched.traces.trace import Trace
 
 NOTHING = -1
@@ -95,8 +96,12 @@ class Facts:
         if launch <= -2:
             kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
             return f"{kind} {-2 - launch}"
-        name = self.program.sequence.launches[launch].name
-        return f"launch {launch} ({_cut(name)})" if name else f"launch {launch}"
+        name = self.kernel_name(launch)
+        return f"launch {launch} ({name})" if name else f"launch {launch}"
+
+    def kernel_name(self, launch: int) -> str:
+        """The name of its kernel, cut if it is long; empty: it has none."""
+        return _cut(self.program.sequence.launches[launch].name or "")
 
     def alike(self, launch: int) -> list[int]:
         """The launches of the same kernel in the same stream; at least itself."""
@@ -152,7 +157,7 @@ class _Order:
     def add(self, place: int, event: Event) -> None:
         """The launches of the next event."""
         host = getattr(event, "host", 0)
-        if isinstance(event, Synchronize) or (isinstance(event, Copy) and _blocks(event)):
+        if waits_for_gpu(event):
             self._resumed[host] = NOTHING
         if isinstance(event, Launch | GraphLaunch | Copy | Memset):
             last = self._last_of(event.stream)
@@ -193,8 +198,3 @@ class _Order:
             else:
                 self._transfers += 1
                 yield -1 - self._transfers
-
-
-def _blocks(copy: Copy) -> bool:
-    """Whether its call waits for it: as it says, or as its bytes go to pageable memory."""
-    return copy.blocking or (copy.kind == "d2h" and not copy.pinned)

@@ -76,7 +76,7 @@ def explain(
 
 
 def _ran_on(program: Program, device: str | None, file: Path) -> DeviceSpec:
-    known = known_device(program.device, None)
+    known = known_device(program.device, program.sms)
     if device is not None:
         if known is not None and device in devices() and device != known.name:
             raise ValueError(

@@ -9,7 +9,8 @@ from dataclasses import replace
 from tbsched.advice.explain.changes.proposal import Proposal, with_events, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
-from tbsched.program.sequence import Copy, Event, Synchronize
+from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.sequence import Copy, Event
 
 _NAMED = 2  # launches that a condition names
 
@@ -36,7 +37,7 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     every = {
         place: _without_wait(event)
         for place, event in enumerate(sequence)
-        if getattr(event, "host", 0) == host and is_wait(event)
+        if getattr(event, "host", 0) == host and waits_for_gpu(event)
     }
     last = max((place for place in every if place < facts.event[launch]), default=None)
     if last is None:
@@ -53,12 +54,6 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
             *with_events(facts, every),
             condition,
         )
-
-
-def is_wait(event: Event) -> bool:
-    """Whether the call waits for the GPU."""
-    pageable = isinstance(event, Copy) and event.kind == "d2h" and not event.pinned
-    return isinstance(event, Synchronize) or pageable or getattr(event, "blocking", False)
 
 
 def _without_wait(event: Event) -> Event | None:
