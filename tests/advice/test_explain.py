@@ -170,6 +170,15 @@ def test_the_legacy_stream() -> None:
     check_cause(found, 1, "legacy_stream", "launch 1 (k) in another stream")
 
 
+def test_a_kernel_that_left_room_explains_nothing() -> None:
+    program = profiled(tb.Sequence([kernel(1, 4), kernel(0), kernel(0)]), "h200")
+    rows = program.measured.copy()
+    rows["start_ns"][2] += 500_000
+    rows["end_ns"][2] += 500_000
+    found = tb.explain(replace(program, measured=rows), "h200", threshold=1e-4)
+    assert causes(found, 2) == ["stream", "unexplained"]
+
+
 def test_what_the_model_would_have_run_is_not_explained() -> None:
     program = profiled(tb.Sequence([kernel(0), kernel(0)]), "h200")
     rows = program.measured.copy()
