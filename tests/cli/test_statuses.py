@@ -294,3 +294,15 @@ def test_narrow_windows_cut_nothing(
     assert "…" not in out
     assert "..." not in out
     assert words in out
+
+
+def test_profile_of_one_gpu_is_not_explained_on_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    kernel = tb.Launch(264, 1024, 64, duration=1e-3, name="gemm")
+    place = tmp_path / "played.jsonl"
+    tb.save_traces(place, [tb.predict(tb.Sequence([kernel]), "h200", host=0.0)])
+    assert run("explain", str(place), "--device", "rtx3090") == 2
+    error = capsys.readouterr().err
+    assert f"--device: rtx3090, but {place} was recorded on NVIDIA H200" in error
+    assert run("explain", str(place), "--device", "h200") == 0

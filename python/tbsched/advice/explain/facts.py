@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.prediction.fitting.coarse import blocks_at_once
@@ -30,7 +31,7 @@ class Facts:
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
         issued_ns: when the host had launched it, float64.
-        call_ns: how long its call took, int64; 0: nobody knows.
+        long_calls: calls that kept the host long.
         event: the place of its event in the sequence, int64.
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
             launch, -2 - k for transfer k, or ``NOTHING``.
@@ -48,7 +49,7 @@ class Facts:
     end_ns: Int64Array
     arrived_ns: Float64Array
     issued_ns: Float64Array
-    call_ns: Int64Array
+    long_calls: LongCalls
     event: Int64Array
     before: Int64Array
     free_ns: Int64Array
@@ -68,8 +69,9 @@ class Facts:
         starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
         assert prediction.waits is not None  # of a timed prediction
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
+        long_calls = LongCalls.of(program, spec, issued, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, start, end, arrived, issued, np.maximum(call, 0),
+            program, spec, prediction, start, end, arrived, issued, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
             np.array(order.resumed), np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip

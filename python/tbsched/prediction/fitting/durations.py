@@ -88,7 +88,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(), spec)
     if fit.spread() or over_ns:
-        fit.improve(np.maximum(length_ns - over_ns, 0.0))
+        fit.improve_again(np.maximum(length_ns - over_ns, 0.0))
     found = timed()
     host, moved_ns = fitted_host(found, spec)
     determined = np.empty_like(fit.determined)

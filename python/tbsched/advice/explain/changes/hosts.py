@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.sequence import Copy, Event
+
+_NAMED = 2  # launches that a condition names
 
 
 def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -58,12 +61,32 @@ def _without_wait(event: Event) -> Event | None:
 
 
 def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Kernels that were used before, so that none is loaded."""
-    launches = facts.program.sequence.launches
-    changed = {k: replace(x, first_use=False) for k, x in enumerate(launches) if x.first_use}
-    if changed:
-        yield Proposal(
-            "each kernel used once before (or CUDA_MODULE_LOADING=EAGER)",
-            with_some(facts, changed),
-            facts.program.host,
-        )
+    """Kernels that were used before, so that none is loaded, by the launch or right before it."""
+    launches, host = facts.program.sequence.launches, [*facts.program.host]
+    calls = facts.long_calls
+    usual = statistics.median([host[place] for place in facts.event.tolist()])
+    loaded = [
+        number
+        for number in calls.launch[calls.loads | calls.may_load].tolist()
+        if launches[number].first_use or host[facts.event[number]] > usual
+    ]
+    if not loaded:
+        return
+    for number in loaded:
+        host[facts.event[number]] = min(host[facts.event[number]], usual)
+    conditions = ["if the host only loads kernels in the time before these launches"]
+    guessed = [number for number in loaded if not launches[number].first_use]
+    if guessed:
+        conditions.append(f"as first calls that took long suggest: {_listed(facts, guessed)}")
+    count = f"{len(loaded)} kernels" if len(loaded) > 1 else facts.named(loaded[0])
+    yield Proposal(
+        f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)",
+        with_some(facts, {k: replace(launches[k], first_use=False) for k in loaded}),
+        tuple(host),
+        ", ".join(conditions),
+    )
+
+
+def _listed(facts: Facts, launches: list[int]) -> str:
+    some = ", ".join(map(facts.named, launches[:_NAMED]))
+    return some if len(launches) <= _NAMED else f"{some} and {len(launches) - _NAMED} more"
