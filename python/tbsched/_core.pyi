@@ -70,7 +70,9 @@ def predict_processes(
     model: Model,
     programs: _Sequence[Sequence],
     state: InitialState,
-    calls: _Sequence[tuple[_Sequence[int] | None, _Sequence[int] | None, int, _Sequence[int] | None]],
+    calls: _Sequence[
+        tuple[_Sequence[int] | None, _Sequence[int] | None, int, _Sequence[int] | None]
+    ],
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,
