@@ -127,7 +127,8 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
 
 py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
                               const InitialState state,
-                              std::vector<std::tuple<Times, Times, int64_t>> given) {
+                              std::vector<std::tuple<Times, Times, int64_t>> given,
+                              const std::optional<size_t> last) {
   std::vector<HostCalls> calls;
   for (auto& [issue_ns, gap_ns, interval_ns] : given) {
     calls.push_back(to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns));
@@ -135,7 +136,7 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
   ProcessTimelines found;
   {
     const py::gil_scoped_release unlocked;
-    found = predict_processes(model, programs, state, std::move(calls));
+    found = predict_processes(model, programs, state, std::move(calls), last);
   }
   py::list timelines;
   for (Timeline& timeline : found.timelines) timelines.append(in_python(std::move(timeline)));
@@ -343,7 +344,7 @@ void bind_predictions(py::module_& module) {
       "the same time, the one of the least of `turns` is first.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
-      py::arg("state"), py::arg("calls"),
+      py::arg("state"), py::arg("calls"), py::arg("last") = py::none(),
       "What predict_timeline() returns for each program, and of each turn its process, begin "
       "and end.");
   py::list causes;

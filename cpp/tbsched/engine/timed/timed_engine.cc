@@ -289,6 +289,8 @@ void TimedEngine::issue(const Sequence& sequence) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
       hosts_.wait(call, event, streams_.wait_for(event, now_), gpu_ns());
+    } else if (hosts_.is_fresh(call, event)) {
+      hosts_.take_longer(call, event);
     } else if (hosts_.wants_driver(call, event)) {
       hosts_.queue_for_driver(call);
     } else if (const std::optional<int32_t> place = wait_for_place(event)) {
@@ -309,7 +311,6 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const EventNumbers& numbers = numbers_[call.event];
   if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
-  launches_issued_ += count_launches(event);
   if (hosts_.waits_for_end(event)) {
     hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), gpu_ns());
   } else {
