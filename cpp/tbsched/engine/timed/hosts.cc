@@ -146,9 +146,10 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
 }
 
 bool Hosts::is_fresh(const Call& call, const Event& event) const {
-  return call.is_fresh && gaps() != nullptr && !std::holds_alternative<Release>(event) &&
-         !std::holds_alternative<RecordEvent>(event) && !std::holds_alternative<WaitEvent>(event) &&
-         !std::holds_alternative<Synchronize>(event);
+  const bool is_event =
+      std::holds_alternative<RecordEvent>(event) || std::holds_alternative<WaitEvent>(event);
+  return call.is_fresh && !is_event && !std::holds_alternative<Synchronize>(event) &&
+         gaps() != nullptr && spec_.first_call_ns + spec_.new_stream_call_ns > 0;
 }
 
 void Hosts::take_longer(Call call, const Event& event) {

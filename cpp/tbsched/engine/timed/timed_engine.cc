@@ -285,12 +285,12 @@ void TimedEngine::issue(const Sequence& sequence) {
     const Event& event = sequence[call.event];
     if (hosts_.is_locked_out(call, event)) {
       hosts_.lock_out(call);
+    } else if (hosts_.is_fresh(call, event)) {
+      hosts_.take_longer(call, event);
     } else if (hosts_.loads(call, event)) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
       hosts_.wait(call, event, streams_.wait_for(event, now_), gpu_ns());
-    } else if (hosts_.is_fresh(call, event)) {
-      hosts_.take_longer(call, event);
     } else if (hosts_.wants_driver(call, event)) {
       hosts_.queue_for_driver(call);
     } else if (const std::optional<int32_t> place = wait_for_place(event)) {
