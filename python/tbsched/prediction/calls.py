@@ -62,7 +62,9 @@ class CallLengths:
             case Launch() | GraphLaunch():
                 is_new = event.stream is None or event.stream not in self._streams
                 self._streams.add(event.stream)
-                return self._longer(host, 0) + spec.launch_call_ns + is_new * spec.new_stream_call_ns
+                return (
+                    self._longer(host, 0) + spec.launch_call_ns + is_new * spec.new_stream_call_ns
+                )
             case Copy():
                 is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
                 return self._transfer_ns(host, is_kernel or not event.pinned)

@@ -78,7 +78,7 @@ class Hosts {
     bool wants_place = false;  // in a hardware queue
     bool has_waited = false;
     bool has_turn = false;  // in the driver, at due_ns
-    bool is_fresh = true;  // it has not yet taken what calls take longer at first
+    bool is_fresh = true;   // it has not yet taken what calls take longer at first
     Practice practice = {};
 
     // The next one is at the top of a heap. A call that loads a kernel lets others go first.

@@ -100,8 +100,8 @@ class Streams {
   void doze() { dozing_ = true; }
   // It looks at all queues again.
   void look_again(int64_t now);
-  // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an event
-  // behind a launch that is not over.
+  // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an
+  // event behind a launch that is not over.
   bool waits() const {
     return behind_launches_ > 0 ||
            std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
@@ -364,8 +364,8 @@ class Streams {
   std::priority_queue<Later> live_;  // by the clock of the GPU: what goes on without the process
   int64_t graph_until_ns_ = 0;       // the driver issues one
   int64_t late_ns_ = 0;
-  int32_t not_over_ = 0;                  // launches
-  int32_t behind_launches_ = 0;           // copies and records
+  int32_t not_over_ = 0;         // launches
+  int32_t behind_launches_ = 0;  // copies and records
   int64_t came_ = 0;
   int64_t woken_ = 0;
   int32_t stirring_ = 0;                  // of later_ and live_

@@ -11,7 +11,8 @@
 //      as one is over, if anything waits in hardware queues: a launch, or a copy or an event behind
 //      a launch. So it does with each launch that comes while nothing waits, and when a launch need
 //      not wait for a copy any more. After the last slice it goes on until another process comes.
-//   3. The next turn is that of the process that follows in the round, of those that have work then.
+//   3. The next turn is that of the process that follows in the round, of those that have work
+//   then.
 //      If the slice has run out, and others had work when the turn began, one of them was chosen
 //      then.
 //   4. While others have work, the GPU does not look at a hardware queue that was empty. What comes
