@@ -61,7 +61,9 @@ py::tuple in_python(Timeline&& timeline) {
       to_array(std::move(timeline.hardware_queue)),
       timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)),
       py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
-                     column(timeline.transfers, &TransferTime::end_ns)));
+                     column(timeline.transfers, &TransferTime::end_ns)),
+      py::make_tuple(column(timeline.calls, &CallTime::begin_ns),
+                     column(timeline.calls, &CallTime::end_ns)));
 }
 
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,

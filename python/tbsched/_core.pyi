@@ -87,6 +87,7 @@ def predict_timeline(
     _Ints,
     _Longs | None,
     tuple[_Longs, _Longs],
+    tuple[_Longs, _Longs],
 ]: ...
 def predict_until_refused(
     model: Model,

@@ -24,6 +24,7 @@ Hosts::Hosts(const DeviceSpec& spec, HostCalls calls)
 void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   first_launch_ = std::move(first_launch);
   check(sequence);
+  if (gaps() != nullptr) called_.resize(sequence.size());
   std::vector<size_t> firsts;
   std::unordered_map<int32_t, size_t> last_of;  // by thread
   for (size_t event = 0; event < sequence.size(); ++event) {
@@ -267,9 +268,11 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
     locked_by_.reset();
     for (const Call& other : std::exchange(locked_out_, {})) push_again(other, end_ns);
   }
+  const int64_t returned_ns = end_ns + call_ns(event);
+  if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};
   const size_t next = next_of(call.event);
   if (next + 1 >= first_launch_.size()) return;
-  push({.due_ns = end_ns + call_ns(event),
+  push({.due_ns = returned_ns,
         .event = next,
         .began_ns = 0,
         .launched_ns = call.launched_ns,

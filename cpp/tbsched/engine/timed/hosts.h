@@ -126,6 +126,8 @@ class Hosts {
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
   // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
+  // Of each event its call; those that were never made begin and end at 0. Empty without gaps.
+  std::vector<CallTime> calls() && { return std::move(called_); }
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
 
@@ -165,6 +167,7 @@ class Hosts {
   std::vector<Call> locked_out_;
   int64_t driver_free_ns_ = 0;
   std::unordered_set<int32_t> launched_in_;  // streams
+  std::vector<CallTime> called_;
 };
 
 }  // namespace tbsched

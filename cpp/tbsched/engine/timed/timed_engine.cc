@@ -65,6 +65,7 @@ Timeline TimedEngine::finish() && {
   if (!stops_.empty()) put_on_the_gpus_clock();
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
+  timeline_.calls = std::move(hosts_).calls();
   return std::move(timeline_);
 }
 
