@@ -346,7 +346,7 @@ void bind_predictions(py::module_& module) {
       "the same time, the one of the least of `turns` is first.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
-      py::arg("state"), py::arg("calls"), py::arg("last") = py::none(),
+      py::arg("state"), py::arg("calls"), py::arg("last"),
       "What predict_timeline() returns for each program, and of each turn its process, begin "
       "and end.");
   py::list causes;

@@ -71,7 +71,7 @@ def predict_processes(
     programs: _Sequence[Sequence],
     state: InitialState,
     calls: _Sequence[tuple[_Sequence[int] | None, _Sequence[int] | None, int]],
-    last: int | None = None,
+    last: int | None,
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,

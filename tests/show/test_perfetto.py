@@ -272,7 +272,8 @@ def test_host_threads_show_their_calls(tmp_path: Path) -> None:
             ("launch a", 0, 3000), ("record event 0", 5000, 6000), ("synchronize", 8000, 100_000),
         ],
         "host thread 7": [
-            ("launch b", 0, 3000), ("memset 0", 5000, 8000), ("synchronize stream 1", 10_000, 100_000),
+            ("launch b", 0, 3000), ("memset 0", 5000, 8000),
+            ("synchronize stream 1", 10_000, 100_000),
         ],
     }  # fmt: skip
     assert trace.call_ns is not None
