@@ -154,3 +154,15 @@ def test_turns_starts_and_copies_of_random_programs(
     for name, share in zip(KINDS, least, strict=True):
         assert model[name] > share
         assert model[name] > itself[name] - 0.21
+
+
+def test_launches_behind_copies_and_during_switches_start_as_recorded() -> None:
+    """Directed: a launch behind a copy, which is over before another process comes, or after."""
+    rows = rows_of("seen-h100")
+    found = [within(predicted(r, "h100").launches, recorded(r).launches, 0) for r in rows]
+    assert len(found) == 72
+    starts = sum(found, [])
+    assert np.mean(starts) > 0.87
+    later = [all(x) for row, x in zip(rows, found, strict=True) if "_900_" in row["id"]]
+    assert len(later) == 24
+    assert np.mean(later) > 0.9
