@@ -13,6 +13,7 @@ import tbsched as tb
 from helpers import examples
 from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
+from tbsched.prediction.fitting.merged import merged
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.strategies import programs
@@ -160,3 +161,29 @@ def test_times_of_random_programs_come_back(sequence: tb.Sequence, host: float) 
         launch = truth.launches[k]
         if launch.memory_wait is None:
             assert durations(found)[k] * 1e9 == pytest.approx(1e9 * means[k], rel=0.01, abs=2)
+
+
+@pytest.mark.parametrize("spread", [0.0, 20 * US])
+def test_merged_blocks_end_when_single_ones_do(spread: float) -> None:
+    """Beside a kernel that leaves them room only later, and before one that follows."""
+    uneven = tb.Drawn("uniform", 20 * US, spread)
+    launches = [
+        kernel(600, 400, 0),
+        tb.Launch(150_000, 256, 32, stream=1, duration=uneven),
+        kernel(2000, 30, 1),
+    ]
+    sequence = tb.Sequence(launches)
+    quick = merged(sequence, tb.device("h200"))
+    assert sum(launch.blocks for launch in quick.launches) < 20_000
+    whole, found = (tb.predict(each, "h200") for each in (sequence, quick))
+    for one, other in zip(whole, found, strict=True):
+        for key in ("start_ns", "end_ns"):
+            a, b = getattr(one, key), getattr(other, key)
+            assert abs(int(a.max()) - int(b.max())) <= 200
+
+
+def test_blocks_that_a_more_urgent_launch_may_interrupt_stay_single() -> None:
+    uneven = tb.Drawn("uniform", 20 * US, 5 * US)
+    long = tb.Launch(150_000, 256, 32, stream=1, duration=uneven)
+    sequence = tb.Sequence([long, kernel(100, 20, 0, priority=-1)])
+    assert merged(sequence, tb.device("h200")) == sequence

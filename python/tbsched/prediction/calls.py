@@ -18,6 +18,7 @@ from tbsched.program.sequence import (
     Memset,
     RecordEvent,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 
@@ -82,6 +83,16 @@ class CallLengths:
     def _longer(self, host: int, kind: int) -> int:
         self._made[host, kind] += 1
         return self._spec.first_call_ns // self._made[host, kind]
+
+
+def waits_for_gpu(event: Event) -> bool:
+    """Whether the call returns only when work is over: to synchronise, or for a copy that blocks.
+
+    A copy blocks if it says so, or if its bytes go to pageable memory.
+    """
+    if isinstance(event, Copy):
+        return event.blocking or (event.kind == "d2h" and not event.pinned)
+    return isinstance(event, Synchronize)
 
 
 def calls_of(

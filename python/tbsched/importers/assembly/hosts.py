@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import CallLengths
-from tbsched.program.sequence import Copy, Event, Synchronize
+from tbsched.prediction.calls import CallLengths, waits_for_gpu
+from tbsched.program.sequence import Event
 
 _LONGER = (
     "Calls took {us:.1f} us longer than on {name} without a profiler, at the mean: counted as time "
@@ -61,10 +61,7 @@ class Hosts:
 
     def _takes_ns(self, event: Event, thread: int) -> int | None:
         """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
-        if self._lengths is None or isinstance(event, Synchronize):
+        if self._lengths is None:
             return None
         takes_ns = self._lengths.next_ns(event, thread)
-        blocks = isinstance(event, Copy) and (
-            event.blocking or (event.kind == "d2h" and not event.pinned)
-        )
-        return None if blocks else takes_ns
+        return None if waits_for_gpu(event) else takes_ns
