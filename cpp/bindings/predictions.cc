@@ -61,7 +61,9 @@ py::tuple in_python(Timeline&& timeline) {
       to_array(std::move(timeline.hardware_queue)),
       timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)),
       py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
-                     column(timeline.transfers, &TransferTime::end_ns)));
+                     column(timeline.transfers, &TransferTime::end_ns)),
+      py::make_tuple(column(timeline.calls, &CallTime::begin_ns),
+                     column(timeline.calls, &CallTime::end_ns)));
 }
 
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -129,7 +131,8 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
 
 py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
                               const InitialState state,
-                              std::vector<std::tuple<Times, Times, int64_t, Times>> given) {
+                              std::vector<std::tuple<Times, Times, int64_t, Times>> given,
+                              const std::optional<size_t> last) {
   std::vector<HostCalls> calls;
   for (auto& [issue_ns, gap_ns, interval_ns, called_ns] : given) {
     calls.push_back(
@@ -138,7 +141,7 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
   ProcessTimelines found;
   {
     const py::gil_scoped_release unlocked;
-    found = predict_processes(model, programs, state, std::move(calls));
+    found = predict_processes(model, programs, state, std::move(calls), last);
   }
   py::list timelines;
   for (Timeline& timeline : found.timelines) timelines.append(in_python(std::move(timeline)));
@@ -347,7 +350,7 @@ void bind_predictions(py::module_& module) {
       "the same time, the one of the least of `turns` is first.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
-      py::arg("state"), py::arg("calls"),
+      py::arg("state"), py::arg("calls"), py::arg("last"),
       "What predict_timeline() returns for each program, and of each turn its process, begin "
       "and end.");
   py::list causes;

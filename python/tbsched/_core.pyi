@@ -73,6 +73,7 @@ def predict_processes(
     calls: _Sequence[
         tuple[_Sequence[int] | None, _Sequence[int] | None, int, _Sequence[int] | None]
     ],
+    last: int | None,
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,
@@ -88,6 +89,7 @@ def predict_timeline(
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
     _Ints,
     _Longs | None,
+    tuple[_Longs, _Longs],
     tuple[_Longs, _Longs],
 ]: ...
 def predict_until_refused(

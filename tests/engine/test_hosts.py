@@ -48,6 +48,27 @@ def test_a_gap_is_from_the_return_of_the_call_before() -> None:
     assert called(hosted(timed(), timed(), gaps_ms=0.5)) == [0.5, 1]
 
 
+def test_the_first_calls_of_a_thread_take_longer() -> None:
+    calls = {"launch_call_ns": 100, "copy_call_ns": 20, "first_call_ns": 60}
+    # By 60, 30 and 20 us. That is before the launch is issued.
+    trace = hosted(*[timed(stream=0, ms=0.01)] * 4, **calls)
+    assert called(trace) == [0, 0.16, 0.29, 0.41]
+    assert starts(trace) == [0.06, 0.19, 0.31, 0.425]
+    # Each kind of call has its own first one, and so has each thread.
+    trace = hosted(timed(stream=0), Copy(64, "h2d", stream=1), timed(stream=0), **calls)
+    assert called(trace) == [0, 0.24]
+    assert called(hosted(timed(host=1), timed(host=2), timed(host=1), **calls)) == [0, 0, 0.16]
+    # One that waits returns later.
+    trace = hosted(timed(), Synchronize(), timed(), first_call_ns=60)
+    assert called(trace) == [0, 1.12]
+
+
+def test_the_first_launch_of_a_stream_takes_longer() -> None:
+    events = [timed(stream=0), timed(stream=1), timed(stream=0), timed(stream=None), timed()]
+    trace = hosted(*events, launch_call_ns=100, new_stream_call_ns=50)
+    assert called(trace) == [0, 0.15, 0.3, 0.4, 0.55]
+
+
 def test_threads_call_at_once_and_each_in_its_order() -> None:
     events = [timed(host=1), timed(host=7), timed(host=1), timed()]
     assert called(hosted(*events, gaps_ms=[1, 0.5, 2, 0.25])) == [1, 0.5, 3, 0.25]

@@ -53,13 +53,14 @@ def test_what_the_trace_does_not_say_is_said_to_be_assumed(tmp_path: Path) -> No
 
 
 def test_order_is_that_of_calls_and_gaps_are_between_them(tmp_path: Path) -> None:
-    events = [kernel(2, 60, 5, 13), call(2, 40, 5, tid=9), kernel(1, 20, 5, 7), call(1, 10, 5)]
+    events = [kernel(2, 60, 5, 13), call(2, 40, 15, tid=9), kernel(1, 20, 5, 7), call(1, 10, 15)]
     program = read(tmp_path, *events, call(3, 100, 50, "cudaDeviceSynchronize"))
     assert [type(event) for event in program.sequence] == [tb.Launch, tb.Launch, tb.Synchronize]
     assert [event.host for event in program.sequence] == [0, 1, 0]  # type: ignore[union-attr]
-    # Calls return when they did, and take what they take on an H100: 3.3 us.
-    takes = tb.device("h100").launch_call_ns / 1e9
-    assert program.host == pytest.approx((5e-6 - takes, 35e-6 - takes, 85e-6))
+    # Calls return when they did, and take what a thread's first calls take on an H100.
+    h100 = tb.device("h100")
+    takes = (h100.launch_call_ns + h100.first_call_ns + h100.new_stream_call_ns) / 1e9
+    assert program.host == pytest.approx((15e-6 - takes, 45e-6 - takes, 75e-6))
 
 
 def test_default_stream_is_the_legacy_one(tmp_path: Path) -> None:

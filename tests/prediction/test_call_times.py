@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tbsched as tb
-from tbsched.prediction.calls import call_ns, waits_for_gpu
+from tbsched.prediction.calls import CallLengths, waits_for_gpu
 from tbsched.program.events.kinds import Event
 
 NEXT = tb.Launch(1, 32, 32, stream=1, duration=1e-6)
@@ -17,9 +18,14 @@ EVENTS = [
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
 def test_the_next_call_comes_when_a_call_has_returned(event: Event) -> None:
-    trace = tb.predict(tb.Sequence([event, NEXT]), "h200", host=0.0)
-    assert trace.issue_times is not None
-    assert round(trace.issue_times[-1] * 1e9) == call_ns(event, tb.device("h200"))
+    spec = tb.device("h200")
+    calls = [event, NEXT] * 3
+    issued_ns = np.asarray(tb.predict(tb.Sequence(calls), spec, host=0.0).issue_times) * 1e9
+    lengths = CallLengths(spec)
+    ends = np.cumsum([lengths.next_ns(each, 0) for each in calls])
+    # Before each of the launches in stream 1.
+    seen = issued_ns[1::2] if event.launches else issued_ns
+    assert np.round(seen).tolist() == ends[0::2].tolist()
 
 
 @pytest.mark.parametrize(

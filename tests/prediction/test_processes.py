@@ -96,7 +96,7 @@ def test_turns_go_round() -> None:
     found = run([timed(3)], [timed(3)], [timed(3)])
     assert [process for process, *_ in turns(found)] == [0, 1, 2, 0, 1, 2]
     found = run([timed(3)], [timed(3)], [timed(3)], issue_ms=[[0.02], [0.01], [0]])
-    assert [process for process, *_ in turns(found)] == [2, 0, 1, 2, 0, 1]
+    assert [process for process, *_ in turns(found)] == [2, 1, 2, 0, 1, 0]
 
 
 def test_the_next_process_is_chosen_when_a_turn_begins() -> None:
@@ -106,6 +106,28 @@ def test_the_next_process_is_chosen_when_a_turn_begins() -> None:
     # A turn that is given up passes to whoever follows then.
     found = run([timed(1.5)], [timed(1)], [timed(5)], issue_ms=[[0], [1], [0]])
     assert [process for process, *_ in turns(found)][:3] == [0, 1, 2]
+
+
+def test_of_those_that_come_during_a_slice_the_first_is_next() -> None:
+    # Process 2 comes before process 1.
+    found = run([timed(5)], [timed(5)], [timed(5)], issue_ms=[[0], [1], [0.5]])
+    assert [process for process, *_ in turns(found)][:4] == [0, 2, 0, 1]
+
+
+def test_if_launches_wait_then_it_is_the_one_that_follows_in_the_round() -> None:
+    two = [timed(3, stream=0), timed(2, stream=0)]
+    found = run(two, [timed(5)], [timed(5)], issue_ms=[[0, 0], [1], [0.5]])
+    assert [process for process, *_ in turns(found)][:4] == [0, 1, 2, 0]
+
+
+def test_who_had_the_gpu_before_need_not_switch() -> None:
+    programs = [tb.Sequence([timed(1)])] * 2
+    times = [[0.0], [5e-3]]
+    for last, begins in ((None, [0, 5.1]), (0, [0, 5.1]), (1, [0.1, 5.1])):
+        found = tb.predict_processes(programs, SHARED, issue_times=times, last=last)
+        assert [begin for _, begin, _ in turns(found)] == begins
+    with pytest.raises(ValueError, match=r"predict_processes\.last: 2 is outside 0\.\.1"):
+        tb.predict_processes(programs, SHARED, last=2)
 
 
 def test_who_comes_after_the_slice_goes_first_at_once() -> None:

@@ -58,6 +58,20 @@ def test_a_launch_that_waited_for_a_copy_is_seen_in_the_next_turn() -> None:
     assert spans(hosted(program, [timed(3)], host=[0.0, [1.5e-3]]), 0)[1] == (1, 1.1)
 
 
+def test_copies_and_events_behind_a_launch_keep_the_slices_going() -> None:
+    # At 5 ms the third slice runs, as something waited when the second was over.
+    for behind in (copy(0.1), tb.RecordEvent(0, 0)):
+        found = hosted([timed(9, stream=0), behind], [timed(0.5)], host=[0.0, [5e-3]])
+        assert turns(found)[0] == (0, 0, 6)
+    assert turns(hosted([timed(9, stream=0)], [timed(0.5)], host=[0.0, [5e-3]]))[0] == (0, 0, 5)
+
+
+def test_a_slice_begins_when_a_launch_need_not_wait_for_a_copy_any_more() -> None:
+    program: list[Event] = [timed(9, blocks=1), copy(2.5), timed(9, blocks=1, stream=0)]
+    # The copy is over at 2.5 ms.
+    assert turns(hosted(program, [timed(0.5)], host=[0.0, [3e-3]]))[0] == (0, 0, 4.5)
+
+
 def test_an_event_behind_launches_that_are_over_waits_for_the_next_turn() -> None:
     before: list[Event] = [timed(0.3, stream=0), tb.Synchronize()]
     behind = copy(1, "d2h")

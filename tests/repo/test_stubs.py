@@ -44,7 +44,7 @@ RETURNS = {
     "predict_timeline": (
         "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
         "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n    _Ints,\n    _Longs | None,\n"
-        "    tuple[_Longs, _Longs],\n]"
+        "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n]"
     ),
 }
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}

@@ -250,6 +250,38 @@ HELD = tb.Sequence(
 )
 
 
+def test_host_threads_show_their_calls(tmp_path: Path) -> None:
+    spec = gpu(launch_call_ns=3000, event_call_ns=1000)
+    events = [
+        launch(1, duration=1e-4, stream=0, name="a"),
+        tb.RecordEvent(0, 0),
+        tb.Synchronize(),
+        launch(1, duration=1e-4, stream=1, name="b", host=7),
+        tb.Memset(64, stream=1, host=7),
+        tb.Synchronize(stream=1, host=7),
+    ]
+    trace = tb.predict(tb.Sequence(events), spec, host=2e-6)
+    tb.show.to_perfetto(trace, tmp_path / "hosts.pftrace")
+    file = read(tmp_path / "hosts.pftrace")
+    calls = {}
+    for each in file.under("host threads"):
+        thread = file.paths[each.track].rpartition("/")[2]
+        calls.setdefault(thread, []).append((each.name, each.begin, each.end))
+    # All times count from the first call, 2 us after the program began.
+    assert calls == {
+        "host thread 0": [
+            ("launch a", 0, 3000), ("record event 0", 5000, 6000), ("synchronize", 8000, 100_000),
+        ],
+        "host thread 7": [
+            ("launch b", 0, 3000), ("memset 0", 5000, 8000),
+            ("synchronize stream 1", 10_000, 100_000),
+        ],
+    }  # fmt: skip
+    assert trace.call_ns is not None
+    assert trace.call_ns[0].tolist() == [2000, 5000]
+    assert tb.predict(tb.Sequence(events), spec).call_ns is None
+
+
 def test_few_of_many_waits_are_shown_at_once(tmp_path: Path) -> None:
     program = tb.Sequence([launch(duration=1e-6, warps=32)] * 200)
     tb.show.to_perfetto(tb.predict(program, gpu(2)), tmp_path / "many.pftrace")

@@ -72,6 +72,8 @@ inline constexpr Range queue_places{1, 1048576};
 inline constexpr Range launch_call_ns{0, 1000000000};
 inline constexpr Range copy_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
+inline constexpr Range first_call_ns{0, 1000000000};
+inline constexpr Range new_stream_call_ns{0, 1000000000};
 inline constexpr Range driver_call_ns{0, 1000000000};
 inline constexpr Range synchronize_ns{0, 1000000000};
 inline constexpr Range first_use_ns{0, 1000000000};
@@ -293,6 +295,11 @@ struct DeviceSpec {
   int64_t copy_call_ns = 0;
   // how long a call takes that records an event or makes a stream wait for one
   int64_t event_call_ns = 0;
+  // how much longer a thread's first launch, copy or memset call takes, the second one half of
+  // that, the third one a third, and so on
+  int64_t first_call_ns = 0;
+  // how much longer the first launch call of a stream takes
+  int64_t new_stream_call_ns = 0;
   // so long within a launch, copy or memset call such calls of other threads wait
   int64_t driver_call_ns = 0;
   // on top of completion_latency_ns, until a call returns that waits for work, and how long it
@@ -415,6 +422,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
   visit(Field{.section = "scheduler", .name = "copy_call_ns", .range = ranges::copy_call_ns, .required = false}, spec.copy_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
+  visit(Field{.section = "scheduler", .name = "first_call_ns", .range = ranges::first_call_ns, .required = false}, spec.first_call_ns);
+  visit(Field{.section = "scheduler", .name = "new_stream_call_ns", .range = ranges::new_stream_call_ns, .required = false}, spec.new_stream_call_ns);
   visit(Field{.section = "scheduler", .name = "driver_call_ns", .range = ranges::driver_call_ns, .required = false}, spec.driver_call_ns);
   visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);
   visit(Field{.section = "scheduler", .name = "first_use_ns", .range = ranges::first_use_ns, .required = false}, spec.first_use_ns);

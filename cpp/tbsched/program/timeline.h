@@ -45,12 +45,19 @@ struct Wait {
   Refusal cause;
 };
 
+// A call of a host thread.
+struct CallTime {
+  int64_t begin_ns;
+  int64_t end_ns;
+};
+
 struct Timeline {
   std::vector<BlockTime> blocks;        // by launch and block
   std::vector<Wait> waits;              // by launch and time
   std::vector<int32_t> hardware_queue;  // of each launch
   // Of each launch, when the host called; empty where that was given.
   std::vector<int64_t> issued_ns;
+  std::vector<CallTime> calls;          // of each event; empty where gaps are not given
   std::vector<TransferTime> transfers;  // in the order in which the sequence has them
 };
 

@@ -170,6 +170,9 @@ class DeviceFields:
         launch_call_ns: how long a launch call takes that waits for nothing.
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes that records an event or makes a stream wait for one.
+        first_call_ns: how much longer a thread's first launch, copy or memset call takes, the
+            second one half of that, the third one a third, and so on.
+        new_stream_call_ns: how much longer the first launch call of a stream takes.
         driver_call_ns: so long within a launch, copy or memset call such calls of other threads
             wait.
         synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
@@ -261,6 +264,8 @@ class DeviceFields:
     launch_call_ns: int = 0
     copy_call_ns: int = 0
     event_call_ns: int = 0
+    first_call_ns: int = 0
+    new_stream_call_ns: int = 0
     driver_call_ns: int = 0
     synchronize_ns: int = 0
     first_use_ns: int = 0
@@ -367,6 +372,8 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "launch_call_ns", "ns", "not measured"),
     Field("scheduler", "copy_call_ns", "ns", "not measured"),
     Field("scheduler", "event_call_ns", "ns", "not measured"),
+    Field("scheduler", "first_call_ns", "ns", "not measured"),
+    Field("scheduler", "new_stream_call_ns", "ns", "not measured"),
     Field("scheduler", "driver_call_ns", "ns", "not measured"),
     Field("scheduler", "synchronize_ns", "ns", "not measured"),
     Field("scheduler", "first_use_ns", "ns", "not measured"),

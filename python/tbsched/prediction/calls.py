@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -47,23 +48,44 @@ def launch_times(seq: Sequence, calls: Calls) -> list[int]:
     return [k * calls.interval_ns for k, event in enumerate(events) for _ in event.launches]
 
 
-def call_ns(event: Event, spec: DeviceSpec) -> int:
-    """How long the call takes a host thread that waits for nothing, as the core has it.
+class CallLengths:
+    """How long the calls of host threads take that wait for nothing, as the core has it.
 
     A call for a copy from pageable memory also moves the bytes; that time is left out.
     """
-    match event:
-        case Launch() | GraphLaunch():
-            return spec.launch_call_ns
-        case Copy():
-            is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
-            return spec.launch_call_ns if is_kernel or not event.pinned else spec.copy_call_ns
-        case Memset():
-            is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
-            return spec.launch_call_ns if is_kernel else spec.copy_call_ns
-        case RecordEvent() | WaitEvent():
-            return spec.event_call_ns
-    return 0
+
+    def __init__(self, spec: DeviceSpec) -> None:
+        self._spec = spec
+        self._made: Counter[tuple[int, int]] = Counter()  # by thread and kind
+        self._streams: set[object] = set()
+
+    def next_ns(self, event: Event, host: int) -> int:
+        """The length of the next call of a thread."""
+        spec = self._spec
+        match event:
+            case Launch() | GraphLaunch():
+                is_new = event.stream is None or event.stream not in self._streams
+                self._streams.add(event.stream)
+                return (
+                    self._longer(host, 0) + spec.launch_call_ns + is_new * spec.new_stream_call_ns
+                )
+            case Copy():
+                is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
+                return self._transfer_ns(host, is_kernel or not event.pinned)
+            case Memset():
+                is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
+                return self._transfer_ns(host, is_kernel)
+            case RecordEvent() | WaitEvent():
+                return spec.event_call_ns
+        return 0
+
+    def _transfer_ns(self, host: int, is_long: bool) -> int:
+        usual_ns = self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
+        return usual_ns + self._longer(host, 0 if is_long else 1)
+
+    def _longer(self, host: int, kind: int) -> int:
+        self._made[host, kind] += 1
+        return self._spec.first_call_ns // self._made[host, kind]
 
 
 def waits_for_gpu(event: Event) -> bool:

@@ -413,6 +413,7 @@ def _timed_trace(
     hardware_queues: Int32Array,
     issued_ns: Int64Array | None,
     transfer_times: tuple[Int64Array, Int64Array],
+    call_times: tuple[Int64Array, Int64Array],
 ) -> Trace:
     sm, start_ns, end_ns = blocks
     waits = _wait_rows(*wait_columns)
@@ -435,7 +436,8 @@ def _timed_trace(
     extra = {} if issued_ns is None else issued(issued_ns.tolist())
     return Trace(
         seq, info, tuple(placements), extra=extra, waits=waits, replay=replay,
-        transfer_ns=np.stack(transfer_times, axis=1), check=False,
+        transfer_ns=np.stack(transfer_times, axis=1),
+        call_ns=np.stack(call_times, axis=1) if len(call_times[0]) else None, check=False,
     )  # fmt: skip
 
 

@@ -43,6 +43,8 @@ class Trace(Shown, HoldsArrays):
             memset.
         transfer_ns: when each of ``sequence.transfers`` moved its bytes: start and end, int64
             (transfers, 2). None where nobody recorded it, as of an observation.
+        call_ns: for a prediction with ``host=``, when the call of each event began and returned,
+            int64 (events, 2), by the clock of its blocks.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
@@ -69,6 +71,7 @@ class Trace(Shown, HoldsArrays):
     waits: StructuredArray | None = None
     replay: Callable[[int], Residents] | None = None
     transfer_ns: Int64Array | None = None
+    call_ns: Int64Array | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:

@@ -17,8 +17,9 @@ import pytest
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_as_recorded
-from tbsched.program.sequence import Copy, Sequence, Synchronize, with_launches
+from tbsched.program.sequence import Copy, Launch, Sequence, Synchronize, with_launches
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -146,14 +147,54 @@ def test_a_full_hardware_queue_holds_the_launch_call() -> None:
 
 def test_calls_take_as_long_as_the_device_file_says() -> None:
     took = {"Launch": [], "RecordEvent": [], "WaitEvent": []}  # type: dict[str, list[float]]
-    for trace in recorded("calls-h200"):
-        if trace.id in ("calls:burst_0", "calls:waits_0"):
+    for trace in [*recorded("calls-h200"), *recorded("firsts-h200")]:
+        if trace.id == "calls:waits_0" or trace.id.startswith("eight_streams"):
             assert trace.call_times is not None
-            for event, (begin, end) in zip(trace.sequence, trace.call_times, strict=True):
+            calls = list(zip(trace.sequence, trace.call_times, strict=True))
+            for event, (begin, end) in calls[25:]:
                 took[type(event).__name__].append(end - begin)
     assert np.median(took["Launch"]) * 1e9 == pytest.approx(H200.launch_call_ns, rel=0.15)
     for name in ("RecordEvent", "WaitEvent"):
-        assert np.median(took[name]) * 1e9 == pytest.approx(H200.event_call_ns, rel=0.3)
+        assert np.median(took[name]) * 1e9 == pytest.approx(H200.event_call_ns, rel=0.35)
+
+
+def late(gpu: str, case: str, spec: DeviceSpec) -> float:
+    """By how much the tenth launch is called too late, or the last one, as a share of its time.
+
+    The median of six runs.
+    """
+    errors = []
+    for trace in recorded(f"firsts-{gpu}"):
+        if trace.id.rsplit("_", 1)[0] != case:
+            continue
+        assert trace.call_times is not None
+        calls = zip(trace.sequence, trace.call_times, strict=True)
+        seen = [begin for event, (begin, _) in calls if isinstance(event, Launch)]
+        found = predict(trace.sequence, spec, host=trace.host_gaps).issue_times
+        assert found is not None
+        last = min(9, len(seen) - 1)
+        errors.append(found[last] / seen[last] - 1)
+    assert len(errors) == 6
+    return float(np.median(errors))
+
+
+# By how much sooner they are called where the first calls take no longer than later ones.
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+@pytest.mark.parametrize(
+    ("case", "sooner"),
+    [
+        ("one_stream", 0.1),
+        ("eight_streams", 0.25),
+        ("new_streams", 0.25),
+        ("mixed", 0.1),
+        ("copies_up", 0.1),
+        ("sync_each", 0.01),
+    ],
+)
+def test_the_first_calls_of_a_thread_take_longer(gpu: str, case: str, sooner: float) -> None:
+    practised = device("h200-practised-hosts")
+    assert abs(late(gpu, case, H200)) < 0.12
+    assert late(gpu, case, practised) < late(gpu, case, H200) - sooner
 
 
 def test_calls_for_copies_take_as_long_as_the_device_file_says() -> None:
@@ -162,7 +203,7 @@ def test_calls_for_copies_take_as_long_as_the_device_file_says() -> None:
         for event, (begin, end) in zip(trace.sequence, trace.call_times or (), strict=False):
             if isinstance(event, Copy) and event.kind != "d2d" and event.pinned:
                 took.append(end - begin)
-    assert np.median(took) * 1e9 == pytest.approx(H200.copy_call_ns, rel=0.1)
+    assert np.median(took) * 1e9 == pytest.approx(H200.copy_call_ns, rel=0.2)
 
 
 def between_calls(issue_times: Iterable[float]) -> float:

@@ -150,6 +150,7 @@ COSTS = {
     "no-copy-kernels": set(),  # likewise, these and the next two
     "copy-channel-per-stream": set(),
     "no-copy-wake": set(),
+    "practised-hosts": set(),  # and hosts/test_recorded_hosts
     "all-queues-watched": set(),  # and test_recorded_times
 }
 

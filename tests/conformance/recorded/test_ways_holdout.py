@@ -113,7 +113,7 @@ def test_programs_run_as_predicted(name: str, gpu: str) -> None:
 
 @gpus
 def test_hosts_are_predicted_from_the_gaps_between_their_calls(gpu: str) -> None:
-    """Who overlaps with whom: nearer to a run of the GPU than another run is."""
+    """Who overlaps with whom, and what starts when: nearer to a run of the GPU than another run."""
     traces = traces_of("hosts", gpu)
     firsts = [
         compare_times(predict(first.sequence, gpu, host=first.host_gaps), first)
@@ -122,3 +122,4 @@ def test_hosts_are_predicted_from_the_gaps_between_their_calls(gpu: str) -> None
     again = [compare_times(b, a) for a, b in zip(traces[::2], traces[1::2], strict=True)]
     assert len(firsts) == 300
     assert pairs(firsts) > pairs(again)
+    assert starts(firsts) > starts(again)

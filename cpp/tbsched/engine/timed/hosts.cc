@@ -24,6 +24,7 @@ Hosts::Hosts(const DeviceSpec& spec, HostCalls calls)
 void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   first_launch_ = std::move(first_launch);
   check(sequence);
+  if (gaps() != nullptr) called_.resize(sequence.size());
   std::vector<size_t> firsts;
   std::unordered_map<int32_t, size_t> last_of;  // by thread
   for (size_t event = 0; event < sequence.size(); ++event) {
@@ -40,7 +41,9 @@ void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
       last->second = event;
     }
   }
-  for (const size_t event : firsts) push(event, first_due_ns(event), -1);
+  for (const size_t event : firsts) {
+    push({.due_ns = first_due_ns(event), .event = event, .began_ns = 0, .launched_ns = -1});
+  }
 }
 
 // Unless somebody says when, what is before a thread's first launch is called together with it.
@@ -153,6 +156,38 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
                     event);
 }
 
+bool Hosts::is_fresh(const Call& call, const Event& event) const {
+  const bool is_event =
+      std::holds_alternative<RecordEvent>(event) || std::holds_alternative<WaitEvent>(event);
+  return call.is_fresh && !is_event && !std::holds_alternative<Synchronize>(event) &&
+         gaps() != nullptr && spec_.first_call_ns + spec_.new_stream_call_ns > 0;
+}
+
+void Hosts::take_longer(Call call, const Event& event) {
+  call.is_fresh = false;
+  const int64_t longer_ns = std::visit(
+      Overloaded{
+          [&](const Launch& launch) { return unpractised_ns(call, launch.stream); },
+          [&](const GraphLaunch& launched) { return unpractised_ns(call, launched.stream); },
+          [&](const Copy& copy) {
+            const bool is_long = !copy.pinned || is_kernel(spec_, copy);
+            return unpractised_ns(is_long ? call.practice.launches : call.practice.copies);
+          },
+          [&](const Memset& memset) {
+            const bool is_long = is_kernel(spec_, memset);
+            return unpractised_ns(is_long ? call.practice.launches : call.practice.copies);
+          },
+          [](const auto&) { return int64_t{0}; },
+      },
+      event);
+  push_again(call, call.due_ns + longer_ns);
+}
+
+int64_t Hosts::unpractised_ns(Call& call, const std::optional<int32_t> stream) {
+  const bool is_new = !stream || launched_in_.insert(*stream).second;
+  return unpractised_ns(call.practice.launches) + (is_new ? spec_.new_stream_call_ns : 0);
+}
+
 void Hosts::queue_for_driver(Call call) {
   call.has_turn = true;
   const int64_t from_ns = std::max(call.due_ns, driver_free_ns_);
@@ -208,7 +243,10 @@ void Hosts::go_on(Call call, const Event& event, const int64_t now) {
     return;
   }
   const auto* const launch = std::get_if<Launch>(&event);
-  push_again(call, now + (launch == nullptr ? spec_.synchronize_ns : growth_ns(*launch)));
+  const int64_t takes_ns = launch == nullptr
+                               ? spec_.synchronize_ns + unpractised_ns(call.practice.waits)
+                               : growth_ns(*launch);
+  push_again(call, now + takes_ns);
 }
 
 int64_t Hosts::growth_ns(const Launch& launch) const {
@@ -240,8 +278,15 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
     locked_by_.reset();
     for (const Call& other : std::exchange(locked_out_, {})) push_again(other, end_ns);
   }
+  const int64_t returned_ns = end_ns + call_ns(event);
+  if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};
   const size_t next = next_of(call.event);
-  if (next + 1 < first_launch_.size()) push(next, end_ns + call_ns(event), call.launched_ns);
+  if (next + 1 >= first_launch_.size()) return;
+  push({.due_ns = returned_ns,
+        .event = next,
+        .began_ns = 0,
+        .launched_ns = call.launched_ns,
+        .practice = call.practice});
 }
 
 // How long a call takes that waits for nothing, or waits no more.
@@ -261,16 +306,16 @@ int64_t Hosts::call_ns(const Event& event) const {
       event);
 }
 
-void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t launched_ns) {
-  Call call{.due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
+void Hosts::push(Call call) {
   if (const CallGaps* const found = gaps()) {
-    call.due_ns += found->gap_ns[event];
+    call.due_ns += found->gap_ns[call.event];
   } else if (const CallTimes* const known = times()) {
-    const bool is_known = launches(event) || !known->called_ns.empty();
-    if (is_known) call.due_ns = std::max(call.due_ns, called_ns(event));
-  } else if (launches(event)) {
+    const bool is_known = launches(call.event) || !known->called_ns.empty();
+    if (is_known) call.due_ns = std::max(call.due_ns, called_ns(call.event));
+  } else if (launches(call.event)) {
+    const int64_t returned_ns = call.due_ns;
     const int64_t interval_ns = std::get<CallIntervals>(given_).interval_ns;
-    call.launched_ns = launched_ns < 0 ? returned_ns : launched_ns + interval_ns;
+    call.launched_ns = call.launched_ns < 0 ? returned_ns : call.launched_ns + interval_ns;
     call.due_ns = std::max(call.due_ns, call.launched_ns);
   }
   call.began_ns = call.due_ns;

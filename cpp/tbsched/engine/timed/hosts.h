@@ -61,6 +61,12 @@ using HostCalls = std::variant<CallTimes, CallGaps, CallIntervals>;
 
 class Hosts {
  public:
+  // How many calls a thread has made: launches and the like, shorter ones, and those that wait.
+  struct Practice {
+    int32_t launches = 0;
+    int32_t copies = 0;
+    int32_t waits = 0;
+  };
   // What a call has done to load its kernel.
   enum class Load : uint8_t { none, asked, loaded };
   struct Call {
@@ -73,6 +79,8 @@ class Hosts {
     bool wants_place = false;  // in a hardware queue
     bool has_waited = false;
     bool has_turn = false;  // in the driver, at due_ns
+    bool is_fresh = true;   // it has not yet taken what calls take longer at first
+    Practice practice = {};
 
     // The next one is at the top of a heap. A call that loads a kernel lets others go first.
     bool operator<(const Call& other) const {
@@ -98,6 +106,7 @@ class Hosts {
   bool loads(const Call& call, const Event& event) const;
   bool waits(const Call& call, const Event& event) const;
   bool is_locked_out(const Call& call, const Event& event) const;
+  bool is_fresh(const Call& call, const Event& event) const;
   bool wants_driver(const Call& call, const Event& event) const;
 
   // Whether the call returns when its work is over.
@@ -107,6 +116,8 @@ class Hosts {
   void load(Call call, const Event& event);
   // The call waits for this item of Streams; none: nothing is left to wait for.
   void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
+  // The call is due again when it has taken what it takes longer than usual.
+  void take_longer(Call call, const Event& event);
   // The call is due again when it has the driver.
   void queue_for_driver(Call call);
   // The call waits for a place in a hardware queue.
@@ -116,6 +127,8 @@ class Hosts {
   void go_on(int32_t item, const Sequence& sequence, int64_t now);
   // The call waits until another thread has loaded its kernel or set up local memory.
   void lock_out(const Call& call) { locked_out_.push_back(call); }
+  // Of each event its call; those that were never made begin and end at 0. Empty without gaps.
+  std::vector<CallTime> calls() && { return std::move(called_); }
   // The call has been made, and ends, but for its own time, at `end_ns`.
   void made(const Call& call, const Event& event, int64_t end_ns);
 
@@ -133,11 +146,14 @@ class Hosts {
   int64_t call_ns(const bool is_long) const {
     return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
   }
+  // How much longer a call takes the thread that has made few of its kind.
+  int64_t unpractised_ns(int32_t& made) const { return spec_.first_call_ns / ++made; }
+  int64_t unpractised_ns(Call& call, std::optional<int32_t> stream);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
   int64_t first_due_ns(size_t event) const;
   int64_t called_ns(size_t event) const;
-  void push(size_t event, int64_t returned_ns, int64_t launched_ns);
+  void push(Call next);
   void push_again(Call call, int64_t due_ns);
   void hold_back(Call& call, int64_t until_ns) const;
 
@@ -152,6 +168,8 @@ class Hosts {
   std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
   std::vector<Call> locked_out_;
   int64_t driver_free_ns_ = 0;
+  std::unordered_set<int32_t> launched_in_;  // streams
+  std::vector<CallTime> called_;
 };
 
 }  // namespace tbsched

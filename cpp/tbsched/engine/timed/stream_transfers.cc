@@ -1,6 +1,7 @@
 // Copies and memsets in streams and graphs: the part of Streams that decides when each may begin.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tbsched/engine/timed/driver_kernels.h"
 #include "tbsched/engine/timed/streams.h"
@@ -118,6 +119,7 @@ void Streams::end_transfer(const int32_t index, const int64_t now) {
 
 // One that takes no hardware queue need not wait any more.
 void Streams::go_on(const int32_t index, const int64_t now) {
+  if (std::exchange(items_[index].behind_launch, false)) --behind_launches_;
   if (items_[index].transfer < 0) {
     finished_.push_back(index);
   } else {

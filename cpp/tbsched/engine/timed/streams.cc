@@ -127,6 +127,7 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
   }
   depend(index, item.record);
   depend(index, last_load_);
+  count_arrival(index);
   if (item.legacy) {
     last_legacy_ = index;
   } else {
@@ -140,6 +141,19 @@ int32_t Streams::add(Item item, const int32_t number, const int64_t now) {
     go_on(index, now);
   }
   return index;
+}
+
+// For the turns of processes.
+void Streams::count_arrival(const int32_t index) {
+  Item& item = items_[index];
+  const bool is_next = item.last_launch < 0 || items_[item.last_launch].done();
+  const bool follows_kernel = !is_next && needs_turn(items_[item.last_launch]);
+  if (item.is_launch()) {
+    if (is_next || follows_kernel) ++came_;
+  } else if (follows_kernel && (item.kind == Kind::record || item.kind == Kind::transfer)) {
+    item.behind_launch = true;
+    ++behind_launches_;
+  }
 }
 
 int32_t Streams::push(const Item& item) {
@@ -455,7 +469,10 @@ void Streams::met(const int32_t index, const int64_t now) {
       asleep_.push_back(index);
       return;
     }
-    if (item.after_copy) wake(index, now);
+    if (item.after_copy) {
+      ++woken_;
+      wake(index, now);
+    }
     be_seen(index, now);
   }
 }

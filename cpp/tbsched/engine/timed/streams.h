@@ -100,10 +100,16 @@ class Streams {
   void doze() { dozing_ = true; }
   // It looks at all queues again.
   void look_again(int64_t now);
-  // Whether a launch waits in a queue that it looks at.
+  // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an
+  // event behind a launch that is not over.
   bool waits() const {
-    return std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
+    return behind_launches_ > 0 ||
+           std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
   }
+  // How many launches have come to queues, but for those that wait for a copy of an engine; and how
+  // many have gone on after such a copy.
+  int64_t came() const { return came_; }
+  int64_t woken() const { return woken_; }
   // When something changes here by itself after `now`; kNever: it does not.
   int64_t next_change(int64_t now) const;
 
@@ -148,6 +154,7 @@ class Streams {
     bool left = false;           // all of its blocks have
     bool is_prepared = false;    // of a root: if it is a copy, it begins when it reaches the GPU
     bool after_copy = false;     // what it waited for last is a copy of an engine
+    bool behind_launch = false;  // a copy or a record behind a launch that is not over
     int32_t stream = -1;         // into streams_
     // Itself, as Wait::behind names it; of the end of a graph: what was done last.
     int32_t launch = -1;
@@ -314,6 +321,7 @@ class Streams {
   bool moved_by_engine(const Item& item) const;
   bool needs_turn(const Item& item) const;
   bool is_awaited(const Item& item) const;
+  void count_arrival(int32_t item);
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
@@ -356,7 +364,10 @@ class Streams {
   std::priority_queue<Later> live_;  // by the clock of the GPU: what goes on without the process
   int64_t graph_until_ns_ = 0;       // the driver issues one
   int64_t late_ns_ = 0;
-  int32_t not_over_ = 0;                  // launches
+  int32_t not_over_ = 0;         // launches
+  int32_t behind_launches_ = 0;  // copies and records
+  int64_t came_ = 0;
+  int64_t woken_ = 0;
   int32_t stirring_ = 0;                  // of later_ and live_
   std::vector<int32_t> finished_;         // whose dependents are to be told
   std::vector<int32_t> first_in_stream_;  // launches that have become so

@@ -65,6 +65,7 @@ Timeline TimedEngine::finish() && {
   if (!stops_.empty()) put_on_the_gpus_clock();
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
+  timeline_.calls = std::move(hosts_).calls();
   return std::move(timeline_);
 }
 
@@ -285,6 +286,8 @@ void TimedEngine::issue(const Sequence& sequence) {
     const Event& event = sequence[call.event];
     if (hosts_.is_locked_out(call, event)) {
       hosts_.lock_out(call);
+    } else if (hosts_.is_fresh(call, event)) {
+      hosts_.take_longer(call, event);
     } else if (hosts_.loads(call, event)) {
       hosts_.load(call, event);
     } else if (hosts_.waits(call, event)) {
@@ -309,7 +312,6 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
   const EventNumbers& numbers = numbers_[call.event];
   if (call.load == Hosts::Load::loaded) streams_.load(numbers.launch, now_);
   const int64_t ends_ns = streams_.issue(event, numbers, hosts_.issue_ns(call.event), now_);
-  launches_issued_ += count_launches(event);
   if (hosts_.waits_for_end(event)) {
     hosts_.wait(call, event, streams_.wait_for_transfer(numbers.transfer, now_), gpu_ns());
   } else {

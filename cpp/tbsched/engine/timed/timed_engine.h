@@ -62,7 +62,8 @@ class TimedEngine : private Observer {
   }
   // Whether a launch waits in a hardware queue.
   bool waits() const { return streams_.waits(); }
-  size_t launches_issued() const { return launches_issued_; }
+  int64_t came() const { return streams_.came(); }
+  int64_t woken() const { return streams_.woken(); }
   const GpuState& gpu() const { return scheduler_.gpu(); }
   // How often blocks have started.
   int64_t starts() const { return serial_; }
@@ -180,7 +181,6 @@ class TimedEngine : private Observer {
     int64_t late_ns;  // from then on
   };
   std::vector<Stop> stops_;
-  size_t launches_issued_ = 0;
   int64_t launches_admitted_ = 0;
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   bool wants_to_switch_ = false;

@@ -65,7 +65,8 @@ class Process {
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return engine_.works_from_ns(false) != kNever; }
   bool waits_in_queue() const { return engine_.waits(); }
-  size_t launches_issued() const { return engine_.launches_issued(); }
+  int64_t came() const { return engine_.came(); }
+  int64_t woken() const { return engine_.woken(); }
   // Whether blocks have started since it last went on.
   bool started() const { return engine_.starts() > starts_; }
   // While it does not have the GPU: from when on it wants it; kNever: not as far as is known.
@@ -142,20 +143,19 @@ class Round {
     }
   }
 
-  ProcessTimelines run() && {
+  // `last`: which process had the GPU before.
+  ProcessTimelines run(std::optional<size_t> last) && {
     ProcessTimelines found;
-    std::optional<size_t> last;
-    std::optional<size_t> next = first_to_come(0);
+    std::optional<size_t> next = first_to_come(last.value_or(0));
     while (next) {
       now_ = std::max(now_, processes_[*next].wants_ns());
       if (last && next != last) now_ += switch_ns(processes_[*last]);
       const int64_t begin_ns = now_;
-      const std::optional<size_t> waits = next_in_round(*next, now_ + spec_.process_switch_ns);
-      take_turn(processes_[*next]);
+      const std::optional<size_t> chosen = take_turn(*next);
       found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
       const bool expired = processes_[*next].busy();
       last = next;
-      next = expired ? waits : next_in_round(*last, now_);
+      next = expired && chosen ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
     for (Process& process : processes_) {
@@ -191,6 +191,10 @@ class Round {
   // Of several at once the first in the round from this one on.
   std::optional<size_t> first_to_come(const size_t from) {
     wait_for_any(nullptr, kNever);
+    return first_of_those_that_came(from);
+  }
+
+  std::optional<size_t> first_of_those_that_came(const size_t from) const {
     size_t first = from % processes_.size();
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (from + k) % processes_.size();
@@ -199,8 +203,12 @@ class Round {
     return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
   }
 
-  // Until its slice is over, or it has nothing to do while another one has.
-  void take_turn(Process& process) {
+  // Until its slice is over, or it has nothing to do while another one has. Returns who is next if
+  // the slice is over, as far as that was chosen before.
+  std::optional<size_t> take_turn(const size_t current) {
+    Process& process = processes_[current];
+    std::optional<size_t> chosen = next_in_round(current, now_);
+    bool any_came = chosen.has_value();
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
     const int64_t resumed_ns = now_ + preemption_ns(process);
     if (resumed_ns >= slice_ends_ns) {
@@ -213,20 +221,29 @@ class Round {
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
-      if (next_ns >= other_ns) process.doze();
+      if (next_ns >= other_ns) {
+        process.doze();
+        if (!std::exchange(any_came, true) && !waits)
+          chosen = first_of_those_that_came(current + 1);
+      }
       const int64_t until_ns = process.busy() ? std::max(slice_ends_ns, other_ns) : other_ns;
       if (next_ns == kNever || next_ns > until_ns) {
         if (process.busy()) now_ = until_ns;
         break;
       }
       now_ = std::max(now_, next_ns);
-      const size_t issued = process.launches_issued();
+      const int64_t came = process.came();
+      const int64_t woken = process.woken();
       process.step();
-      if (!waits && issued < process.launches_issued() && now_ < other_ns) {
+      if (now_ >= other_ns) continue;
+      if (!waits && came < process.came()) {
         slice_ends_ns = now_ + spec_.launch_latency_ns + spec_.time_slice_ns;
+      } else if (woken < process.woken()) {
+        slice_ends_ns = now_ + spec_.time_slice_ns;
       }
     }
     process.stop(now_);
+    return chosen;
   }
 
   // All but one wait until the first of them wants the GPU, or until then. Returns when it does, if
@@ -265,8 +282,9 @@ class Round {
 
 ProcessTimelines predict_processes(const Model& model,
                                    const std::span<const Sequence* const> programs,
-                                   const InitialState state, std::vector<HostCalls> calls) {
-  return Round(model, programs, state, std::move(calls)).run();
+                                   const InitialState state, std::vector<HostCalls> calls,
+                                   const std::optional<size_t> last) {
+  return Round(model, programs, state, std::move(calls)).run(last);
 }
 
 }  // namespace tbsched

@@ -8,10 +8,13 @@
 //   1. A process has work from the time at which a launch reaches the GPU until it is over. It
 //      gives its turn up as soon as it has none and another process has.
 //   2. A process keeps the GPU for a slice. Where nobody else has work, a new slice begins as soon
-//      as one is over, if launches wait in hardware queues; and with each launch that comes while
-//      none waits. After the last slice it goes on until another process comes.
-//   3. The next turn is that of the process that follows in the round. If the slice has run out, it
-//      was chosen when the turn began, or is the first one that came since.
+//      as one is over, if anything waits in hardware queues: a launch, or a copy or an event behind
+//      a launch. So it does with each launch that comes while nothing waits, and when a launch need
+//      not wait for a copy any more. After the last slice it goes on until another process comes.
+//   3. The next turn is that of the process that follows in the round, of those that have work
+//   then.
+//      If the slice has run out, and others had work when the turn began, one of them was chosen
+//      then.
 //   4. While others have work, the GPU does not look at a hardware queue that was empty. What comes
 //      there waits for the next turn of its process.
 //   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
@@ -22,7 +25,9 @@
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,8 +50,10 @@ struct ProcessTimelines {
   std::vector<Turn> turns;
 };
 
-// `calls`: of each program. Throws as TimedEngine::run().
+// `calls`: of each program. `last`: which process had the GPU before, if that is known; to another
+// one the GPU has to switch. Throws as TimedEngine::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
-                                   InitialState state, std::vector<HostCalls> calls);
+                                   InitialState state, std::vector<HostCalls> calls,
+                                   std::optional<size_t> last = {});
 
 }  // namespace tbsched

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import call_ns as model_call_ns
-from tbsched.prediction.calls import waits_for_gpu
+from tbsched.prediction.calls import CallLengths, waits_for_gpu
 from tbsched.program.sequence import Event
 
 _LONGER = (
@@ -26,6 +25,7 @@ class Hosts:
     def __init__(self, begin_ns: int, spec: DeviceSpec | None) -> None:
         self._begin_ns = begin_ns
         self._spec = spec
+        self._lengths = None if spec is None else CallLengths(spec)
         self._numbers: dict[int, int] = {}
         self._returned_ns: dict[int, int] = {}  # when the last call returned, if predicted
         self._longer_ns = self._calls = 0
@@ -39,7 +39,7 @@ class Hosts:
         found = []
         before_ns = self._returned_ns.get(thread, self._begin_ns)
         for event in made:
-            takes_ns = self._takes_ns(event)
+            takes_ns = self._takes_ns(event, thread)
             if takes_ns is None:
                 start_ns = max(call_ns, before_ns)
                 end_ns = max(start_ns, return_ns)
@@ -59,8 +59,9 @@ class Hosts:
             return ()
         return (_LONGER.format(us=self._longer_ns / self._calls / 1e3, name=self._spec.name),)
 
-    def _takes_ns(self, event: Event) -> int | None:
+    def _takes_ns(self, event: Event, thread: int) -> int | None:
         """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
-        if self._spec is None or waits_for_gpu(event):
+        if self._lengths is None:
             return None
-        return model_call_ns(event, self._spec)
+        takes_ns = self._lengths.next_ns(event, thread)
+        return None if waits_for_gpu(event) else takes_ns

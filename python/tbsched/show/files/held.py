@@ -45,6 +45,7 @@ def held_slices(trace: Trace) -> Slices:
         runs=Runs(own, came[own] * _EVENT_NS, stays[own] * _EVENT_NS),
         waits=_waits(trace, came, stays, launch, begin),
         transfers=Runs(own[:0], own[:0], own[:0]),
+        calls=Runs(own[:0], own[:0], own[:0]),
         issue_ns=came * _EVENT_NS,
         release_ns=np.where(left >= 0, left * _EVENT_NS, -1),
     )

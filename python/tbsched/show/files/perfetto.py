@@ -18,6 +18,7 @@ def to_perfetto(trace: Trace | Explanation | Program, path: str | os.PathLike[st
     The GPU is a process with these tracks:
 
     - ``host``: an instant for each launch. A flow leads from it to the launch's first block.
+    - ``host threads``: the calls of each thread of a prediction with ``host=``, until they return.
     - ``streams``: each launch, from the start of its first block to the end of its last.
     - ``streams: waits``: what each launch of a prediction waited for. The time in which its stream
       was busy with earlier launches is left out. A row shows at most 64 waits at one time.

@@ -13,7 +13,7 @@ from tbsched.show.files.slices import Blocks, resident, timed_slices
 from tbsched.show.files.tracks import TrackWriter, count, instant
 from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import lanes_of, streams_of
-from tbsched.show.layout.names import label
+from tbsched.show.layout.names import call_names, label
 from tbsched.show.text.traces import trace_head
 from tbsched.show.words import limiter_words, transfer_name, transfer_words
 from tbsched.traces.trace import Trace
@@ -23,6 +23,9 @@ _MOST_WAITS = 64  # of one row at one time
 _TOGETHER = (
     "Blocks of one launch that come to an SM together, and leave it together, are one slice: "
     "'gemm x8'."
+)
+_CALLS = (
+    "From when a call is made until it returns. Between two calls the host does something else."
 )
 _FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
 
@@ -59,6 +62,7 @@ class TraceWriter(TrackWriter):
         about = "" if self._trace.sequence.timed else NO_TIMES
         gpu = self.track(None, trace_head(self._trace), about)
         self._host(self.track(gpu, "host"))
+        self._calls(gpu)
         self._streams(gpu)
         self._sms(self.track(gpu, "SMs", _TOGETHER))
         self._residents(gpu, self.track(gpu, "resident blocks of each SM"))
@@ -79,6 +83,20 @@ class TraceWriter(TrackWriter):
                 instant, time_ns=time_ns[launch], track=np.full(len(launch), track), name=name,
                 launch=launch, asks_for=self._asks_for[launch], **flow,
             )  # fmt: skip
+
+    def _calls(self, gpu: int) -> None:
+        """In rows by thread its calls, as far as they are known."""
+        calls, events = self.slices.calls, self._trace.sequence.events
+        if not len(calls.launch):
+            return
+        hosts, row = np.unique([getattr(e, "host", 0) for e in events], return_inverse=True)
+        titles = [f"host thread {host}" for host in hosts.tolist()]
+        group = self.track(gpu, "host threads", _CALLS)
+        self.slice(
+            calls.begin_ns, calls.end_ns,
+            self.in_rows(group, titles, row, calls.begin_ns, calls.end_ns),
+            name=self.names.numbers(call_names(self._trace.sequence)),
+        )  # fmt: skip
 
     def _streams(self, gpu: int) -> None:
         """In rows by stream when launches ran and bytes moved, and what launches waited for."""

@@ -83,6 +83,7 @@ class Slices(HoldsArrays):
     Attributes:
         transfers: when copies and memsets moved their bytes; ``launch`` is their number among those
             of the sequence.
+        calls: when the hosts called; ``launch`` is the number of the event.
         issue_ns: when each launch reached the GPU, int64 (launches,); -1: nobody knows.
         release_ns: when the host released each launch, int64 (launches,); -1: never.
     """
@@ -91,6 +92,7 @@ class Slices(HoldsArrays):
     runs: Runs
     waits: Waits
     transfers: Runs
+    calls: Runs
     issue_ns: Int64Array
     release_ns: Int64Array
 
@@ -130,9 +132,11 @@ def timed_slices(trace: Trace) -> Slices:
     launch, block, sm, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)
     waits = _timed_waits(trace)
     moved = np.empty((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
-    times = (begin_ns, waits.begin_ns, moved)
+    called = np.empty((0, 2), np.int64) if trace.call_ns is None else trace.call_ns
+    times = (begin_ns, waits.begin_ns, moved, called)
     zero = min((int(x.min()) for x in times if len(x)), default=0)
     begun_ns, over_ns = (moved - zero).T
+    called_ns, returned_ns = (called - zero).T
     begin_ns, end_ns = begin_ns - zero, end_ns - zero
     waits = replace(waits, begin_ns=waits.begin_ns - zero, end_ns=waits.end_ns - zero)
     end_ns = np.maximum(end_ns, begin_ns + 1)  # to Perfetto an end comes behind its beginning
@@ -147,6 +151,7 @@ def timed_slices(trace: Trace) -> Slices:
         runs=runs,
         waits=_alone_in_stream(trace, runs, waits),
         transfers=Runs(np.arange(len(moved)), begun_ns, np.maximum(over_ns, begun_ns + 1)),
+        calls=Runs(np.arange(len(called)), called_ns, np.maximum(returned_ns, called_ns + 1)),
         issue_ns=issue_ns,
         release_ns=np.full(len(trace), -1),
     )

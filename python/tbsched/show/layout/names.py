@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
+from tbsched.program.sequence import (
+    Copy,
+    GraphLaunch,
+    Memset,
+    RecordEvent,
+    Release,
+    Synchronize,
+    WaitEvent,
+)
 from tbsched.program.sequence import Sequence as Program
 from tbsched.show.words import launch_words, transfer_name
 
@@ -30,6 +40,37 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
     # What comes first says most, so the rest is left out.
     first = words[: longest - 2].rpartition(", ")[0]
     return f"{first}, {_GAP}" if first else cut(words, longest)
+
+
+def call_names(sequence: Program) -> list[str]:
+    """Of each event what the host calls, such as ``launch gemm`` or ``synchronize stream 2``."""
+    transfers = 0
+    names = []
+    for event in sequence:
+        match event:
+            case Launch():
+                names.append(f"launch {label(event)}")
+            case GraphLaunch():
+                names.append("launch graph")
+            case Copy() | Memset():
+                names.append(transfer_name(transfers, event))
+                transfers += 1
+            case RecordEvent():
+                names.append(f"record event {event.event}")
+            case WaitEvent():
+                names.append(f"make stream {event.stream} wait for event {event.event}")
+            case Synchronize(stream=None, event=None):
+                names.append("synchronize")
+            case Synchronize():
+                awaited = (
+                    f"stream {event.stream}" if event.event is None else f"event {event.event}"
+                )
+                names.append(f"synchronize {awaited}")
+            case Release():
+                names.append("release")
+            case _:
+                assert_never(event)
+    return names
 
 
 def span_name(sequence: Program, number: int, longest: int = LONGEST) -> str:
