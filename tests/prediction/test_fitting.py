@@ -75,7 +75,7 @@ def test_kernels_of_no_length_and_very_short_ones() -> None:
 
 
 def test_millions_of_blocks_become_fewer_and_longer_ones() -> None:
-    sequence = tb.Sequence([kernel(2_000_000, 1) for _ in range(3)])
+    sequence = tb.Sequence([kernel(4_000_000, 1) for _ in range(3)])
     program = profiled(sequence, "h200")
     found = tb.fit_durations(program, "h200")
     assert sum(launch.blocks for launch in found.sequence.launches) < MOST_BLOCKS
