@@ -26,10 +26,9 @@ _POWER, _MOST_FACTOR = 0.6, 2.0
 _KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # a kernel's time so near is right
 _SPREAD_GAIN = 0.7  # of the time by which a launch starts too early before the end of another
 _MOST_SPREAD = 0.9  # of the longest block
-_SCALINGS, _SCALED_SHARE = (
-    3,
-    0.003,
-)  # of all block times, if the makespan is so far off
+# How often durations are scaled, if the makespan is so far off. If it is farther off, durations are
+# not the reason.
+_SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
 
 
 class BlockTimes(NamedTuple):
@@ -62,7 +61,8 @@ class Replay:
         """Block times with which the prediction is nearer to the program as it was measured."""
         program = self.timed(times)
         rows = program.measured
-        measured = Spans.of(rows["start_ns"].astype(float), rows["end_ns"].astype(float))
+        start_ns = rows["start_ns"].astype(np.float64)
+        measured = Spans.of(start_ns, start_ns + self.target_ns)
         tails = measured.tails()
         blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in program.sequence.launches)
         best, nearest, least, vain, power = times, measured, np.inf, 0, _POWER
@@ -78,7 +78,9 @@ class Replay:
                 times, found, vain, power = best, nearest, 0, power / 2
             spread_ns = self._spread(tails, found, times)
             times = BlockTimes(self._duration(found, times.duration_ns, power), spread_ns)
-        return self._scaled(measured, nearest, best)
+        is_beside = np.zeros(len(start_ns), np.bool_)
+        is_beside[tails[0]] = is_beside[tails[1]] = True
+        return self._scaled(measured, nearest, best, is_beside)
 
     def _predicted(self, times: BlockTimes) -> Spans:
         program = self.timed(times)
@@ -115,13 +117,16 @@ class Replay:
         limited = np.clip(spread_ns, 0, _MOST_SPREAD * times.duration_ns)
         return np.where(is_told, limited, times.spread_ns)
 
-    def _scaled(self, measured: Spans, found: Spans, times: BlockTimes) -> BlockTimes:
-        """All block times longer or shorter, so that the program takes as long as measured."""
+    def _scaled(
+        self, measured: Spans, found: Spans, times: BlockTimes, is_beside: BoolArray
+    ) -> BlockTimes:
+        """Kernels beside others longer or shorter, so that the program takes its time."""
         least = measured.distance(found)
         for _ in range(_SCALINGS):
-            factor = measured.makespan / max(found.makespan, 1.0)
-            if abs(factor - 1) < _SCALED_SHARE:
+            ratio = measured.makespan / max(found.makespan, 1.0)
+            if not _SCALED_SHARE <= abs(ratio - 1) <= _MOST_SCALED_SHARE:
                 break
+            factor = np.where(is_beside, ratio, 1.0)
             scaled = BlockTimes(times.duration_ns * factor, times.spread_ns * factor)
             found = self._predicted(scaled)
             distance = measured.distance(found)
