@@ -64,6 +64,9 @@ class Replay:
         start_ns = rows["start_ns"].astype(np.float64)
         measured = Spans.of(start_ns, start_ns + self.target_ns)
         tails = measured.tails()
+        # The duration of a kernel that ran alone is known.
+        is_beside = np.zeros(len(start_ns), np.bool_)
+        is_beside[tails[0]] = is_beside[tails[1]] = True
         blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in program.sequence.launches)
         best, nearest, least, vain, power = times, measured, np.inf, 0, _POWER
         for _ in range(max(2, min(_MOST_PREDICTIONS, _MOST_BLOCKS // blocks))):
@@ -77,9 +80,8 @@ class Replay:
             if vain == _VAIN:
                 times, found, vain, power = best, nearest, 0, power / 2
             spread_ns = self._spread(tails, found, times)
-            times = BlockTimes(self._duration(found, times.duration_ns, power), spread_ns)
-        is_beside = np.zeros(len(start_ns), np.bool_)
-        is_beside[tails[0]] = is_beside[tails[1]] = True
+            duration_ns = self._duration(found, times.duration_ns, power)
+            times = BlockTimes(np.where(is_beside, duration_ns, times.duration_ns), spread_ns)
         return self._scaled(measured, nearest, best, is_beside)
 
     def _predicted(self, times: BlockTimes) -> Spans:
