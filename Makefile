@@ -22,6 +22,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet -c tests/constraints.txt uv
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
+	@echo '== Building and installing tbsched, which takes some minutes the first time'
 	$(call install,-c tests/constraints.txt '.[test]')
 	@touch $@
 

@@ -12,7 +12,6 @@ from tbsched.advice.launch_configs import Kernel, LaunchConfig, launch_configs
 from tbsched.cli.app import app
 
 FOUR = gpu(4)  # an SM holds 16 blocks and 48 warps, on four processing blocks
-NOT_FORCED = "an SM holds {} blocks, which leaves room for an uneven spread"
 
 
 def config(kernel: Kernel, threads: int, trust_policy: bool = False) -> LaunchConfig:

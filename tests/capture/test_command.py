@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import signal
 import subprocess
 import sys
@@ -62,11 +63,31 @@ def test_packed_output_replaces_what_was_there(
 
 
 @pytest.mark.parametrize(
+    ("output", "found"),
+    [("run", r"run\.\d+"), ("run.xz", r"run\.\d+\.xz"), ("[x].gz", r"\[x\]\.\d+\.gz")],
+)
+def test_files_of_other_processes_are_named_and_packed_too(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], output: str, found: str
+) -> None:
+    again = f"import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {ONE!r}])"
+    code = f"{ONE}\n{again} {'#' * 5000}"
+    Path("run.old.jsonl").write_text("not of this run")
+    assert status(monkeypatch, "-o", output, *python(code)) == 0
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == f"wrote {output}: 1 launch"
+    assert re.fullmatch(f"wrote {found}: 1 launch", second)
+
+
+@pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (("-o", "run.jsonl", "no-such-program"), "PROGRAM: no-such-program is not found"),
         (("-o", "no/run.jsonl", "true"), "no such folder"),
         (("-o", ".", "true"), "cannot be written: is a folder"),
+        (("-o", "program", "./program"), "program is what is read; write another file"),
+        (("-o", "program.xz", "./program"), "program is what is read; write another file"),
+        (("-o", "program.xz", "true", "program"), "program is what is read; write another file"),
+        (("-o", "program.xz", "true"), "program is there and is no capture"),
     ],
 )
 def test_what_cannot_be_run_or_written_is_refused_before(
@@ -75,8 +96,11 @@ def test_what_cannot_be_run_or_written_is_refused_before(
     arguments: tuple[str, ...],
     why: str,
 ) -> None:
+    Path("program").write_text("#!/bin/sh")
+    Path("program").chmod(0o755)
     assert status(monkeypatch, *arguments) == 2
     assert why in capfd.readouterr().err
+    assert Path("program").read_text("utf-8") == "#!/bin/sh"
 
 
 def test_another_injected_tool_is_not_pushed_aside(

@@ -12,6 +12,7 @@ import pytest
 
 import tbsched as tb
 from helpers import run_python
+from importers.written import DEVICE, call, kernel, kineto
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.cli import app as command_line
 from tbsched.cli.interrupts import ending_at_once
@@ -114,6 +115,17 @@ def test_what_is_no_file_is_2_and_named(
     assert "tbsched: " in error
     assert "Traceback" not in error
     assert len(error) < 1000
+
+
+def test_a_gpu_of_a_known_name_with_fewer_sms_is_2_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    slower = {**DEVICE, "name": "NVIDIA H100 PCIe", "numSms": 114}
+    events = call(1, 0.0, 5.0), kernel(1, 10.0, 20.0)
+    place = kineto(tmp_path / "trace.json", *events, deviceProperties=[slower])
+    assert run("explain", place) == 2
+    assert "names NVIDIA H100 PCIe, which no device here is; name one" in capsys.readouterr().err
+    assert run("explain", place, "--device", "h100") == 0
 
 
 def test_what_nobody_expected_is_neither_silent_nor_a_disagreement(
@@ -282,3 +294,15 @@ def test_narrow_windows_cut_nothing(
     assert "…" not in out
     assert "..." not in out
     assert words in out
+
+
+def test_profile_of_one_gpu_is_not_explained_on_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    kernel = tb.Launch(264, 1024, 64, duration=1e-3, name="gemm")
+    place = tmp_path / "played.jsonl"
+    tb.save_traces(place, [tb.predict(tb.Sequence([kernel]), "h200", host=0.0)])
+    assert run("explain", str(place), "--device", "rtx3090") == 2
+    error = capsys.readouterr().err
+    assert f"--device: rtx3090, but {place} was recorded on NVIDIA H200" in error
+    assert run("explain", str(place), "--device", "h200") == 0

@@ -46,7 +46,7 @@ def whole(tmp_path: Path, name: str = "trace.json") -> Path:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "of no known format; there are: "),
+        (b"", "empty; was it written and copied to its end?; known are: "),
         (b"\x00\xff\x7fELF" * 99, "of no known format"),
         (b"[1, 2, 3]", "of no known format"),
         (b'{"a": 1}', "of no known format"),
@@ -85,7 +85,7 @@ def test_cut_and_damaged_packing_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    assert "of no known format" in refused(tmp_path)
+    assert "a folder, of which no file is known; name the file itself" in refused(tmp_path)
     loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
     assert "cannot be read" in refused(loop)

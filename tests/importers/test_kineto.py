@@ -98,7 +98,10 @@ def test_device_is_known_by_its_name_and_size(
 ) -> None:
     device = {"id": 0, "name": name, "numSms": sms}
     place = kineto(tmp_path / "t.json", call(1, 1, 1), kernel(1, 3, 3), deviceProperties=[device])
-    assert assumed(tb.load_program(place), "waves that the kernel has alone on") == known
+    guessed, fitted = tb.load_program(place, fit=False), tb.load_program(place)
+    assert assumed(guessed, "waves that the kernel has alone on") == known
+    assert assumed(fitted, "The time of each block: found with the model") == known
+    assert assumed(fitted, "waves that the kernel") is False
 
 
 def test_copies_and_memsets(tmp_path: Path) -> None:

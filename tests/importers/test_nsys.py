@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +136,11 @@ def test_database_without_kernels_and_what_is_none_are_refused(tmp_path: Path) -
     cut.write_bytes(place.read_bytes()[:5000])
     with pytest.raises(ValueError, match=r"cut.sqlite: cannot be read as an SQLite database"):
         tb.load_program(cut)
+
+
+def test_a_database_of_another_tool_is_refused(tmp_path: Path) -> None:
+    place = tmp_path / "other.sqlite"
+    with contextlib.closing(sqlite3.connect(place)) as database:
+        database.execute("CREATE TABLE spans (name, begin)")
+    with pytest.raises(ValueError, match="without the tables of Nsight Systems; write one with"):
+        tb.load_program(place)

@@ -52,12 +52,12 @@ def test_no_list_is_held_as_a_whole() -> None:
         assert taken <= 2 * number + 4
 
 
-def test_bar_is_for_long_files_on_a_terminal(
+def test_bar_is_for_what_takes_long_on_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "a.json.gz"
     place.write_bytes(gzip.compress(json.dumps(list(range(99))).encode()))
-    monkeypatch.setattr(packed, "_BAR_FROM", 10)
+    monkeypatch.setattr("tbsched.progress._SECONDS", 0.0)
     assert list(packed.pieces_of(place)) == [place_content(place)]
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)

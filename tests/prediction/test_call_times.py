@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tbsched as tb
-from tbsched.prediction.calls import call_ns
+from tbsched.prediction.calls import call_ns, waits_for_gpu
 from tbsched.program.events.kinds import Event
 
 NEXT = tb.Launch(1, 32, 32, stream=1, duration=1e-6)
@@ -20,3 +20,23 @@ def test_the_next_call_comes_when_a_call_has_returned(event: Event) -> None:
     trace = tb.predict(tb.Sequence([event, NEXT]), "h200", host=0.0)
     assert trace.issue_times is not None
     assert round(trace.issue_times[-1] * 1e9) == call_ns(event, tb.device("h200"))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        tb.Copy(64, "h2d", stream=0),
+        tb.Copy(64, "d2h", stream=0),
+        tb.Copy(64, "h2d", stream=0, blocking=True),
+        tb.Copy(64, "h2d", stream=0, pinned=False),
+        tb.Copy(64, "d2h", stream=0, pinned=False),
+        tb.Memset(1 << 20, stream=0),
+        tb.Synchronize(0),
+    ],
+    ids=str,
+)
+def test_some_calls_return_only_when_work_is_over(event: Event) -> None:
+    long = tb.Launch(1, 32, 32, stream=0, duration=1e-3)
+    trace = tb.predict(tb.Sequence([long, event, NEXT]), "h200", host=0.0)
+    assert trace.issue_times is not None
+    assert (trace.issue_times[-1] > 1e-3) is waits_for_gpu(event)

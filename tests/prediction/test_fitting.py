@@ -13,6 +13,8 @@ import tbsched as tb
 from helpers import examples
 from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
+from tbsched.prediction.fitting.spans import Spans
+from tbsched.prediction.fitting.merged import merged
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.strategies import programs
@@ -82,6 +84,29 @@ def test_millions_of_blocks_become_fewer_and_longer_ones() -> None:
     assert "3 launches of very many blocks" in found.assumed[0]
     makespan = tb.predict(found.sequence, "h200", host=found.host).makespan
     assert makespan == pytest.approx(tb.predict(sequence, "h200").makespan, rel=0.01)
+
+
+def test_urgent_kernels_start_as_blocks_of_a_long_one_end() -> None:
+    # No two blocks of the long kernel end together, so an SM takes two blocks of the urgent ones.
+    low = tb.Launch(1000, 256, 202, stream=0, duration=tb.Drawn("uniform", 100 * US, 10 * US, 1))
+    urgent = [
+        tb.Launch(blocks, 128, 255, stream=1, priority=-1, duration=us * US)
+        for blocks, us in ((128, 60), (64, 5), (256, 20), (128, 70))
+    ]
+    sequence, gaps = tb.Sequence([low, *urgent, low, *urgent]), [US] * 10
+    trace = tb.predict(sequence, "h200", host=gaps)
+    found = tb.fit_durations(profile_of(trace, gaps), "h200")
+    again = tb.predict(found.sequence, "h200", host=found.host)
+    assert again.makespan == pytest.approx(trace.makespan, rel=0.005)
+
+
+def test_kernels_that_run_together_for_long_are_told_from_those_that_hardly_do() -> None:
+    spans = Spans.of(np.array([5.0, 15.0, 23.9, 114.8]), np.array([25.0, 35.0, 115.0, 120.0]))
+    assert spans.together().tolist() == [0 * 4 + 1, 0 * 4 + 2, 1 * 4 + 2]
+    later = Spans.of(spans.start + [0, 20, 20, 20], spans.end + [0, 20, 20, 20])
+    assert later.together().tolist() == [1 * 4 + 2]
+    # Two of three pairs; starts and ends 30 ns off at the mean, and the end 20, of 115.
+    assert spans.distance(later) == pytest.approx(2 / 3 + (30 + 2 * 20) / 115)
 
 
 def test_what_a_profiler_adds_to_each_kernel_shows_in_a_stream() -> None:
@@ -160,3 +185,29 @@ def test_times_of_random_programs_come_back(sequence: tb.Sequence, host: float) 
         launch = truth.launches[k]
         if launch.memory_wait is None:
             assert durations(found)[k] * 1e9 == pytest.approx(1e9 * means[k], rel=0.01, abs=2)
+
+
+@pytest.mark.parametrize("spread", [0.0, 20 * US])
+def test_merged_blocks_end_when_single_ones_do(spread: float) -> None:
+    """Beside a kernel that leaves them room only later, and before one that follows."""
+    uneven = tb.Drawn("uniform", 20 * US, spread)
+    launches = [
+        kernel(600, 400, 0),
+        tb.Launch(150_000, 256, 32, stream=1, duration=uneven),
+        kernel(2000, 30, 1),
+    ]
+    sequence = tb.Sequence(launches)
+    quick = merged(sequence, tb.device("h200"))
+    assert sum(launch.blocks for launch in quick.launches) < 20_000
+    whole, found = (tb.predict(each, "h200") for each in (sequence, quick))
+    for one, other in zip(whole, found, strict=True):
+        for key in ("start_ns", "end_ns"):
+            a, b = getattr(one, key), getattr(other, key)
+            assert abs(int(a.max()) - int(b.max())) <= 200
+
+
+def test_blocks_that_a_more_urgent_launch_may_interrupt_stay_single() -> None:
+    uneven = tb.Drawn("uniform", 20 * US, 5 * US)
+    long = tb.Launch(150_000, 256, 32, stream=1, duration=uneven)
+    sequence = tb.Sequence([long, kernel(100, 20, 0, priority=-1)])
+    assert merged(sequence, tb.device("h200")) == sequence

@@ -1,4 +1,4 @@
-"""Recorded programs of PyTorch, CuPy and Triton, and how well they are predicted."""
+"""Recorded programs of PyTorch, CuPy, Triton and Numba, and how well they are predicted."""
 
 from __future__ import annotations
 

@@ -32,10 +32,11 @@ MAY_INCLUDE = {
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
 
 # Each room and the ones below it that it may import; a room also imports from itself.
-_OBSERVED = {"traces", "hardware", "program", "errors", "storage", "views"}
+_OBSERVED = {"traces", "hardware", "program", "errors", "progress", "storage", "views"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
     "errors": set(),
+    "progress": set(),
     "storage": {"errors"},
     "views": set(),
     "program": {"errors", "views"},
@@ -63,7 +64,7 @@ LATE = {
     ("tbsched.campaigns", "hypothesis"),
     ("tbsched.campaigns", "rich"),
     ("tbsched.cli.campaigns", "hypothesis"),
-    ("tbsched.importers.reading.packed", "rich"),
+    ("tbsched.progress", "rich"),
     ("tbsched.launcher.kernels.cubins", "tbsched._launcher"),
     ("tbsched.launcher.observe", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),

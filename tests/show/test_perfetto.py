@@ -14,6 +14,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
+from profiled import profiled
 from tbsched.show.layout.names import label
 
 SCHEMA = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -296,6 +297,23 @@ def test_of_an_observation_only_blocks_that_came_at_once_are_shown(tmp_path: Pat
     shown = sum(each.arguments["blocks"] for each in file.under("SMs"))
     assert shown == sum(placement.placed for placement in trace)
     assert all(each.end - each.begin == 10**9 for each in file.under("streams: waits"))
+
+
+def test_profile_is_shown_as_it_was_measured(tmp_path: Path) -> None:
+    copy = tb.Copy(1 << 20, "h2d", duration=1e-4, stream=1)
+    events = [launch(8, 8, 32, stream=1, duration=1e-4, name=name) for name in ("gemm", "relu")]
+    program = profiled(tb.Sequence([copy, *events]), "h200")
+    tb.show.to_perfetto(program, tmp_path / "out.pftrace")
+    found = read(tmp_path / "out.pftrace")
+    rows = program.measured
+    begin = min(int(rows["call_ns"].min()), int(program.transfers["start_ns"].min()))
+    for group, of in (("streams", "start_ns"), ("launch calls", "call_ns")):
+        shown = sorted(found.under(group), key=lambda each: each.begin)
+        assert [each.name for each in shown] == ["gemm", "relu"]
+        assert [each.begin for each in shown] == (rows[of] - begin).tolist()
+    (moved,) = (each for each in found.slices if each.name.startswith("copy"))
+    assert moved.end - moved.begin == 100_000
+    assert all(path.startswith("/measured: ") for path in found.paths.values())
 
 
 def test_nothing_that_ran_is_a_file_too(tmp_path: Path) -> None:

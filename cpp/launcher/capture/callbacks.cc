@@ -52,13 +52,14 @@ void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const
 
 void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
                       const WithRecorder& with_recorder) {
-  if (id == kDriver[0] || id == kDriver[1]) {
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
+      id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
     take_attributes(*launch->config, data.correlationId, with_recorder);
   } else {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
-    take_graph_launch(cupti, data, launch->hGraph, launch->hStream, id == kDriver[3],
-                      with_recorder);
+    const bool per_thread = id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
+    take_graph_launch(cupti, data, launch->hGraph, launch->hStream, per_thread, with_recorder);
   }
 }
 

@@ -85,8 +85,8 @@ void* open_cupti() {
 void Cupti::check(const CUptiResult result, const char* const call) const {
   if (result == CUPTI_SUCCESS) return;
   const char* name = nullptr;
-  if (result_string == nullptr || result_string(result, &name) != CUPTI_SUCCESS) name = nullptr;
-  const std::string shown = name != nullptr ? name : "error " + std::to_string(result);
+  const bool has_name = result_string(result, &name) == CUPTI_SUCCESS && name != nullptr;
+  const std::string shown = has_name ? name : "error " + std::to_string(result);
   throw std::runtime_error(std::string(call) + ": " + shown);
 }
 
@@ -101,14 +101,15 @@ Cupti load_cupti() {
     }
   };
   Cupti cupti;
+  find(cupti.result_string, "cuptiGetResultString");  // check() needs it
   find(cupti.get_version, "cuptiGetVersion");
   uint32_t version = 0;
   cupti.check(cupti.get_version(&version), "cuptiGetVersion");
   if (version < kOldestVersion) {
     throw std::runtime_error("this CUPTI is too old: version " + std::to_string(version) +
-                             "; CUDA 12.6, version 24, or later is needed");
+                             "; CUDA 12.6, version " + std::to_string(kOldestVersion) +
+                             ", or later is needed");
   }
-  find(cupti.result_string, "cuptiGetResultString");
   find(cupti.timestamp, "cuptiGetTimestamp");
   find(cupti.callback_name, "cuptiGetCallbackName");
   find(cupti.subscribe, "cuptiSubscribe");

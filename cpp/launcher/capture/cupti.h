@@ -7,7 +7,7 @@
 
 namespace tbsched::capture {
 
-// What is called of it. Null: this version has none.
+// What is called of it.
 struct Cupti {
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;

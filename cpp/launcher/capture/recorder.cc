@@ -292,8 +292,8 @@ void Recorder::graph_launch(const uint32_t call, const uint32_t executable, cons
       .add("stream", stream);
 }
 
-void Recorder::edge(const uint64_t from, const uint64_t to) {
-  const std::array ends = {static_cast<int64_t>(from), static_cast<int64_t>(to)};
+void Recorder::edge(const uint64_t node, const uint64_t dependency) {
+  const std::array ends = {static_cast<int64_t>(node), static_cast<int64_t>(dependency)};
   Line(text_).add("edge", ends);
 }
 

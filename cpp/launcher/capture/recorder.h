@@ -30,7 +30,7 @@ class Recorder {
   // Of callbacks.
   void attributes(uint32_t call, bool programmatic, bool has_priority, int32_t priority);
   void graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
-  void edge(uint64_t from, uint64_t to);
+  void edge(uint64_t node, uint64_t dependency);
   void clone(uint64_t node, uint64_t original);
 
   // The lines since the last call.

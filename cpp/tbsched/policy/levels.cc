@@ -38,11 +38,12 @@ void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms&
   int32_t left = stop > 0 ? blocks - blocks_ : 0;
   blocks_ += left;
   last_is_whole_ = left == 0;
-  const bool only_what_is_left = stop == most_;
-  for (size_t rank = 0; rank < room.size() && !(only_what_is_left && left == 0); ++rank) {
+  int32_t not_taken = blocks_;
+  for (size_t rank = 0; not_taken > 0; ++rank) {
     const bool one_more = left > 0 && room[rank] >= stop;
     const int32_t taken = std::max(room[rank] - stop, 0) + (one_more ? 1 : 0);
     if (taken > 0) commit(preference[rank], taken);
+    not_taken -= taken;
     if (!one_more) continue;
     --left;
     last_rank_ = static_cast<int32_t>(rank);

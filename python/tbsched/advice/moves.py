@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.sequence import (
-    Copy,
     Event,
     Launch,
     RecordEvent,
@@ -145,10 +145,7 @@ class _Order:
     def _by_host(self, place: int, event: Event) -> None:
         host = getattr(event, "host", 0)
         self._behind(self._wait.get(host), place)
-        if isinstance(event, Synchronize) or (
-            isinstance(event, Copy)
-            and (event.blocking or (event.kind == "d2h" and not event.pinned))
-        ):
+        if waits_for_gpu(event):
             for other in self._since.pop(host, ()):
                 self._behind(other, place)
             self._wait[host] = place

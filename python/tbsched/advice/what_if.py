@@ -12,12 +12,14 @@ from tbsched.advice.change import Change
 from tbsched.advice.orders import best_order
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
+from tbsched.progress import each
 from tbsched.views import Shown
 
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
@@ -65,6 +67,9 @@ def what_if(
     For a compute-bound kernel that is too short for larger blocks, so a real program gains less
     than predicted. Launches with clusters or with durations per block keep their size.
 
+    Of a profile with very many blocks, blocks that follow each other on an SM are predicted as one.
+    The makespan is then off by less than 0.1 %.
+
     Args:
         seq: launches with durations, and CUDA events; or a :class:`Program`, whose host calls as it
             did.
@@ -99,19 +104,20 @@ def what_if(
         raise ValueError("sequence: launches with durations are needed")
     host = None if program is None else program.host
 
-    def predicted(what: str, changed: Sequence) -> Change:
-        trace = predict(changed, spec, policy, launch_interval=launch_interval, host=host)
-        return Change(what, changed, trace.makespan, () if host is None else host)
+    def predicted(candidate: tuple[str, Sequence]) -> Change:
+        what, changed = candidate
+        asked = changed if program is None else merged(changed, spec)
+        found = makespan_ns(asked, spec, policy, launch_interval=launch_interval, host=host)
+        assert found is not None  # less than forever
+        return Change(what, changed, found / 1e9, () if host is None else host)
 
-    given = predicted("as it is", seq)
+    given = predicted(("as it is", seq))
     candidates = [
         *_with_carveouts(seq, items("what_if", "carveouts", carveouts)),
         *_with_block_sizes(seq, program, items("what_if", "block_sizes", block_sizes)),
     ]
-    changes = []
-    for what, changed in candidates:
-        if changed != seq and _runs(spec, changed):
-            changes.append(predicted(what, changed))
+    wanted = [(what, one) for what, one in candidates if one != seq and _runs(spec, one)]
+    changes = each(predicted, wanted, "predicting changes")
     alone = seq.events == seq.launches and all(x.stream != LEGACY_STREAM for x in seq.launches)
     if orders and len(seq) > 1 and (alone or program is not None):
         best = best_order(

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from tbsched import storage
 from tbsched.errors import shown
 from tbsched.importers.reading.joined import Joined, Waited
-from tbsched.importers.reading.packed import bar
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
+from tbsched.progress import bar
 
 NAME = "Nsight Systems export (SQLite)"
 _MAGIC = b"SQLite format 3\0"
@@ -65,7 +65,6 @@ _COPY_KINDS = {
 _NON_BLOCKING, _NULL = 2, 3  # the kinds of streams
 _NOBODY = 2**32 - 1  # in the place of a stream or an event
 _LARGEST = 2**63 - 1
-_BAR_FROM = 100_000  # kernels
 _UNKNOWN_WAITS = (
     "The file does not say for which work streams wait in {count} calls; Nsight Systems writes it "
     "with --cuda-event-trace=true."
@@ -144,6 +143,11 @@ class _Export:
         self._name = name
         self._selection = selection
         self._tables = self._found_tables()
+        if not self._tables:
+            raise ValueError(
+                "an SQLite database without the tables of Nsight Systems; write one with: nsys "
+                "export --type sqlite REPORT"
+            )
         self._names: dict[object, str] = {}
         self._joined = Joined()
         self._missing: list[str] = []
@@ -217,7 +221,7 @@ class _Export:
     def _add_kernels(self, process: int | None, first_ns: int) -> None:
         cooperative = self._numbers_of(_LAUNCH_TYPES, "COOPERATIVE")
         total = sum(1 for _ in self._rows(_KERNELS, ("start",)))
-        with bar(f"reading {self._name}", total, _BAR_FROM) as advance:
+        with bar(f"reading {self._name}", total) as advance:
             for number, row in enumerate(self._rows(_KERNELS, _KERNEL_COLUMNS)):
                 advance(number)
                 if not _is_of(row, process):

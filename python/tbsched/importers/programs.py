@@ -141,8 +141,13 @@ def _format_of(place: Path) -> Format:
     """
     found = _known_format(place)
     if found is None:
-        names = ", ".join(known.name for known in FORMATS)
-        raise ValueError(f"{storage.shown(place)}: of no known format; there are: {names}")
+        names = ", ".join(known.name for known in FORMATS if known.folders or place.is_file())
+        what = "of no known format"
+        if storage.is_folder(place):
+            what = "a folder, of which no file is known; name the file itself"
+        elif place.stat().st_size == 0:
+            what = "empty; was it written and copied to its end?"
+        raise ValueError(f"{storage.shown(place)}: {what}; known are: {names}")
     return found
 
 

@@ -17,6 +17,7 @@ from tbsched.program.sequence import (
     Memset,
     RecordEvent,
     Sequence,
+    Synchronize,
     WaitEvent,
 )
 
@@ -60,6 +61,16 @@ def call_ns(event: Event, spec: DeviceSpec) -> int:
         case RecordEvent() | WaitEvent():
             return spec.event_call_ns
     return 0
+
+
+def waits_for_gpu(event: Event) -> bool:
+    """Whether the call returns only when work is over: to synchronise, or for a copy that blocks.
+
+    A copy blocks if it says so, or if its bytes go to pageable memory.
+    """
+    if isinstance(event, Copy):
+        return event.blocking or (event.kind == "d2h" and not event.pinned)
+    return isinstance(event, Synchronize)
 
 
 def calls_of(

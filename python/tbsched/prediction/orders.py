@@ -63,3 +63,25 @@ class OrdersOfEvents:
             # An interrupt need not wait long, and threads need not wait often for each other.
             at_once *= 2 if time.monotonic() - began < 0.1 else 1
         return best
+
+
+def makespan_ns(
+    seq: Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    policy: str | None = None,
+    *,
+    launch_interval: float = 0.0,
+    host: Iterable[float] | None = None,
+    limit_ns: int = FOREVER_NS,
+) -> int | None:
+    """Nanoseconds from the start of the first block to the end of the last.
+
+    Nothing is kept of single blocks, and other threads run meanwhile. None: it is not less than
+    ``limit_ns``.
+
+    Raises:
+        TypeError, ValueError: as :func:`predict`.
+    """
+    orders = OrdersOfEvents(seq, device, policy, launch_interval, host)
+    found = orders.shortest([tuple(range(len(seq)))], limit_ns)
+    return None if found is None else found[1]

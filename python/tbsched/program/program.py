@@ -14,10 +14,8 @@ from tbsched.views import Shown
 # Times are of one clock, which is 0 at the first call or start. -1: the profile does not say.
 MEASURED = np.dtype(
     [
-        (
-            "name",
-            np.object_,
-        ),  # as the profile has it; names of templates are long, so they are shared
+        # As the profile has it. Names of templates are long, so they are shared.
+        ("name", np.object_),
         ("stream", np.int64),  # as the profile numbers it
         ("start_ns", np.int64),
         ("end_ns", np.int64),
@@ -27,6 +25,7 @@ MEASURED = np.dtype(
         ("shared_memory_executed", np.int32),
     ]
 )
+BLOCK_TIMES = "The time of each block"  # begins the sentence of ``Program.assumed`` about it
 TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
 
 

@@ -63,13 +63,22 @@ def span_of(launch: int, placement: Placement) -> tuple[int, int]:
     return int(start_ns.min()), int(end_ns.max())
 
 
-def makespan_of(timeline: StructuredArray) -> float:
-    """Seconds from the start of the first block to the end of the last."""
-    ran = timeline["sm"] >= 0
-    if not ran.any():
-        return 0.0
-    some = timeline if ran.all() else timeline[ran]
-    return float(some["end_ns"].max() - some["start_ns"].min()) / 1e9
+def makespan_of(placements: Iterable[Placement]) -> float:
+    """Seconds from the start of the first block to the end of the last.
+
+    Raises:
+        ValueError: nobody recorded it.
+    """
+    spans = []
+    for launch, placement in enumerate(placements):
+        start_ns, end_ns = times_of(launch, placement)
+        final = placement.smid if placement.final_smid is None else placement.final_smid
+        ran = final >= 0
+        if not ran.all():
+            start_ns, end_ns = start_ns[ran], end_ns[ran]
+        if len(start_ns):
+            spans.append((int(start_ns.min()), int(end_ns.max())))
+    return (max(end for _, end in spans) - min(start for start, _ in spans)) / 1e9 if spans else 0.0
 
 
 def busiest_ns(timeline: StructuredArray) -> int:

@@ -196,7 +196,7 @@ class Trace(Shown, HoldsArrays):
             >>> tb.predict(program, "xavier").makespan
             1e-05
         """
-        return makespan_of(self.timeline)
+        return makespan_of(self.placements)
 
     def concurrent(self, a: int, b: int) -> bool:
         """Whether launches a and b overlapped in time.

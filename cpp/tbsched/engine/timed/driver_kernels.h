@@ -16,9 +16,10 @@
 
 namespace tbsched {
 
-// None: the driver does it another way.
+// Whether it is one.
 bool is_kernel(const DeviceSpec& spec, const Copy& copy);
 bool is_kernel(const DeviceSpec& spec, const Memset& memset);
+// None: the driver does it another way.
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 

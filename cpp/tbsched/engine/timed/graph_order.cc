@@ -81,7 +81,7 @@ Nodes take_out(Nodes& nodes, const Is& is) {
 std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
   const auto has_none = Overloaded{
       [](const Launch&) { return false; },
-      [&](const auto& transfer) { return !driver_kernel(spec, transfer); },
+      [&](const auto& transfer) { return !is_kernel(spec, transfer); },
   };
   std::vector<bool> found(graph.nodes.size());
   if (!spec.mechanisms.graph_copies) return found;

@@ -19,8 +19,7 @@
 //      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
-//   7. Copies and memsets that are no kernels are issued by the driver, as roots are, and so is
-//   what
+//   7. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.

@@ -6,9 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from tbsched.advice.explain.beside import kept_out
 from tbsched.advice.explain.explanation import (
     HOST,
-    LONG_CALL,
     ON_ITS_WAY,
     SYNCHRONIZE,
     UNEXPLAINED,
@@ -16,10 +16,10 @@ from tbsched.advice.explain.explanation import (
 )
 from tbsched.advice.explain.facts import NOTHING, Facts
 
-# A launch call that takes so many times as long as usual is a cause by itself.
-_LONG = 5
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
+# What a launch waits for before it waits for room.
+_BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
 _AFTER_NS = 5000  # in which what waits for the end of another launch starts
 
 
@@ -27,37 +27,49 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     """Why a launch did not start between two times, the longest part first.
 
     First the host had not called, then the launch was on its way. From there on the prediction
-    says what it waited for. Where it would not have waited, nothing explains the gap.
+    says what it waited for. Where it would not have waited, kernels that were measured to run then
+    may have left it no room. Else nothing explains the gap.
     """
     shares: dict[tuple[str, int], float] = defaultdict(float)
     issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
     arrived = float(np.clip(facts.arrived_ns[launch], issued, end_ns))
     if issued > begin_ns:
-        shares[_of_host(facts, launch, begin_ns)] += issued - begin_ns
+        _add_host(facts, launch, (begin_ns, issued), shares)
     if arrived > issued:
         shares[ON_ITS_WAY, NOTHING] += arrived - issued
     on_gpu = end_ns - arrived
     if on_gpu > 0:
         explained = _waits(facts, launch, (begin_ns, end_ns), arrived, shares)
         rest = on_gpu - explained
-        whole = end_ns - begin_ns
-        if rest > max(_NOISE_NS, _NOISE_SHARE * whole) or not shares:
+        noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
+        if rest > noise:
+            ready = arrived + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
+            for cause, behind, ns in kept_out(facts, launch, ready, end_ns):
+                shares[cause, behind] += min(ns, rest)
+                rest -= min(ns, rest)
+        if rest > noise or not shares:
             shares[UNEXPLAINED, NOTHING] += rest
-    found = [Cause(cause, ns / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
+    parts = [(cause, float(ns) / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
+    found = [Cause(*part) for part in parts]
     return tuple(sorted(found, key=lambda part: -part.seconds))
 
 
-def _of_host(facts: Facts, launch: int, begin_ns: float) -> tuple[str, int]:
-    """Why the host had not launched it."""
-    call_ns, usual = float(facts.call_ns[launch]), float(np.median(facts.call_ns))
-    late = facts.issued_ns[launch] - begin_ns
-    if usual > 0 and call_ns > _LONG * usual and call_ns > late / 2:
-        return LONG_CALL, NOTHING
+def _add_host(
+    facts: Facts, launch: int, gap: tuple[float, float], shares: dict[tuple[str, int], float]
+) -> None:
+    """Adds why the host had not launched it: calls that took long, and what is left of the time."""
+    begin_ns, issued = gap
+    left = issued - begin_ns
+    for cause, behind, ns in facts.long_calls.within(facts.host_of(launch), *gap):
+        shares[cause, behind] += min(ns, left)
+        left -= min(ns, left)
     resumed = int(facts.resumed[launch])
     if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:
         ended = np.where(facts.end_ns <= facts.issued_ns[resumed], facts.end_ns, -1)
-        return SYNCHRONIZE, int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
-    return HOST, NOTHING
+        behind = int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
+        shares[SYNCHRONIZE, behind] += left
+    else:
+        shares[HOST, NOTHING] += left
 
 
 def _waits(

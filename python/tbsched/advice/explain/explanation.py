@@ -9,6 +9,8 @@ from tbsched.program.program import Program
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
 
+# The word of ``Trace.waits`` for the loading of a kernel, which may take the host before the call.
+FIRST_USE = "first_use"
 # Causes beyond those of ``Trace.waits``: what the host did, and what no rule explains.
 HOST, SYNCHRONIZE, LONG_CALL, ON_ITS_WAY, UNEXPLAINED = (
     "host", "synchronize", "long_call", "launch", "unexplained",
@@ -22,7 +24,9 @@ class Cause:
     Attributes:
         cause: a word of ``waits`` of :class:`tbsched.Trace`, or one of these. ``host``: the host
             had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
-            ``long_call``: its launch call took long. ``launch``: it was on its way to the GPU.
+            ``long_call``: the launch call of ``behind``, which may be its own, took long.
+            ``first_use``, too: the kernel of ``behind`` was loaded. ``launch``: it was on its way
+            to the GPU.
             ``unexplained``: the model would have run it at that time.
         seconds: how long.
         behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.

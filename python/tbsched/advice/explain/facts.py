@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import waits_for_gpu
 from tbsched.prediction.fitting.coarse import blocks_at_once
 from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
-from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream, Synchronize
+from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream
 from tbsched.traces.trace import Trace
 
 NOTHING = -1
@@ -29,7 +31,7 @@ class Facts:
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
         issued_ns: when the host had launched it, float64.
-        call_ns: how long its call took, int64; 0: nobody knows.
+        long_calls: calls that kept the host long.
         event: the place of its event in the sequence, int64.
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
             launch, -2 - k for transfer k, or ``NOTHING``.
@@ -47,7 +49,7 @@ class Facts:
     end_ns: Int64Array
     arrived_ns: Float64Array
     issued_ns: Float64Array
-    call_ns: Int64Array
+    long_calls: LongCalls
     event: Int64Array
     before: Int64Array
     free_ns: Int64Array
@@ -67,8 +69,9 @@ class Facts:
         starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
         assert prediction.waits is not None  # of a timed prediction
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
+        long_calls = LongCalls.of(program, spec, issued, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, start, end, arrived, issued, np.maximum(call, 0),
+            program, spec, prediction, start, end, arrived, issued, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
             np.array(order.resumed), np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip
@@ -93,8 +96,12 @@ class Facts:
         if launch <= -2:
             kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
             return f"{kind} {-2 - launch}"
-        name = self.program.sequence.launches[launch].name
-        return f"launch {launch} ({_cut(name)})" if name else f"launch {launch}"
+        name = self.kernel_name(launch)
+        return f"launch {launch} ({name})" if name else f"launch {launch}"
+
+    def kernel_name(self, launch: int) -> str:
+        """The name of its kernel, cut if it is long; empty: it has none."""
+        return _cut(self.program.sequence.launches[launch].name or "")
 
     def alike(self, launch: int) -> list[int]:
         """The launches of the same kernel in the same stream; at least itself."""
@@ -150,7 +157,7 @@ class _Order:
     def add(self, place: int, event: Event) -> None:
         """The launches of the next event."""
         host = getattr(event, "host", 0)
-        if isinstance(event, Synchronize) or (isinstance(event, Copy) and _blocks(event)):
+        if waits_for_gpu(event):
             self._resumed[host] = NOTHING
         if isinstance(event, Launch | GraphLaunch | Copy | Memset):
             last = self._last_of(event.stream)
@@ -191,8 +198,3 @@ class _Order:
             else:
                 self._transfers += 1
                 yield -1 - self._transfers
-
-
-def _blocks(copy: Copy) -> bool:
-    """Whether its call waits for it: as it says, or as its bytes go to pageable memory."""
-    return copy.blocking or (copy.kind == "d2h" and not copy.pinned)

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import lzma
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,8 @@ import typer
 from tbsched import storage
 from tbsched.cli.console import note
 from tbsched.cli.files import check_output
+from tbsched.importers.capture import takes
+from tbsched.importers.reading.packed import head_of
 from tbsched.launcher.injection import injected
 
 _PACKERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
@@ -49,12 +52,20 @@ def capture(
 
     The exit status is the program's.
     """
-    check_output(output)
     packer = _PACKERS.get(output.suffix)
     place = output if packer is None else output.with_suffix("")
-    check_output(place)
-    if shutil.which(program[0]) is None:
+    executable = shutil.which(program[0]) or ""
+    words = (executable, *program[1:])  # of which any may be too long for a path
+    own = [Path(word) for word in words if os.path.isfile(word)]  # noqa: PTH113
+    for each in (output, place):
+        check_output(each, *own)
+    if not executable:
         raise ValueError(f"PROGRAM: {program[0]} is not found, or cannot be run")
+    if packer is not None and place.exists() and not takes(head_of(place)):
+        raise ValueError(
+            f"--output: {place} is there and is no capture, but the capture is written there "
+            "before it is packed; choose another name"
+        )
     environment = injected(os.environ, place)
     place.unlink(missing_ok=True)
     begin = time.time()
@@ -94,13 +105,13 @@ def _is_in_foreground() -> bool:
 
 def _written(place: Path, begin: float) -> list[Path]:
     """The file of the first process that used CUDA, and those of the others."""
-    others = place.parent.glob(f"{place.stem}.*{place.suffix}")
-    found = [
+    other = re.compile(rf"{re.escape(place.stem)}\.\d+{re.escape(place.suffix)}")
+    others = [each for each in place.parent.iterdir() if other.fullmatch(each.name)]
+    return [
         each
         for each in (place, *sorted(others))
         if each.exists() and each.stat().st_mtime >= begin - 1
     ]
-    return [each for each in found if each == place or each.name.split(".")[-2].isdecimal()]
 
 
 def _report(places: list[Path], packer: Callable[..., Any] | None, suffix: str) -> None:

@@ -14,6 +14,7 @@ from tbsched.cli.console import note, show, show_json
 from tbsched.cli.files import check_output, note_written
 from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, complete_device
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.programs import load_program
@@ -75,9 +76,14 @@ def explain(
 
 
 def _ran_on(program: Program, device: str | None, file: Path) -> DeviceSpec:
+    known = known_device(program.device, program.sms)
     if device is not None:
+        if known is not None and device in devices() and device != known.name:
+            raise ValueError(
+                f"--device: {device}, but {file} was recorded on {program.device}; leave it out, "
+                f"or name {known.name}, or a .toml file of yours"
+            )
         return find_device(device)
-    known = known_device(program.device, None)
     if known is None:
         gpu = "no GPU" if program.device is None else f"{program.device}, which no device here is"
         raise ValueError(f"{file}: names {gpu}; name one with --device")

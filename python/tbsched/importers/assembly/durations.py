@@ -10,11 +10,12 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.program.program import BLOCK_TIMES
 from tbsched.program.sequence import Launch, Sequence
 
 # Blocks, threads, registers, shared memory, local memory, carveout and cluster of a launch.
 Shape: TypeAlias = tuple[Any, ...]
-_KERNELS = "The time of each block: assumed that of its whole kernel"
+_KERNELS = f"{BLOCK_TIMES}: assumed that of its whole kernel"
 
 
 def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:

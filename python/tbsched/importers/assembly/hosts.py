@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import call_ns as model_call_ns
-from tbsched.program.sequence import Copy, Event, Synchronize
+from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.sequence import Event
 
 _LONGER = (
     "Calls took {us:.1f} us longer than on {name} without a profiler, at the mean: counted as time "
@@ -60,10 +61,6 @@ class Hosts:
 
     def _takes_ns(self, event: Event) -> int | None:
         """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
-        if self._spec is None:
+        if self._spec is None or waits_for_gpu(event):
             return None
-        if isinstance(event, Copy) and (
-            event.blocking or (event.kind == "d2h" and not event.pinned)
-        ):
-            return None
-        return None if isinstance(event, Synchronize) else model_call_ns(event, self._spec)
+        return model_call_ns(event, self._spec)

@@ -6,17 +6,16 @@ import contextlib
 import gzip
 import lzma
 import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tbsched import storage
+from tbsched.progress import bar
 
 HEAD = 1 << 16  # bytes that tell of what format a file is
 _PIECE = 1 << 20
-_BAR_FROM = 1 << 25  # bytes of a file that takes so long that a bar is worth it
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
 _OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
     _GZIP: lambda file: gzip.GzipFile(fileobj=file),
@@ -56,7 +55,7 @@ def pieces_of(place: Path) -> Iterator[bytes]:
     """
     with storage.opened(place) as file:
         size = os.fstat(file.fileno()).st_size
-        with bar(f"reading {place.name}", size, _BAR_FROM) as advance:
+        with bar(f"reading {place.name}", size) as advance:
             yield from _pieces(place, file, advance)
 
 
@@ -76,17 +75,3 @@ def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> It
             return
         advance(file.tell())
         yield piece
-
-
-@contextlib.contextmanager
-def bar(what: str, total: int, least: int) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error, if that is a terminal and the total is at least so much."""
-    if total < least or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda position: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda position: progress.update(task, completed=position)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.duration import Drawn
@@ -49,7 +50,7 @@ class AsMeasured:
     ) -> AsMeasured:
         """Launches, and when the kernel of each ran, in the order of their starts."""
         apart = replace(spec, hardware_queues=_QUEUES)
-        return cls(tuple(map(_alone, launches)), start_ns, end_ns, apart)
+        return cls(tuple(map(alone, launches)), start_ns, end_ns, apart)
 
     def some(self, rows: Int64Array) -> AsMeasured:
         """Some of them, ascending."""
@@ -63,7 +64,8 @@ class AsMeasured:
         times = zip(self.launches, duration_ns.tolist(), spread_ns.tolist(), strict=True)
         launches = [with_duration(*each) for each in times]
         issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
-        return predict(Sequence(launches), self.spec, issue_times=issued).placements
+        sequence = merged(Sequence(launches), self.spec)
+        return predict(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
         """How much later than measured each starts by a prediction, and when it ends, in ns.
@@ -96,8 +98,8 @@ def with_duration(launch: Launch, longest_ns: float, spread_ns: float) -> Launch
     return replace(launch, duration=Drawn("uniform", mean, half))
 
 
-def _alone(launch: Launch) -> Launch:
-    """In a stream of its own, where it waits for no other."""
+def alone(launch: Launch) -> Launch:
+    """The launch in a stream of its own, where it waits for nothing but room."""
     return Launch(
         launch.blocks, launch.threads, launch.registers, launch.shared_memory,
         carveout=launch.carveout, cluster=launch.cluster, priority=launch.priority,

@@ -18,7 +18,7 @@ from tbsched.prediction.program_device import device_of
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
 from tbsched.program.events.graph import Graph, GraphLaunch
-from tbsched.program.program import Program
+from tbsched.program.program import BLOCK_TIMES, Program
 from tbsched.program.sequence import Sequence, Stream, with_launches
 
 
@@ -92,7 +92,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     is_late = fit.spread()
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     if is_late or over_ns:
-        fit.improve(np.maximum(length_ns - over_ns, 0.0))
+        fit.improve_again(np.maximum(length_ns - over_ns, 0.0))
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
     target_ns = np.maximum(length_ns - over_ns, 0.0)[np.argsort(order)]
@@ -101,7 +101,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     found = timed(replay.improved(times))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
-    assumed = (*program.assumed, *_told(fewer, over_ns, moved_ns))
+    others = [line for line in program.assumed if not line.startswith(BLOCK_TIMES)]
+    assumed = (*others, *_told(fewer, over_ns, moved_ns))
     return replace(found, host=host, fitted=tuple(determined.tolist()), assumed=assumed)
 
 
@@ -123,21 +124,21 @@ def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
     told = []
     if fewer:
         told.append(
-            f"blocks: {fewer} launches of very many blocks have fewer and longer ones, so that "
-            "the program can be predicted"
+            f"Blocks: {fewer} launches of very many blocks have fewer and longer ones, so that "
+            "the program can be predicted."
         )
     if over_ns:
         longer = "longer" if over_ns > 0 else "shorter"
         told.append(
-            f"kernel times: {abs(over_ns) / 1e3:.2f} us {longer} than from the first block to the "
-            "last, as kernels that follow each other in a stream show"
+            f"The time of a kernel: {abs(over_ns) / 1e3:.2f} us {longer} than from the first block "
+            "to the last, as kernels that follow each other in a stream show."
         )
     if moved_ns:
         told.append(
-            f"host: {moved_ns / 1e3:.1f} us more between calls, at the median, as calls of the "
-            "profile take longer"
+            f"The host: {moved_ns / 1e3:.1f} us more between calls, at the median, as calls of the "
+            "profile take longer."
         )
-    return told
+    return [*told, f"{BLOCK_TIMES}: found with the model, from the times of whole kernels."]
 
 
 def _without_memory_waits(

@@ -10,6 +10,7 @@ from tbsched.prediction.fitting.as_measured import AsMeasured
 from tbsched.prediction.fitting.replay import BlockTimes
 from tbsched.prediction.fitting.search import Search
 from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.progress import bar, each
 from tbsched.traces.placement import Placement
 
 # A launch depends on those that started before it, and hardly on later ones. So launches are fitted
@@ -60,9 +61,20 @@ class Fit:
         return BlockTimes(duration_ns, spread_ns)
 
     def improve(self, target_ns: Float64Array) -> None:
-        """Looks for durations with which each kernel takes this time, from the ones so far on."""
-        for rows, first in self._windows():
-            self._improve(rows, first, target_ns)
+        """Looks for durations with which each kernel takes this time, from guesses on."""
+        with bar("fitting durations", len(target_ns)) as advance:
+            for rows, first in self._windows():
+                self._improve(rows, first, target_ns, self.duration_ns)
+                advance(int(rows[-1]) + 1)
+
+    def improve_again(self, target_ns: Float64Array) -> None:
+        """The same from durations that are nearly right: windows need not wait for each other."""
+        given_ns = self.duration_ns.copy()
+        each(
+            lambda window: self._improve(*window, target_ns, given_ns),
+            self._windows(),
+            "fitting durations again",
+        )
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
         """Launches, and how many of them are only there because the others ran beside them."""
@@ -74,12 +86,14 @@ class Fit:
             yield np.append(running, own), len(running)
             running = np.append(running, own)
 
-    def _improve(self, rows: Int64Array, first: int, target_ns: Float64Array) -> None:
+    def _improve(
+        self, rows: Int64Array, first: int, target_ns: Float64Array, given_ns: Float64Array
+    ) -> None:
         launches, target = self._launches.some(rows), target_ns[rows]
         near_ns = np.maximum(_SHARE * target, _NEAR_NS)
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
-        duration_ns, least, vain = self.duration_ns[rows], np.inf, 0
+        duration_ns, least, vain = given_ns[rows], np.inf, 0
         blocks = sum(launch.blocks for launch in launches.launches)
         for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])

@@ -6,6 +6,7 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.issued import IssuedCalls
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.predict import predict
 from tbsched.program.program import Program
 
@@ -29,8 +30,9 @@ def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], 
     issued_ns = np.rint(calls.issued_ns - calls.issued_ns.min())
     given = np.rint(np.array(program.host) * 1e9)
     gaps = given.copy()
+    sequence = merged(program.sequence, spec)
     for _ in range(_PREDICTIONS):
-        found = predict(program.sequence, spec, host=(gaps / 1e9).tolist()).issue_times
+        found = predict(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
         assert found is not None
         predicted = np.rint(np.array(found)[calls.first] * 1e9)
         late = issued_ns - (predicted - predicted.min())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.predict import predict
 from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
@@ -43,7 +44,7 @@ def overhead_ns(program: Program, spec: DeviceSpec) -> float:
         return 0.0
     first, second = pairs.T
     measured = program.measured["start_ns"][second] - program.measured["end_ns"][first]
-    trace = predict(program.sequence, spec, host=program.host)
+    trace = predict(merged(program.sequence, spec), spec, host=program.host)
     start, end = (np.array(times) for times in zip(*map(_span, trace), strict=True))
     predicted = start[second] - end[first]
     near = (np.abs(measured) <= _LONGEST_NS) & (np.abs(predicted) <= _LONGEST_NS)

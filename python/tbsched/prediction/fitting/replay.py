@@ -10,6 +10,7 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import BoolArray
+from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import Spans
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array
@@ -86,7 +87,8 @@ class Replay:
 
     def _predicted(self, times: BlockTimes) -> Spans:
         program = self.timed(times)
-        trace = predict(program.sequence, self.spec, host=program.host)
+        sequence = merged(program.sequence, self.spec)
+        trace = predict(sequence, self.spec, host=program.host)
         start = [x.start_ns.min() for x in trace if x.start_ns is not None]
         end = [x.end_ns.max() for x in trace if x.end_ns is not None]
         return Spans.of(np.array(start, np.float64), np.array(end, np.float64))

@@ -8,10 +8,11 @@ from tbsched import storage
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.errors import missing
 from tbsched.program.checks import instance
+from tbsched.program.program import Program
 from tbsched.traces.trace import Trace
 
 
-def to_perfetto(trace: Trace | Explanation, path: str | os.PathLike[str]) -> None:
+def to_perfetto(trace: Trace | Explanation | Program, path: str | os.PathLike[str]) -> None:
     """Writes a trace for Perfetto: drop the file on https://ui.perfetto.dev.
 
     The GPU is a process with these tracks:
@@ -28,17 +29,18 @@ def to_perfetto(trace: Trace | Explanation, path: str | os.PathLike[str]) -> Non
     after which event they came: those that an observation placed late, and in a prediction those
     that came after the first 200 releases.
 
-    For an explanation the prediction is shown so. A second process has the profile: its kernels in
-    rows by stream, and its gaps with their causes.
+    Of a profile (:class:`tbsched.Program`) the process has what was measured: launch calls in rows
+    by host thread, kernels in rows by stream, and copies and memsets. For an explanation there are
+    both, and the gaps with their causes.
 
     Args:
-        trace: a prediction or an observation, or what :func:`tbsched.explain` found.
+        trace: a prediction or an observation, a profile, or what :func:`tbsched.explain` found.
         path: such as ``out.pftrace``. The file appears whole or not at all.
 
     Raises:
         FileNotFoundError: no such folder.
         ImportError: perfetto is missing (``pip install perfetto``).
-        TypeError: neither a trace nor an explanation, or not a path.
+        TypeError: none of these, or not a path.
         ValueError: a timed sequence of which nobody recorded when blocks ran; something at the
             path that cannot be replaced.
 
@@ -47,15 +49,17 @@ def to_perfetto(trace: Trace | Explanation, path: str | os.PathLike[str]) -> Non
         >>> seq = tb.Sequence([tb.Launch(264, 256, 32, duration=1e-3, name="gemm")])
         >>> tb.show.to_perfetto(tb.predict(seq, "h200"), "/dev/null")
     """
-    if not isinstance(trace, Explanation):
+    if not isinstance(trace, Explanation | Program):
         instance("to_perfetto", "trace", trace, Trace)
     try:
-        from tbsched.show.files.measured import write_explanation
+        from tbsched.show.files.measured import write_explanation, write_program
         from tbsched.show.files.pftrace import write_trace
     except ImportError as error:
         raise missing("Perfetto traces", "perfetto", "perfetto") from error
     with storage.replacing(storage.as_path(path)) as file:
         if isinstance(trace, Explanation):
             write_explanation(trace, file)
+        elif isinstance(trace, Program):
+            write_program(trace, file)
         else:
             write_trace(trace, file)

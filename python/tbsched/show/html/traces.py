@@ -37,7 +37,7 @@ from tbsched.show.words import (
     transfer_name,
     transfer_words,
 )
-from tbsched.traces.timeline import makespan_of, shares_of, span_of, waited_ns
+from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 
 _LEVELS_SHOWN = 24
@@ -111,7 +111,7 @@ def _timed_html(trace: Trace) -> str:
     return card(
         trace_head(trace),
         tiles_html(
-            (seconds_words(makespan_of(ran)), "makespan"),
+            (seconds_words(trace.makespan), "makespan"),
             (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
             (f"{blocks:,}", "block" if blocks == 1 else "blocks"),
         ),

@@ -43,8 +43,8 @@ _OF_HOST = {
     "kernels would let it start sooner)",
     SYNCHRONIZE: "for the host, which had waited for {who} before it launched it (without the "
     "synchronisation it would have been launched sooner)",
-    LONG_CALL: "for its launch call, which took much longer than others (a kernel that was used "
-    "before is loaded already)",
+    LONG_CALL: "for the launch call of {who}, which took much longer than others (a kernel that "
+    "was used before is loaded already)",
     ON_ITS_WAY: "on its way from the host to the GPU (launched sooner, it would have been there)",
     UNEXPLAINED: "not explained by scheduling: the model would have run it at {when}",
 }

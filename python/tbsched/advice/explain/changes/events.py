@@ -32,16 +32,16 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         if isinstance(event, WaitEvent) and (event.event, event.stream) == (waited.event, stream)
     ]
     condition = f"if it does not need {facts.named(cause.behind)}"
-    for places, who in (([place], "the wait"), (alike, f"all {len(alike)} waits")):
-        if len(places) == 1 or places is alike:
-            yield Proposal(
-                f"without {who} of stream {stream} for event {waited.event}, before "
-                f"{facts.named(launch)}",
-                *with_events(facts, dict.fromkeys(places)),
-                condition,
-            )
-        if len(alike) == 1:
-            return
+    choices = [([place], "the wait")]
+    if len(alike) > 1:
+        choices.append((alike, f"all {len(alike)} waits"))
+    for places, who in choices:
+        yield Proposal(
+            f"without {who} of stream {stream} for event {waited.event}, before "
+            f"{facts.named(launch)}",
+            *with_events(facts, dict.fromkeys(places)),
+            condition,
+        )
 
 
 def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:

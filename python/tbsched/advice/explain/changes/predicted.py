@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 
 from tbsched.advice.change import Change
@@ -9,31 +11,54 @@ from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
-from tbsched.prediction.predict import predict
+from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.orders import makespan_ns
+from tbsched.progress import each
 
-# So many changes are predicted; fewer of a program of many launches.
-_MOST, _FEWEST, _LAUNCHES = 40, 8, 100_000
+# So many changes are predicted; fewer of a program of many launches, or many merged blocks.
+_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 8, 100_000, 2**24
 _LEAST_GAIN = 1e-3  # of the makespan
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
-    """Changes that would shorten the program, the shortest predicted makespan first."""
-    given = facts.prediction.makespan
-    most = max(_FEWEST, min(_MOST, _LAUNCHES // max(len(facts.start_ns), 1)))
-    found: dict[str, Change] = {}
+    """Changes that would shorten the program, the shortest predicted makespan first.
+
+    Each is predicted with merged blocks, and one that gains once more as it is.
+    """
+    limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
+
+    def predicted(proposal: Proposal) -> int | None:
+        spec = facts.spec if proposal.spec is None else proposal.spec
+        found = None
+        with contextlib.suppress(ValueError):  # the device refuses it
+            quick = merged(proposal.sequence, spec)
+            found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
+            if found is not None and quick is not proposal.sequence:
+                found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
+        return found
+
+    proposals = list(itertools.islice(_distinct(facts, gaps), _most(facts)))
+    found = [
+        Change(one.what, one.sequence, ns / 1e9, one.host, one.condition)
+        for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
+        if ns is not None
+    ]
+    return tuple(sorted(found, key=lambda change: change.makespan))
+
+
+def _most(facts: Facts) -> int:
+    """How many changes are predicted."""
+    launches = merged(facts.program.sequence, facts.spec).launches
+    blocks = sum(launch.blocks for launch in launches)
+    return max(_FEWEST, min(_MOST, _LAUNCHES // len(launches), _BLOCKS // blocks))
+
+
+def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
     tried: set[str] = set()
     for proposal in _proposals(facts, gaps):
-        if proposal.what in tried:
-            continue
-        if len(tried) == most:
-            break
-        tried.add(proposal.what)
-        makespan = _makespan(facts, proposal)
-        if makespan is not None and makespan < given * (1 - _LEAST_GAIN):
-            found[proposal.what] = Change(
-                proposal.what, proposal.sequence, makespan, proposal.host, proposal.condition
-            )
-    return tuple(sorted(found.values(), key=lambda change: change.makespan))
+        if proposal.what not in tried:
+            tried.add(proposal.what)
+            yield proposal
 
 
 def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
@@ -52,12 +77,3 @@ def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
         _, launch, cause = longest[key]
         for proposer in PROPOSERS.get(cause.cause, ()):
             yield from proposer(facts, launch, cause)
-
-
-def _makespan(facts: Facts, proposal: Proposal) -> float | None:
-    """Predicted seconds; None: the device refuses it."""
-    spec = facts.spec if proposal.spec is None else proposal.spec
-    try:
-        return predict(proposal.sequence, spec, host=proposal.host).makespan
-    except ValueError:
-        return None

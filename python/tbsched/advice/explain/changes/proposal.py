@@ -71,8 +71,7 @@ def each_and_all(facts: Facts, launch: int) -> list[tuple[list[int], str]]:
     found = [([launch], facts.named(launch))]
     alike = facts.alike(launch)
     if len(alike) > 1:
-        kernel = facts.named(launch).partition("(")[2].rstrip(")")
-        found.append((alike, f"each of {len(alike)} launches of {kernel}"))
+        found.append((alike, f"each of {len(alike)} launches of {facts.kernel_name(launch)}"))
     return found
 
 

@@ -13,11 +13,11 @@ from tbsched.advice.explain.changes.orders import issued_first, more_urgent
 from tbsched.advice.explain.changes.proposal import Proposer
 from tbsched.advice.explain.changes.queues import more_connections
 from tbsched.advice.explain.changes.streams import other_stream
-from tbsched.advice.explain.explanation import HOST, LONG_CALL, ON_ITS_WAY, SYNCHRONIZE
+from tbsched.advice.explain.explanation import FIRST_USE, HOST, LONG_CALL, ON_ITS_WAY, SYNCHRONIZE
 
 _ROOM: tuple[Proposer, ...] = (other_block_size, issued_first, more_urgent)
 PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
-    HOST: (no_pauses,),
+    HOST: (warmed_up, no_pauses),
     SYNCHRONIZE: (without_synchronisation, no_pauses),
     LONG_CALL: (warmed_up, no_pauses),
     ON_ITS_WAY: (no_pauses,),
@@ -26,7 +26,7 @@ PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
     "node": (without_edge,),
     "legacy_stream": (other_stream, other_copy),
     "hardware_queue": (more_connections, issued_first),
-    "first_use": (warmed_up,),
+    FIRST_USE: (warmed_up,),
     "queue": (issued_first, more_urgent),
     "turn": (issued_first, more_urgent),
     "priority": (issued_first, more_urgent),

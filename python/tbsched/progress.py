@@ -1,0 +1,76 @@
+"""A bar for what takes long, and threads that share it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
+_SECONDS = 0.5  # what takes less needs no bar
+
+
+@contextlib.contextmanager
+def bar(what: str, total: int) -> Iterator[Callable[[int], object]]:
+    """A bar on standard error, if that is a terminal, once half a second has passed.
+
+    Args:
+        what: what is being done, in words.
+        total: how much there is to do.
+
+    Returns:
+        A function that takes how much is done.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    shown = _Late(what, total)
+    try:
+        yield shown.update
+    finally:
+        shown.stop()
+
+
+def each(ask: Callable[[Asked], Found], given: Iterable[Asked], doing: str) -> list[Found]:
+    """What is found for each, in their order, by several threads.
+
+    Predictions run at once: the core needs no lock of Python's. Ctrl-C ends it after those that
+    are under way.
+    """
+    waiting = list(given)
+    found = []
+    threads = min(os.cpu_count() or 1, max(1, len(waiting)))
+    with ThreadPoolExecutor(threads) as pool, bar(doing, len(waiting)) as advance:
+        for one in pool.map(ask, waiting):
+            found.append(one)
+            advance(len(found))
+    return found
+
+
+class _Late:
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total = what, total
+        self._from = time.monotonic() + _SECONDS
+        self._bar: Any = None
+        self._task: Any = None
+
+    def update(self, done: int) -> None:
+        if self._bar is None:
+            if time.monotonic() < self._from:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(self._what, total=self._total)
+        self._bar.update(self._task, completed=done)
+
+    def stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
