@@ -13,8 +13,8 @@ import tbsched as tb
 from helpers import examples
 from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
-from tbsched.prediction.fitting.spans import Spans
 from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.strategies import programs
@@ -103,7 +103,8 @@ def test_urgent_kernels_start_as_blocks_of_a_long_one_end() -> None:
 def test_kernels_that_run_together_for_long_are_told_from_those_that_hardly_do() -> None:
     spans = Spans.of(np.array([5.0, 15.0, 23.9, 114.8]), np.array([25.0, 35.0, 115.0, 120.0]))
     assert spans.together().tolist() == [0 * 4 + 1, 0 * 4 + 2, 1 * 4 + 2]
-    later = Spans.of(spans.start + [0, 20, 20, 20], spans.end + [0, 20, 20, 20])
+    more = np.array([0.0, 20.0, 20.0, 20.0])
+    later = Spans.of(spans.start + more, spans.end + more)
     assert later.together().tolist() == [1 * 4 + 2]
     # Two of three pairs; starts and ends 30 ns off at the mean, and the end 20, of 115.
     assert spans.distance(later) == pytest.approx(2 / 3 + (30 + 2 * 20) / 115)

@@ -89,9 +89,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         return _timed(program, sequence, times, spec)
 
     fit.improve(length_ns)
-    is_late = fit.spread()
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
-    if is_late or over_ns:
+    if fit.spread() or over_ns:
         fit.improve_again(np.maximum(length_ns - over_ns, 0.0))
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
