@@ -107,16 +107,18 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
 using Times = std::optional<std::vector<int64_t>>;
 
 // As tbsched.prediction.calls has it.
-HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns) {
-  if (issue_ns) return CallTimes{std::move(*issue_ns)};
+HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, Times&& called_ns) {
+  if (issue_ns)
+    return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
   if (gap_ns) return CallGaps{std::move(*gap_ns)};
   return CallIntervals{interval_ns};
 }
 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              Times issue_ns, Times gap_ns, const int64_t interval_ns,
-                             std::vector<int32_t> turns) {
-  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns);
+                             Times called_ns, std::vector<int32_t> turns) {
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
@@ -127,10 +129,11 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
 
 py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
                               const InitialState state,
-                              std::vector<std::tuple<Times, Times, int64_t>> given) {
+                              std::vector<std::tuple<Times, Times, int64_t, Times>> given) {
   std::vector<HostCalls> calls;
-  for (auto& [issue_ns, gap_ns, interval_ns] : given) {
-    calls.push_back(to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns));
+  for (auto& [issue_ns, gap_ns, interval_ns, called_ns] : given) {
+    calls.push_back(
+        to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns)));
   }
   ProcessTimelines found;
   {
@@ -206,7 +209,7 @@ std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
     const Model& model, const Sequence& sequence, const Numbers& orders, const InitialState state,
     Times gap_ns, const int64_t interval_ns, const int64_t limit_ns, const int32_t threads) {
   const std::span rows(orders.data(), static_cast<size_t>(orders.size()));
-  const HostCalls calls = to_calls(std::nullopt, std::move(gap_ns), interval_ns);
+  const HostCalls calls = to_calls(std::nullopt, std::move(gap_ns), interval_ns, std::nullopt);
   const py::gil_scoped_release unlocked;
   const std::optional<Shortest> found =
       shortest_order(model, sequence, rows, state, calls, limit_ns, threads);
@@ -256,8 +259,9 @@ py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
 
 py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
                                 const InitialState state, Times issue_ns, Times gap_ns,
-                                const int64_t interval_ns, const int64_t at_ns) {
-  HostCalls calls = to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns);
+                                const int64_t interval_ns, Times called_ns, const int64_t at_ns) {
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Snapshot found;
   {
     const py::gil_scoped_release unlocked;
@@ -332,11 +336,11 @@ void bind_predictions(py::module_& module) {
              "warp and shared memory of each launch.");
   module.def("snapshot_at", &snapshot_at_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-             py::arg("at_ns"), "The same at so many ns of a timed sequence.");
+             py::arg("called_ns"), py::arg("at_ns"), "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-      py::arg("turns"),
+      py::arg("called_ns"), py::arg("turns"),
       "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
       "it, or None; and of each copy and memset its start and end. Of launches that may go on at "

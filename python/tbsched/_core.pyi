@@ -70,7 +70,9 @@ def predict_processes(
     model: Model,
     programs: _Sequence[Sequence],
     state: InitialState,
-    calls: _Sequence[tuple[_Sequence[int] | None, _Sequence[int] | None, int]],
+    calls: _Sequence[
+        tuple[_Sequence[int] | None, _Sequence[int] | None, int, _Sequence[int] | None]
+    ],
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,
@@ -79,6 +81,7 @@ def predict_timeline(
     issue_ns: _Sequence[int] | None,
     gap_ns: _Sequence[int] | None,
     interval_ns: int,
+    called_ns: _Sequence[int] | None,
     turns: _Sequence[int],
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
@@ -122,6 +125,7 @@ def snapshot_at(
     issue_ns: _Sequence[int] | None,
     gap_ns: _Sequence[int] | None,
     interval_ns: int,
+    called_ns: _Sequence[int] | None,
     at_ns: int,
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],

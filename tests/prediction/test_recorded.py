@@ -9,7 +9,8 @@ import pytest
 
 import tbsched as tb
 from tbsched.hardware.catalogue import device
-from tbsched.prediction.predict import predict_as_recorded
+from tbsched.prediction.calls import Calls
+from tbsched.prediction.predict import Run, predict_as_recorded
 
 H200 = device("h200")
 US = 1e-6
@@ -98,3 +99,30 @@ def test_a_graph_that_begins_with_a_copy_is_a_call_too() -> None:
     late = recorded(program, [0, 10, 30], issue_times=[20 * US, 20 * US, 30 * US])
     first, _, last = starts(predict_as_recorded(late, H200))
     assert last - first == 30_000
+
+
+def with_calls(trace: tb.Trace, calls: list[tuple[float, float]]) -> tb.Trace:
+    """As if the host had noted these times of its calls as well, in us."""
+    called = [[round(us * 1e3) for us in times] for times in calls]
+    return replace(trace, extra={**trace.extra, "called_ns": called})
+
+
+def test_a_copy_begins_when_it_was_called() -> None:
+    kernel = tb.Launch(1, 32, 16, duration=1e-5)
+    copy = tb.Copy(1 << 20, "d2h", pinned=False, stream=0)
+    program = tb.Sequence([replace(kernel, stream=1, host=1), copy, replace(kernel, stream=0)])
+    observation = recorded(program, [0, 200], host=[0, 0, 0])
+    # It is over when the host calls for the next launch of its stream.
+    called = with_calls(observation, [(0, 3), (-20, 150), (200, 203)])
+    assert starts(predict_as_recorded(called, H200))[1] == 200_000
+    # If nobody says when, it is called together with that launch.
+    assert starts(predict_as_recorded(observation, H200))[1] > 300_000
+
+
+def test_times_of_calls_are_one_for_each_event() -> None:
+    run = Run(H200, None, None, 0.0, False)
+    sequence = tb.Sequence([tb.Launch(1, 32, 16, duration=1e-5), tb.Memset(64)])
+    events = run.events(sequence)
+    for called_ns in ([0], [0, -1]):
+        with pytest.raises(ValueError, match="times of calls: one for each of 2 events"):
+            run.predicted(sequence, events, Calls(issue_ns=[0], called_ns=called_ns))

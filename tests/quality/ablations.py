@@ -21,8 +21,8 @@ from tbsched.traces.oracle import Oracle
 
 # Only timed sequences show them, and a default campaign draws none.
 TIMED = {
-    "no-graph-branches", "no-graph-copies", "no-copy-engines", "no-copy-kernels",
-    "copy-channel-per-stream", "no-copy-wake", "all-queues-watched",
+    "no-graph-branches", "no-graph-copies", "joins-turn-nothing", "no-copy-engines",
+    "no-copy-kernels", "copy-channel-per-stream", "no-copy-wake", "all-queues-watched",
 }  # fmt: skip
 
 

@@ -109,8 +109,16 @@ def definition(docstring: str | None, indent: str) -> str:
         return f"{start}{row}{end}\n"
     if len(f"{indent}    {row}") <= WIDTH and "*" not in parameters:
         return f"{start}\n{indent}    {row}\n{indent}{end}\n"
-    lines = "".join(f"{indent}    {parameter},\n" for parameter in parameters)
+    lines = "".join(f"{indent}    {short(parameter, indent)},\n" for parameter in parameters)
     return f"{start}\n{lines}{indent}{end}\n"
+
+
+def short(parameter: str, indent: str) -> str:
+    """The same, what it is a sequence of in a line of its own if it is too long for one."""
+    if len(f"{indent}    {parameter},") <= WIDTH:
+        return parameter
+    of, what = parameter.split("[", 1)
+    return f"{of}[\n{indent}        {what.removesuffix(']')}\n{indent}    ]"
 
 
 def stub_of(module: ModuleType) -> str:

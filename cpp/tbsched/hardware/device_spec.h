@@ -124,6 +124,9 @@ struct Mechanisms {
   // the driver issues those copies and memsets of a graph that are no kernels, and what follows
   // them
   bool graph_copies = true;
+  // the last root of a graph in which branches join takes a hardware queue of another front end
+  // than the work before the graph
+  bool joins_turn_front_ends = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
   // one latency if they follow each other
   bool copy_engines = true;
@@ -359,6 +362,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "clusters_seek_idle_sms", .required = false}, spec.mechanisms.clusters_seek_idle_sms);
   visit(Field{.section = "mechanisms", .name = "graph_branches", .required = false}, spec.mechanisms.graph_branches);
   visit(Field{.section = "mechanisms", .name = "graph_copies", .required = false}, spec.mechanisms.graph_copies);
+  visit(Field{.section = "mechanisms", .name = "joins_turn_front_ends", .required = false}, spec.mechanisms.joins_turn_front_ends);
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
   visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);

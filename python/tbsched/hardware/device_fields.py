@@ -36,6 +36,8 @@ class Mechanisms:
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
         graph_copies: the driver issues those copies and memsets of a graph that are no kernels, and
             what follows them.
+        joins_turn_front_ends: the last root of a graph in which branches join takes a hardware
+            queue of another front end than the work before the graph.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
@@ -65,6 +67,7 @@ class Mechanisms:
     clusters_seek_idle_sms: bool = True
     graph_branches: bool = True
     graph_copies: bool = True
+    joins_turn_front_ends: bool = True
     copy_engines: bool = True
     copy_kernels: bool = True
     clusters_take_whole_tpcs: bool = True
@@ -311,6 +314,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("mechanisms", "graph_branches", "bool", "as on the H200"),
     Field("mechanisms", "graph_copies", "bool", "as on the H200"),
+    Field("mechanisms", "joins_turn_front_ends", "bool", "as on the H200"),
     Field("mechanisms", "copy_engines", "bool", "as on the H200"),
     Field("mechanisms", "copy_kernels", "bool", "as on the H200"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1"),

@@ -29,11 +29,14 @@ class Calls(NamedTuple):
         issue_ns: a time for each launch.
         gap_ns: for each event the time since the last call of its host thread returned.
         interval_ns: from one launch call of a thread to the next, if both of them are None.
+        called_ns: with ``issue_ns``, when each event that launches nothing is called. None: what is
+            between two launches of a thread is called together with the first.
     """
 
     issue_ns: list[int] | None = None
     gap_ns: list[int] | None = None
     interval_ns: int = 0
+    called_ns: list[int] | None = None
 
 
 def launch_times(seq: Sequence, calls: Calls) -> list[int]:

@@ -17,7 +17,12 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, prepared
-from tbsched.prediction.recorded import host_write_ns, ran_ns, until_first_end
+from tbsched.prediction.recorded import (
+    host_write_ns,
+    ran_ns,
+    recorded_calls,
+    until_first_end,
+)
 from tbsched.prediction.recorded import issue_times as recorded_issue_times
 from tbsched.prediction.residents import residents_at
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
@@ -258,12 +263,26 @@ def predict_as_recorded(
     if observation.issue_times is not None and initial_state is None:
         states = list(spec.initial_states(policy))
         initial_state = matching_state(until_first_end(observation), spec, policy, states)
-    trace = predict(timed, spec, policy, initial_state, issue_times=observation.issue_times)
-    if observation.issue_times is not None:
-        times = recorded_issue_times(observation, trace, spec)
+    issued = observation.issue_times
+    if issued is None:
+        trace = predict(timed, spec, policy, initial_state)
+    else:
+        trace = _predict_called(timed, observation, issued, (spec, policy, initial_state))
+        handed_on = recorded_issue_times(observation, trace, spec) or issued
         late = replace(spec, host_write_ns=host_write_ns(observation, trace, spec))
-        trace = predict(timed, late, policy, initial_state, issue_times=times)
+        trace = _predict_called(timed, observation, handed_on, (late, policy, initial_state))
     return replace(trace, sequence=observation.sequence)
+
+
+def _predict_called(
+    seq: Sequence,
+    observation: Trace,
+    issue_times: Iterable[float],
+    of: tuple[DeviceSpec, str | None, InitialState | None],
+) -> Trace:
+    """The prediction of a sequence that was called as the observation's."""
+    run = Run(*of, 0.0, False)
+    return run.predicted(seq, run.events(seq), recorded_calls(observation, list(issue_times)))
 
 
 def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import Calls
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.events.launch import Launch
@@ -113,6 +114,29 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
     for host in {call.host for call in calls}:
         _hand_on([call for call in calls if call.host == host], handed_on, clock, found)
     return [time / 1e9 for time in found.tolist()]
+
+
+def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
+    """The calls of a recording, of which launches are issued at these seconds.
+
+    Of the other events it takes the times of their calls, if the recording has them.
+    """
+    issue_ns = [round(time * 1e9) for time in issue_times]
+    if observation.call_times is None or observation.issue_times is None:
+        return Calls(issue_ns=issue_ns)
+    began_ns = [round(began * 1e9) for began, _ in observation.call_times]
+    launches = [len(event.launches) for event in observation.sequence]
+    issued_ns = [
+        observation.issue_times[first] * 1e9 - began
+        for first, began, own in zip(
+            np.cumsum([0, *launches[:-1]]), began_ns, launches, strict=True
+        )
+        if own
+    ]
+    # Both count from another call. A launch is issued within its call.
+    called_ns = np.array(began_ns) + round(min(issued_ns))
+    late = max(0, -int(called_ns.min()))
+    return Calls(issue_ns=[time + late for time in issue_ns], called_ns=(called_ns + late).tolist())
 
 
 def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int:

@@ -26,8 +26,12 @@ def residents_at(
 ) -> Residents:
     """What every SM holds after so many events, or at so many nanoseconds."""
     model, info, core_states = prepared(spec, policy)
-    of = (model, _core.Sequence(seq.events), core_states[state])
-    found = _core.snapshot_after(*of, at) if calls is None else _core.snapshot_at(*of, *calls, at)
+    events, first = _core.Sequence(seq.events), core_states[state]
+    found = (
+        _core.snapshot_after(model, events, first, at)
+        if calls is None
+        else _core.snapshot_at(model, events, first, *calls, at)
+    )
     blocks, pieces, *per_sm_and_launch = found
     count = model.processing_blocks()
     limits = SmLimits(

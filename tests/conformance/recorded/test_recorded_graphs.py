@@ -5,6 +5,8 @@ The rules were found in the recordings of the H200. Those of the H100 are only s
 
 from __future__ import annotations
 
+import json
+import lzma
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
@@ -198,3 +200,27 @@ def test_a_graph_that_is_launched_again_keeps_its_queues() -> None:
     ]  # fmt: skip
     apart = predict_as_recorded(replace(runs[0], sequence=Sequence(events)), device("h200"))
     assert np.argmin([launch.start_ns.min() for launch in apart[6:]]) != 2
+
+
+@cache
+def three_roots() -> list[dict[str, Any]]:
+    """Graphs that wait for one end: which roots, and how long after it each started."""
+    with lzma.open(WAYS / "root-queues.jsonl.xz", "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def first_as_recorded(spec: DeviceSpec) -> float:
+    """The share of graphs of which the recorded root starts first: that alone at its front end."""
+    found = []
+    for row in three_roots():
+        program = Sequence.from_json(json.dumps(row["program"]))
+        trace = predict(program, spec, launch_interval=12e-6)
+        starts = [trace[root].start_ns.min() for root in row["roots"]]
+        found += [float(np.argmin(starts) == np.argmin(after)) for after in row["after_us"]]
+    return mean(found)
+
+
+def test_the_last_root_turns_to_another_front_end_where_branches_join() -> None:
+    assert len(three_roots()) == 198
+    assert first_as_recorded(device("h200")) > 0.9
+    assert first_as_recorded(device("h200-joins-turn-nothing")) < 0.78

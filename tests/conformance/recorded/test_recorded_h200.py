@@ -145,6 +145,7 @@ COSTS = {
     "clusters-turn-alone": set(),  # blocks are numbered otherwise
     "no-graph-copies": set(),  # timed sequences show it, and the next one: test_recorded_graphs,
     "no-graph-branches": set(),
+    "joins-turn-nothing": set(),
     "no-copy-engines": set(),  # test_recorded_copies
     "no-copy-kernels": set(),  # likewise, these and the next two
     "copy-channel-per-stream": set(),

@@ -43,9 +43,10 @@ void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   for (const size_t event : firsts) push(event, first_due_ns(event), -1);
 }
 
-// What is before a thread's first launch is called together with it.
+// Unless somebody says when, what is before a thread's first launch is called together with it.
 int64_t Hosts::first_due_ns(size_t event) const {
   if (times() == nullptr) return 0;
+  if (!times()->called_ns.empty()) return called_ns(event);
   const size_t events = first_launch_.size() - 1;
   while (event < events && !launches(event)) event = next_of(event);
   return event < events ? times()->issue_ns[first_launch_[event]] : 0;
@@ -66,11 +67,20 @@ void Hosts::check(const Sequence& sequence) const {
   const CallTimes* const found = times();
   if (found == nullptr) return;
   const auto launches = static_cast<size_t>(first_launch_.back());
+  if (!found->called_ns.empty() &&
+      (found->called_ns.size() != sequence.size() || !in_range(found->called_ns))) {
+    refuse("times of calls: one for each of " + std::to_string(sequence.size()) +
+           " events is needed, within the range of time, 0.." + std::to_string(kLatestNs) + " ns");
+  }
   if (found->issue_ns.size() == launches && in_range(found->issue_ns) && times_ascend(sequence)) {
     return;
   }
   refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
          std::to_string(kLatestNs) + " ns");
+}
+
+int64_t Hosts::called_ns(const size_t event) const {
+  return launches(event) ? times()->issue_ns[first_launch_[event]] : times()->called_ns[event];
 }
 
 // In each thread by itself.
@@ -255,14 +265,13 @@ void Hosts::push(const size_t event, const int64_t returned_ns, const int64_t la
   Call call{.due_ns = returned_ns, .event = event, .began_ns = 0, .launched_ns = launched_ns};
   if (const CallGaps* const found = gaps()) {
     call.due_ns += found->gap_ns[event];
+  } else if (const CallTimes* const known = times()) {
+    const bool is_known = launches(event) || !known->called_ns.empty();
+    if (is_known) call.due_ns = std::max(call.due_ns, called_ns(event));
   } else if (launches(event)) {
-    if (const CallTimes* const known = times()) {
-      call.due_ns = std::max(call.due_ns, known->issue_ns[first_launch_[event]]);
-    } else {
-      const int64_t interval_ns = std::get<CallIntervals>(given_).interval_ns;
-      call.launched_ns = launched_ns < 0 ? returned_ns : launched_ns + interval_ns;
-      call.due_ns = std::max(call.due_ns, call.launched_ns);
-    }
+    const int64_t interval_ns = std::get<CallIntervals>(given_).interval_ns;
+    call.launched_ns = launched_ns < 0 ? returned_ns : launched_ns + interval_ns;
+    call.due_ns = std::max(call.due_ns, call.launched_ns);
   }
   call.began_ns = call.due_ns;
   calls_.push(call);

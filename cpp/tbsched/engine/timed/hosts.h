@@ -42,10 +42,11 @@
 
 namespace tbsched {
 
-// A time for each launch, ascending in each thread. What is between two launches of a thread is
-// called together with the first.
+// A time for each launch, ascending in each thread. Without `called_ns`, what is between two
+// launches of a thread is called together with the first.
 struct CallTimes {
   std::vector<int64_t> issue_ns;
+  std::vector<int64_t> called_ns = {};  // of each event; that of one that launches is not used
 };
 // For each event the time since the last call of its thread returned, of a first call since 0.
 struct CallGaps {
@@ -135,6 +136,7 @@ class Hosts {
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
   int64_t first_due_ns(size_t event) const;
+  int64_t called_ns(size_t event) const;
   void push(size_t event, int64_t returned_ns, int64_t launched_ns);
   void push_again(Call call, int64_t due_ns);
   void hold_back(Call& call, int64_t until_ns) const;
