@@ -14,6 +14,7 @@ from helpers import examples
 from profiled import profile_of, profiled
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS
 from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.strategies import programs
@@ -76,13 +77,37 @@ def test_kernels_of_no_length_and_very_short_ones() -> None:
 
 
 def test_millions_of_blocks_become_fewer_and_longer_ones() -> None:
-    sequence = tb.Sequence([kernel(2_000_000, 1) for _ in range(3)])
+    sequence = tb.Sequence([kernel(4_000_000, 1) for _ in range(3)])
     program = profiled(sequence, "h200")
     found = tb.fit_durations(program, "h200")
     assert sum(launch.blocks for launch in found.sequence.launches) < MOST_BLOCKS
     assert "3 launches of very many blocks" in found.assumed[0]
     makespan = tb.predict(found.sequence, "h200", host=found.host).makespan
     assert makespan == pytest.approx(tb.predict(sequence, "h200").makespan, rel=0.01)
+
+
+def test_urgent_kernels_start_as_blocks_of_a_long_one_end() -> None:
+    # No two blocks of the long kernel end together, so an SM takes two blocks of the urgent ones.
+    low = tb.Launch(1000, 256, 202, stream=0, duration=tb.Drawn("uniform", 100 * US, 10 * US, 1))
+    urgent = [
+        tb.Launch(blocks, 128, 255, stream=1, priority=-1, duration=us * US)
+        for blocks, us in ((128, 60), (64, 5), (256, 20), (128, 70))
+    ]
+    sequence, gaps = tb.Sequence([low, *urgent, low, *urgent]), [US] * 10
+    trace = tb.predict(sequence, "h200", host=gaps)
+    found = tb.fit_durations(profile_of(trace, gaps), "h200")
+    again = tb.predict(found.sequence, "h200", host=found.host)
+    assert again.makespan == pytest.approx(trace.makespan, rel=0.005)
+
+
+def test_kernels_that_run_together_for_long_are_told_from_those_that_hardly_do() -> None:
+    spans = Spans.of(np.array([5.0, 15.0, 23.9, 114.8]), np.array([25.0, 35.0, 115.0, 120.0]))
+    assert spans.together().tolist() == [0 * 4 + 1, 0 * 4 + 2, 1 * 4 + 2]
+    more = np.array([0.0, 20.0, 20.0, 20.0])
+    later = Spans.of(spans.start + more, spans.end + more)
+    assert later.together().tolist() == [1 * 4 + 2]
+    # Two of three pairs; starts and ends 30 ns off at the mean, and the end 20, of 115.
+    assert spans.distance(later) == pytest.approx(2 / 3 + (30 + 2 * 20) / 115)
 
 
 def test_what_a_profiler_adds_to_each_kernel_shows_in_a_stream() -> None:

@@ -10,8 +10,9 @@ from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence, with_launches
 
-# A prediction of so many takes 0.1 s, and a fit makes many.
-MOST_BLOCKS = 2**21
+# A prediction of so many takes a second, and a fit makes some. Fewer and longer blocks leave an SM
+# too early at the end of a kernel, and the next one starts beside it.
+MOST_BLOCKS = 2**23
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
 _WAVES = (32, 16, 8, 4)
 

@@ -10,9 +10,10 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import AsMeasured, with_duration
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
-from tbsched.prediction.fitting.fit import Fit
+from tbsched.prediction.fitting.fit import MOST_SPREAD, Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
+from tbsched.prediction.fitting.replay import BlockTimes, Replay
 from tbsched.prediction.program_device import device_of
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
@@ -44,7 +45,11 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     duration of other launches of its kernel: beside other kernels the same blocks run longer, as
     they share memory and caches.
 
-    Launches of very many blocks get fewer and longer ones, if the program has more than 2**21
+    At last the whole program is predicted some times, with its streams, events and host. Durations
+    change with what is wrong there: the times of kernels, which of them run together, and the
+    makespan. The prediction nearest to the profile counts.
+
+    Launches of very many blocks get fewer and longer ones, if the program has more than 2**23
     blocks.
 
     Args:
@@ -80,17 +85,19 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64)
     fit = Fit(AsMeasured.of(launches, start_ns, end_ns, spec), length_ns / waves, waves)
 
-    def timed() -> Program:
-        duration_ns, spread_ns = np.empty((2, len(order)))
-        duration_ns[order], spread_ns[order] = fit.duration_ns, fit.spread_ns
-        return _timed(program, sequence, duration_ns, spread_ns, spec)
+    def timed(times: BlockTimes) -> Program:
+        return _timed(program, sequence, times, spec)
 
     fit.improve(length_ns)
-    over_ns = overhead_ns(timed(), spec)
+    over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     if fit.spread() or over_ns:
         fit.improve_again(np.maximum(length_ns - over_ns, 0.0))
-    found = timed()
-    host, moved_ns = fitted_host(found, spec)
+    times = fit.block_times(order)
+    host, moved_ns = fitted_host(timed(times), spec)
+    target_ns = np.maximum(length_ns - over_ns, 0.0)[np.argsort(order)]
+    few = np.array([launch.blocks <= MOST_SPREAD for launch in sequence.launches])
+    replay = Replay(lambda tried: replace(timed(tried), host=host), spec, target_ns, few)
+    found = timed(replay.improved(times))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
     others = [line for line in program.assumed if not line.startswith(BLOCK_TIMES)]
@@ -101,16 +108,15 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
 def _timed(
     program: Program,
     sequence: Sequence,
-    duration_ns: Float64Array,
-    spread_ns: Float64Array,
+    times: BlockTimes,
     spec: DeviceSpec,
 ) -> Program:
     """The program of which the blocks run so long."""
-    ran_ns = _without_memory_waits(sequence, program, duration_ns, spec)
+    ran_ns = _without_memory_waits(sequence, program, times.duration_ns, spec)
     durations = _alike_in_graphs(program.sequence, ran_ns).tolist()
-    spreads = _alike_in_graphs(program.sequence, spread_ns).tolist()
-    times = zip(sequence.launches, durations, spreads, strict=True)
-    return replace(program, sequence=with_launches(sequence, [with_duration(*x) for x in times]))
+    spreads = _alike_in_graphs(program.sequence, times.spread_ns).tolist()
+    each = zip(sequence.launches, durations, spreads, strict=True)
+    return replace(program, sequence=with_launches(sequence, [with_duration(*x) for x in each]))
 
 
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:

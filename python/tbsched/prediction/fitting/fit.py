@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tbsched.prediction.fitting.as_measured import AsMeasured
+from tbsched.prediction.fitting.replay import BlockTimes
 from tbsched.prediction.fitting.search import Search
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.progress import bar, each
@@ -16,11 +17,15 @@ from tbsched.traces.placement import Placement
 # some at a time, in the order of their starts.
 WINDOW = 16
 MOST_PREDICTIONS = 24  # of one window
+_MOST_BLOCKS = 2**22  # of all these predictions together
 _VAIN = 8  # of them that were not better than one before
 # A predicted time is the measured one if it is nearer than this share of it, or than the time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
 # How well it must be known: a launch that is farther off is known less well.
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
+# Blocks that end one after the other cost a prediction 15 times as much as some that end together.
+# A launch of more blocks has short ones, and they hardly matter.
+MOST_SPREAD = 2**13
 # By more than this a launch is predicted to start too late because of blocks that left before.
 _LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
@@ -48,6 +53,12 @@ class Fit:
         self.spread_ns = np.zeros_like(duration_ns)
         self.determined = np.zeros_like(duration_ns)
         self._late_ns = np.zeros_like(duration_ns)
+
+    def block_times(self, order: Int64Array) -> BlockTimes:
+        """What was found, for launches that started in this order."""
+        duration_ns, spread_ns = np.empty((2, len(order)))
+        duration_ns[order], spread_ns[order] = self.duration_ns, self.spread_ns
+        return BlockTimes(duration_ns, spread_ns)
 
     def improve(self, target_ns: Float64Array) -> None:
         """Looks for durations with which each kernel takes this time, from guesses on."""
@@ -83,7 +94,8 @@ class Fit:
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
         duration_ns, least, vain = given_ns[rows], np.inf, 0
-        for _ in range(MOST_PREDICTIONS):
+        blocks = sum(launch.blocks for launch in launches.launches)
+        for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
             off = np.abs(end_ns - target)
@@ -130,8 +142,9 @@ class Fit:
             if late[number] and running:
                 first = min(running, key=end.__getitem__)
                 apart = float(end[first] - start[number] + leaves_ns)
+                few = self._launches.launches[first].blocks <= MOST_SPREAD
                 # Before its last blocks had started, its own were next.
-                if apart <= self.duration_ns[first]:
+                if few and apart <= self.duration_ns[first]:
                     found[first] = max(found[first], apart)
             running.append(number)
         self.spread_ns = found

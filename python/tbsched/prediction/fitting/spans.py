@@ -1,0 +1,72 @@
+"""When the kernels of a program ran, and how far that is from another such run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.program.arrays import Float64Array, Int64Array
+
+# Kernels run together if they do so for this share of the shorter one, as in tb.compare_times.
+_TOLERANCE = 0.05
+_MAKESPANS = 2.0  # how much more a makespan that is wrong counts than times that are, at the mean
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Starts and ends, float64 ns (launches,), from the first start on."""
+
+    start: Float64Array
+    end: Float64Array
+
+    @classmethod
+    def of(cls, start: Float64Array, end: Float64Array) -> Spans:
+        """Times of any clock."""
+        return cls(start - start.min(), end - start.min())
+
+    @property
+    def length(self) -> Float64Array:
+        return self.end - self.start
+
+    @property
+    def makespan(self) -> float:
+        return float(self.end.max())
+
+    def together(self) -> Int64Array:
+        """The pairs that run at the same time: a number for each, ascending."""
+        order = np.argsort(self.start, kind="stable")
+        start, end, count = self.start[order], self.end[order], len(order)
+        later = np.maximum(start.searchsorted(end) - np.arange(count) - 1, 0)
+        first = np.repeat(np.arange(count), later)
+        second = first + 1 + np.arange(len(first)) - np.repeat(later.cumsum() - later, later)
+        both = np.minimum(end[first], end[second]) - start[second]
+        length = end - start
+        enough = both > _TOLERANCE * np.minimum(length[first], length[second])
+        one, other = order[first[enough]], order[second[enough]]
+        return np.sort(np.minimum(one, other) * count + np.maximum(one, other))
+
+    def distance(self, other: Spans) -> float:
+        """How far another run is: in pairs that run together, in times, and in the makespan."""
+        own, theirs = self.together(), other.together()
+        either = len(np.union1d(own, theirs))
+        pairs = 1 - len(np.intersect1d(own, theirs)) / either if either else 0.0
+        off = (np.abs(self.start - other.start) + np.abs(self.end - other.end)).mean()
+        longer = abs(other.makespan - self.makespan)
+        return float(pairs + (off + _MAKESPANS * longer) / max(self.makespan, 1.0))
+
+    def tails(self) -> tuple[Int64Array, Int64Array, Float64Array]:
+        """Launches that started while others ran: which of these ended first, and how much later.
+
+        Returns:
+            Those that ended first, those that started, and the times in between in ns.
+        """
+        found: list[tuple[int, int]] = []
+        running: list[int] = []
+        for number in np.argsort(self.start, kind="stable").tolist():
+            running = [k for k in running if self.end[k] > self.start[number]]
+            if running:
+                found.append((min(running, key=self.end.__getitem__), number))
+            running.append(number)
+        first, second = np.array(found, np.int64).reshape(-1, 2).T
+        return first, second, self.end[first] - self.start[second]
