@@ -58,6 +58,7 @@ inline tbsched::DeviceSpec h200() {
           .clusters_seek_idle_sms = true,
           .graph_branches = true,
           .graph_copies = true,
+          .joins_turn_front_ends = true,
           .copy_engines = true,
           .copy_kernels = true,
           .clusters_take_whole_tpcs = true,
