@@ -161,6 +161,18 @@ def test_what_cannot_run_on_the_device_is_refused() -> None:
         tb.fit_durations(program.sequence, "h200")  # type: ignore[arg-type]
 
 
+def same_nodes(sequence: tb.Sequence) -> list[set[int]]:
+    """Of each launch the launches that are the same node of the same graph."""
+    nodes: dict[object, set[int]] = {}
+    keys: list[object] = []
+    for event in sequence:
+        for place in range(len(event.launches)):
+            graph = event.graph if isinstance(event, tb.GraphLaunch) else None
+            keys.append((graph, place) if graph else len(keys))
+            nodes.setdefault(keys[-1], set()).add(len(keys) - 1)
+    return [nodes[key] for key in keys]
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(programs("h200"), st.floats(0, 2e-5))
 def test_times_of_random_programs_come_back(sequence: tb.Sequence, host: float) -> None:
@@ -184,8 +196,10 @@ def test_times_of_random_programs_come_back(sequence: tb.Sequence, host: float) 
     }
     for k in alone:
         launch = truth.launches[k]
-        if launch.memory_wait is None:
-            assert durations(found)[k] * 1e9 == pytest.approx(1e9 * means[k], rel=0.01, abs=2)
+        # All launches of a graph have the same durations, also those that ran beside others.
+        if launch.memory_wait is None and same_nodes(truth)[k] <= alone:
+            # The fit takes a kernel time within 20 ns as the measured one.
+            assert durations(found)[k] * 1e9 == pytest.approx(1e9 * means[k], rel=0.01, abs=20)
 
 
 @pytest.mark.parametrize("spread", [0.0, 20 * US])

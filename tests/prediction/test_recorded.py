@@ -126,3 +126,21 @@ def test_times_of_calls_are_one_for_each_event() -> None:
     for called_ns in ([0], [0, -1]):
         with pytest.raises(ValueError, match="times of calls: one for each of 2 events"):
             run.predicted(sequence, events, Calls(issue_ns=[0], called_ns=called_ns))
+
+
+@pytest.mark.parametrize("is_node", [False, True], ids=["in a stream", "in a graph"])
+def test_a_gpu_does_not_know_what_duration_a_memset_was_given(is_node: bool) -> None:
+    kernel = tb.Launch(1, 32, 16, duration=1e-4)
+
+    def program(duration: float | None) -> tb.Sequence:
+        if is_node:
+            nodes = [kernel, tb.Memset(64, duration), kernel]
+            return tb.Sequence([tb.Graph(nodes, [(0, 1), (1, 2)]).launch()])
+        launch = replace(kernel, stream=0)
+        return tb.Sequence([launch, tb.Memset(64, duration, stream=0), launch])
+
+    own, given = (recorded(program(duration), [0, 0]) for duration in (None, 5e-3))
+    seen = replace(own, sequence=given.sequence, transfer_ns=None)
+    assert starts(predict_as_recorded(seen, H200)) == starts(own)
+    # A trace that says when it happened was played by a model, which does know it.
+    assert starts(predict_as_recorded(given, H200)) == starts(given) != starts(own)

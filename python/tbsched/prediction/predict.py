@@ -22,6 +22,7 @@ from tbsched.prediction.recorded import (
     ran_ns,
     recorded_calls,
     until_first_end,
+    with_own_transfer_times,
 )
 from tbsched.prediction.recorded import issue_times as recorded_issue_times
 from tbsched.prediction.residents import residents_at
@@ -220,7 +221,8 @@ def predict_as_recorded(
     leaves first decides where the next one goes. The second is when the driver handed on launches
     that waited for nothing. The third is the latent state: the launches before the first end of a
     block show it. The last two need ``issue_times`` in the recording. How long a block waited for
-    memory (``Launch.memory_wait``) is predicted.
+    memory (``Launch.memory_wait``) is predicted. So is how long copies and memsets took, unless the
+    trace says: a GPU does not know what ``duration`` they were given.
 
     From a held recording it takes where blocks went that found room while others left. Each goes
     where the recording has it, if it could go there in any order of leaving. Everything else is
@@ -255,9 +257,12 @@ def predict_as_recorded(
         ))  # fmt: skip
     spec = _spec(device)
     ran = [tuple((ns / 1e9).tolist()) for ns in ran_ns(observation, spec)]
-    launches = observation.sequence.launches
+    sequence = observation.sequence
+    if observation.issue_times is not None and observation.transfer_ns is None:
+        sequence = with_own_transfer_times(sequence)
+    launches = sequence.launches
     timed = with_durations(
-        observation.sequence,
+        sequence,
         [replace(launch, duration=own) for launch, own in zip(launches, ran, strict=True)],
     )
     if observation.issue_times is not None and initial_state is None:

@@ -10,9 +10,9 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls
 from tbsched.program.arrays import Int64Array
-from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
-from tbsched.program.sequence import Sequence, Stream
+from tbsched.program.sequence import Copy, Event, Memset, Sequence, Stream
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
 
@@ -54,6 +54,30 @@ def _late_ns(start_ns: Int64Array) -> Int64Array:
     late = np.empty_like(start_ns)
     late[order] = sorted_ns - first_ns
     return late
+
+
+def with_own_transfer_times(sequence: Sequence) -> Sequence:
+    """The same, where each copy and memset takes the time that its bytes and the device decide.
+
+    Whatever duration a program gives, a GPU does not know it.
+    """
+    changed: dict[Graph, Graph] = {}
+
+    def own(event: Event) -> Event:
+        if isinstance(event, Copy | Memset):
+            return replace(event, duration=None)
+        if not isinstance(event, GraphLaunch) or not event.graph.transfers:
+            return event
+        graph = event.graph
+        if graph not in changed:
+            nodes = [
+                replace(node, duration=None) if isinstance(node, Copy | Memset) else node
+                for node in graph.nodes
+            ]
+            changed[graph] = Graph(nodes, graph.edges)
+        return replace(event, graph=changed[graph])
+
+    return Sequence(map(own, sequence))
 
 
 def until_first_end(observation: Trace) -> Trace:

@@ -53,6 +53,10 @@ class Fit:
         self.spread_ns = np.zeros_like(duration_ns)
         self.determined = np.zeros_like(duration_ns)
         self._late_ns = np.zeros_like(duration_ns)
+        # Whether no other launch ran when it started, and none until it ended.
+        is_after_all = launches.start_ns[1:] >= np.maximum.accumulate(launches.end_ns)[:-1]
+        self._after_all = np.append(True, is_after_all)
+        self._alone = self._after_all & np.append(is_after_all, True)
 
     def block_times(self, order: Int64Array) -> BlockTimes:
         """What was found, for launches that started in this order."""
@@ -62,10 +66,12 @@ class Fit:
 
     def improve(self, target_ns: Float64Array) -> None:
         """Looks for durations with which each kernel takes this time, from guesses on."""
+        fitted = 0
         with bar("fitting durations", len(target_ns)) as advance:
             for rows, first in self._windows():
                 self._improve(rows, first, target_ns, self.duration_ns)
-                advance(int(rows[-1]) + 1)
+                fitted += len(rows) - first
+                advance(fitted)
 
     def improve_again(self, target_ns: Float64Array) -> None:
         """The same from durations that are nearly right: windows need not wait for each other."""
@@ -77,14 +83,18 @@ class Fit:
         )
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
-        """Launches, and how many of them are only there because the others ran beside them."""
+        """Launches, and how many of them are only there because the others ran beside them.
+
+        Those that ran alone come by themselves: what is wrong with others says nothing of them.
+        """
         start, end = self._launches.start_ns, self._launches.end_ns
-        running = np.empty(0, np.int64)
-        for begin in range(0, len(start), WINDOW):
-            own = np.arange(begin, min(begin + WINDOW, len(start)))
-            running = running[end[running] > start[begin]]
-            yield np.append(running, own), len(running)
-            running = np.append(running, own)
+        for several in (np.flatnonzero(self._alone), np.flatnonzero(~self._alone)):
+            running = np.empty(0, np.int64)
+            for begin in range(0, len(several), WINDOW):
+                own = several[begin : begin + WINDOW]
+                running = running[end[running] > start[own[0]]]
+                yield np.append(running, own), len(running)
+                running = np.append(running, own)
 
     def _improve(
         self, rows: Int64Array, first: int, target_ns: Float64Array, given_ns: Float64Array
@@ -98,6 +108,7 @@ class Fit:
         for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
+            end_ns = np.where(self._after_all[rows], end_ns - late_ns, end_ns)
             off = np.abs(end_ns - target)
             is_wrong = off > near_ns
             share = np.minimum(off / np.maximum(target, _NEAR_NS), 1.0)
