@@ -123,27 +123,28 @@ def call(event: Any) -> Hashable:
 
 
 class ByOccurrence:
-    """Values by keys: the first, second, … of a key, and beyond that their median.
+    """Values by keys: the first, second, … of a key, and beyond that the middle one of them.
 
     Keys are given from the most to the least exact; the first that is known counts.
     """
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, list[float]] = defaultdict(list)
+        self._known: dict[Hashable, list[Any]] = defaultdict(list)
         self._used: dict[Hashable, int] = defaultdict(int)
 
-    def add(self, keys: Iterable[Hashable], value: float) -> None:
+    def add(self, keys: Iterable[Hashable], value: float | tb.Drawn) -> None:
         for key in keys:
             self._known[key].append(value)
 
-    def take(self, exact: Hashable, *others: Hashable) -> float | None:
+    def take(self, exact: Hashable, *others: Hashable) -> Any:
         number = self._used[exact]
         self._used[exact] += 1
         if number < len(self._known.get(exact, ())):
             return self._known[exact][number]
         for key in (exact, *others):
             if key in self._known:
-                return statistics.median(self._known[key])
+                known = sorted(self._known[key], key=lambda one: getattr(one, "mean", one))
+                return known[(len(known) - 1) // 2]
         return None
 
 
