@@ -12,9 +12,8 @@
 //      a launch. So it does with each launch that comes while nothing waits, and when a launch need
 //      not wait for a copy any more. After the last slice it goes on until another process comes.
 //   3. The next turn is that of the process that follows in the round, of those that have work
-//   then.
-//      If the slice has run out, and others had work when the turn began, one of them was chosen
-//      then.
+//      then. If the slice has run out, one may have been chosen before: of those that had work when
+//      the turn began, or the first that came while nothing waited in hardware queues.
 //   4. While others have work, the GPU does not look at a hardware queue that was empty. What comes
 //      there waits for the next turn of its process.
 //   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
