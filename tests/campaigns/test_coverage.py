@@ -159,3 +159,12 @@ def test_fragments_of_shared_memory_are_drawn_often_enough() -> None:
             max_examples=3000, shrink_seconds=0,
         )  # fmt: skip
         assert report.counterexamples, seed
+
+
+def test_the_latent_state_of_a_gpu_is_no_mechanism() -> None:
+    """What held sequences cannot show is not shown by a GPU that starts elsewhere, either."""
+    gpu = ModelGpu("h200", initial_state=device("h200").initial_states()[3])
+    report = campaign(gpu, "h200", level="exact", max_examples=600, draw="hypothesis")
+    assert not report.counterexamples
+    assert report.coverage.decided["practised-hosts"] == 0
+    assert report.coverage.decided["free-warps"] > 0

@@ -81,7 +81,7 @@ class Trials:
         try:
             prediction = self.judge.predict(drawn, whole=whole)
             if whole or number % COVERED_EVERY == 0:
-                self.coverage.look_at(prediction)
+                self.coverage.look_at(prediction, self.judge.states[0])
             return prediction
         except ValueError:
             if not (self.recording and self.findings.most == 0):

@@ -67,7 +67,7 @@ class ByTables:
                         raise found.error
                     prediction = trials.judge.predict(sequence, whole=found.whole)
                     if found.whole:
-                        trials.coverage.look_at(prediction)
+                        trials.coverage.look_at(prediction, trials.judge.states[0])
                     comparison = trials.judge.judge(prediction)
                     if trials.is_news(comparison):
                         return found.draw, comparison

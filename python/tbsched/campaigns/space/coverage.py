@@ -105,8 +105,13 @@ class Covering:
             pairs = zip(smids, others, strict=True)
             self._count(name, sum(not np.array_equal(a, b) for a, b in pairs))
 
-    def look_at(self, prediction: Trace) -> None:
-        """Counts one prediction, with all that comes behind a launch that was not placed whole."""
+    def look_at(self, prediction: Trace, state: InitialState) -> None:
+        """Counts one prediction, with all that comes behind a launch that was not placed whole.
+
+        Args:
+            prediction: of the model.
+            state: what it starts from.
+        """
         self.found.refused.update(each.limiter for each in prediction if each.limiter)
         for event in prediction.sequence:
             for launch in event.launches:
@@ -117,7 +122,7 @@ class Covering:
                 self.found.ways[transfer_key(event)] += 1
         for name, other in self._undecided():
             try:
-                trace = predict(prediction.sequence, other, self._policy, self._state)
+                trace = predict(prediction.sequence, other, self._policy, state)
             except ValueError:
                 self._count(name, 1)
                 continue
