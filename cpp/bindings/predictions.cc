@@ -110,8 +110,9 @@ using Times = std::optional<std::vector<int64_t>>;
 
 // As tbsched.prediction.calls has it.
 HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, Times&& called_ns) {
-  if (issue_ns)
+  if (issue_ns) {
     return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
+  }
   if (gap_ns) return CallGaps{std::move(*gap_ns)};
   return CallIntervals{interval_ns};
 }
@@ -344,10 +345,11 @@ void bind_predictions(py::module_& module) {
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
       py::arg("called_ns"), py::arg("turns"),
-      "Five things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
-      "it, or None; and of each copy and memset its start and end. Of launches that may go on at "
-      "the same time, the one of the least of `turns` is first.");
+      "it, or None; of each copy and memset its start and end; and of each call its begin and end, "
+      "if gaps are given. Of launches that may go on at the same time, the one of the least of "
+      "`turns` is first.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
       py::arg("state"), py::arg("calls"), py::arg("last"),

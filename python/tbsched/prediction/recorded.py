@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Copy, Event, Memset, Sequence, Stream
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
+
+AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 # Blocks that a GPU places at once start within two ticks of its clock, each of 32 ns, one after the
 # other (H200, traces h200-timed/programs).
@@ -63,18 +66,14 @@ def with_own_transfer_times(sequence: Sequence) -> Sequence:
     """
     changed: dict[Graph, Graph] = {}
 
-    def own(event: Event) -> Event:
+    def own(event: AnyEvent) -> AnyEvent:
         if isinstance(event, Copy | Memset):
             return replace(event, duration=None)
         if not isinstance(event, GraphLaunch) or not event.graph.transfers:
             return event
         graph = event.graph
         if graph not in changed:
-            nodes = [
-                replace(node, duration=None) if isinstance(node, Copy | Memset) else node
-                for node in graph.nodes
-            ]
-            changed[graph] = Graph(nodes, graph.edges)
+            changed[graph] = Graph(map(own, graph.nodes), graph.edges)
         return replace(event, graph=changed[graph])
 
     return Sequence(map(own, sequence))

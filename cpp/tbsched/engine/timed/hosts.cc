@@ -169,14 +169,8 @@ void Hosts::take_longer(Call call, const Event& event) {
       Overloaded{
           [&](const Launch& launch) { return unpractised_ns(call, launch.stream); },
           [&](const GraphLaunch& launched) { return unpractised_ns(call, launched.stream); },
-          [&](const Copy& copy) {
-            const bool is_long = !copy.pinned || is_kernel(spec_, copy);
-            return unpractised_ns(is_long ? call.practice.launches : call.practice.copies);
-          },
-          [&](const Memset& memset) {
-            const bool is_long = is_kernel(spec_, memset);
-            return unpractised_ns(is_long ? call.practice.launches : call.practice.copies);
-          },
+          [&](const Copy& copy) { return unpractised_ns(call.practice, is_long(copy)); },
+          [&](const Memset& memset) { return unpractised_ns(call.practice, is_long(memset)); },
           [](const auto&) { return int64_t{0}; },
       },
       event);
@@ -289,21 +283,23 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
         .practice = call.practice});
 }
 
+bool Hosts::is_long(const Copy& copy) const { return !copy.pinned || is_kernel(spec_, copy); }
+bool Hosts::is_long(const Memset& memset) const { return is_kernel(spec_, memset); }
+
 // How long a call takes that waits for nothing, or waits no more.
 int64_t Hosts::call_ns(const Event& event) const {
   if (gaps() == nullptr) return 0;
-  return std::visit(
-      Overloaded{
-          [&](const Launch&) { return spec_.launch_call_ns; },
-          [](const Release&) { return int64_t{0}; },
-          [&](const RecordEvent&) { return spec_.event_call_ns; },
-          [&](const WaitEvent&) { return spec_.event_call_ns; },
-          [&](const GraphLaunch&) { return spec_.launch_call_ns; },
-          [&](const Copy& copy) { return call_ns(!copy.pinned || is_kernel(spec_, copy)); },
-          [&](const Memset& memset) { return call_ns(is_kernel(spec_, memset)); },
-          [](const Synchronize&) { return int64_t{0}; },
-      },
-      event);
+  return std::visit(Overloaded{
+                        [&](const Launch&) { return spec_.launch_call_ns; },
+                        [](const Release&) { return int64_t{0}; },
+                        [&](const RecordEvent&) { return spec_.event_call_ns; },
+                        [&](const WaitEvent&) { return spec_.event_call_ns; },
+                        [&](const GraphLaunch&) { return spec_.launch_call_ns; },
+                        [&](const Copy& copy) { return call_ns(is_long(copy)); },
+                        [&](const Memset& memset) { return call_ns(is_long(memset)); },
+                        [](const Synchronize&) { return int64_t{0}; },
+                    },
+                    event);
 }
 
 void Hosts::push(Call call) {

@@ -143,11 +143,17 @@ class Hosts {
   void go_on(Call call, const Event& event, int64_t now);
   int64_t growth_ns(const Launch& launch) const;
   int64_t call_ns(const Event& event) const;
+  // Whether its call takes as long as that of a launch.
+  bool is_long(const Copy& copy) const;
+  bool is_long(const Memset& memset) const;
   int64_t call_ns(const bool is_long) const {
     return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
   }
   // How much longer a call takes the thread that has made few of its kind.
   int64_t unpractised_ns(int32_t& made) const { return spec_.first_call_ns / ++made; }
+  int64_t unpractised_ns(Practice& practice, const bool is_long) const {
+    return unpractised_ns(is_long ? practice.launches : practice.copies);
+  }
   int64_t unpractised_ns(Call& call, std::optional<int32_t> stream);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;

@@ -223,8 +223,9 @@ class Round {
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       if (next_ns >= other_ns) {
         process.doze();
-        if (!std::exchange(any_came, true) && !waits)
+        if (!std::exchange(any_came, true) && !waits) {
           chosen = first_of_those_that_came(current + 1);
+        }
       }
       const int64_t until_ns = process.busy() ? std::max(slice_ends_ns, other_ns) : other_ns;
       if (next_ns == kNever || next_ns > until_ns) {

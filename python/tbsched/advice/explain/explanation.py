@@ -26,8 +26,7 @@ class Cause:
             had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
             ``long_call``: the launch call of ``behind``, which may be its own, took long.
             ``first_use``, too: the kernel of ``behind`` was loaded. ``launch``: it was on its way
-            to the GPU.
-            ``unexplained``: the model would have run it at that time.
+            to the GPU. ``unexplained``: the model would have run it at that time.
         seconds: how long.
         behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.
 

@@ -90,11 +90,12 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
 
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
+    blocks_ns = np.maximum(length_ns - over_ns, 0.0)
     if fit.spread() or over_ns:
-        fit.improve_again(np.maximum(length_ns - over_ns, 0.0))
+        fit.improve_again(blocks_ns)
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
-    target_ns = np.maximum(length_ns - over_ns, 0.0)[np.argsort(order)]
+    target_ns = blocks_ns[np.argsort(order)]
     few = np.array([launch.blocks <= MOST_SPREAD for launch in sequence.launches])
     replay = Replay(lambda tried: replace(timed(tried), host=host), spec, target_ns, few)
     found = timed(replay.improved(times))

@@ -9,6 +9,7 @@ import numpy as np
 from tbsched.prediction.fitting.as_measured import AsMeasured
 from tbsched.prediction.fitting.replay import BlockTimes
 from tbsched.prediction.fitting.search import Search
+from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.progress import bar, each
 from tbsched.traces.placement import Placement
@@ -53,10 +54,11 @@ class Fit:
         self.spread_ns = np.zeros_like(duration_ns)
         self.determined = np.zeros_like(duration_ns)
         self._late_ns = np.zeros_like(duration_ns)
-        # Whether no other launch ran when it started, and none until it ended.
-        is_after_all = launches.start_ns[1:] >= np.maximum.accumulate(launches.end_ns)[:-1]
-        self._after_all = np.append(True, is_after_all)
-        self._alone = self._after_all & np.append(is_after_all, True)
+        spans = Spans(launches.start_ns.astype(np.float64), launches.end_ns.astype(np.float64))
+        self._tails = spans.tails()
+        self._is_alone = ~self._tails.beside(len(duration_ns))
+        self._is_after_all = np.ones(len(duration_ns), np.bool_)  # no other ran when it started
+        self._is_after_all[self._tails.second] = False
 
     def block_times(self, order: Int64Array) -> BlockTimes:
         """What was found, for launches that started in this order."""
@@ -88,7 +90,7 @@ class Fit:
         Those that ran alone come by themselves: what is wrong with others says nothing of them.
         """
         start, end = self._launches.start_ns, self._launches.end_ns
-        for several in (np.flatnonzero(self._alone), np.flatnonzero(~self._alone)):
+        for several in (np.flatnonzero(self._is_alone), np.flatnonzero(~self._is_alone)):
             running = np.empty(0, np.int64)
             for begin in range(0, len(several), WINDOW):
                 own = several[begin : begin + WINDOW]
@@ -108,7 +110,7 @@ class Fit:
         for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
-            end_ns = np.where(self._after_all[rows], end_ns - late_ns, end_ns)
+            end_ns = np.where(self._is_after_all[rows], end_ns - late_ns, end_ns)
             off = np.abs(end_ns - target)
             is_wrong = off > near_ns
             share = np.minimum(off / np.maximum(target, _NEAR_NS), 1.0)
@@ -144,22 +146,15 @@ class Fit:
         ended later, its blocks did not all run equally long.
         """
         start, end = self._launches.start_ns, self._launches.end_ns
-        leaves_ns = self._launches.spec.exit_latency_ns
-        found = np.zeros_like(self.spread_ns)
         late = self._late_ns > np.maximum(_LATE_NS, _LATE_SHARE * (end - start))
-        running: list[int] = []
-        for number in range(len(start)):
-            running = [k for k in running if end[k] > start[number]]
-            if late[number] and running:
-                first = min(running, key=end.__getitem__)
-                apart = float(end[first] - start[number] + leaves_ns)
-                few = self._launches.launches[first].blocks <= MOST_SPREAD
-                # Before its last blocks had started, its own were next.
-                if few and apart <= self.duration_ns[first]:
-                    found[first] = max(found[first], apart)
-            running.append(number)
-        self.spread_ns = found
-        return bool(found.any())
+        few = np.array([launch.blocks <= MOST_SPREAD for launch in self._launches.launches])
+        first, second, apart_ns = self._tails
+        apart_ns = apart_ns + self._launches.spec.exit_latency_ns
+        # Before its last blocks had started, its own were next.
+        says = late[second] & few[first] & (apart_ns <= self.duration_ns[first])
+        self.spread_ns = np.zeros_like(self.spread_ns)
+        np.maximum.at(self.spread_ns, first[says], apart_ns[says])
+        return bool(self.spread_ns.any())
 
 
 def own_share(placement: Placement, length_ns: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import BoolArray
 from tbsched.prediction.fitting.merged import merged
-from tbsched.prediction.fitting.spans import Spans
+from tbsched.prediction.fitting.spans import Spans, Tails
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array
 from tbsched.program.program import Program
@@ -66,8 +66,7 @@ class Replay:
         measured = Spans.of(start_ns, start_ns + self.target_ns)
         tails = measured.tails()
         # The duration of a kernel that ran alone is known.
-        is_beside = np.zeros(len(start_ns), np.bool_)
-        is_beside[tails[0]] = is_beside[tails[1]] = True
+        is_beside = tails.beside(len(start_ns))
         blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in program.sequence.launches)
         best, nearest, least, vain, power = times, measured, np.inf, 0, _POWER
         for _ in range(max(2, min(_MOST_PREDICTIONS, _MOST_BLOCKS // blocks))):
@@ -103,7 +102,7 @@ class Replay:
 
     def _spread(
         self,
-        tails: tuple[np.ndarray, np.ndarray, np.ndarray],
+        tails: Tails,
         found: Spans,
         times: BlockTimes,
     ) -> Float64Array:

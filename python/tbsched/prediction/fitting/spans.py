@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from tbsched.prediction.fitting.as_measured import BoolArray
 from tbsched.program.arrays import Float64Array, Int64Array
 
 # Kernels run together if they do so for this share of the shorter one, as in tb.compare_times.
 _TOLERANCE = 0.05
 _MAKESPANS = 2.0  # how much more a makespan that is wrong counts than times that are, at the mean
+
+
+class Tails(NamedTuple):
+    """Launches that started while others ran, int64 and float64 (starts,).
+
+    Attributes:
+        first: of the others, the one that ended first.
+        second: the launch that started.
+        apart_ns: how much later the first one ended.
+    """
+
+    first: Int64Array
+    second: Int64Array
+    apart_ns: Float64Array
+
+    def beside(self, launches: int) -> BoolArray:
+        """Of so many launches, whether each ran beside another one."""
+        found = np.zeros(launches, np.bool_)
+        found[self.first] = found[self.second] = True
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +77,8 @@ class Spans:
         longer = abs(other.makespan - self.makespan)
         return float(pairs + (off + _MAKESPANS * longer) / max(self.makespan, 1.0))
 
-    def tails(self) -> tuple[Int64Array, Int64Array, Float64Array]:
-        """Launches that started while others ran: which of these ended first, and how much later.
-
-        Returns:
-            Those that ended first, those that started, and the times in between in ns.
-        """
+    def tails(self) -> Tails:
+        """Launches that started while others ran."""
         found: list[tuple[int, int]] = []
         running: list[int] = []
         for number in np.argsort(self.start, kind="stable").tolist():
@@ -69,4 +87,4 @@ class Spans:
                 found.append((min(running, key=self.end.__getitem__), number))
             running.append(number)
         first, second = np.array(found, np.int64).reshape(-1, 2).T
-        return first, second, self.end[first] - self.start[second]
+        return Tails(first, second, self.end[first] - self.start[second])
