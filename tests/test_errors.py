@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tbsched as tb
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.traces.cases import cases
 
 ONE = tb.Sequence([tb.Launch(1, 32, 16)])
@@ -44,6 +44,13 @@ def test_keys_of_device_files_have_names_too(tmp_path: Path, section: str, key: 
     path.write_text(f'extends = "rtx3090"\n[{section}]\n{key} = 1\n')
     with pytest.raises(ValueError, match=r"did you mean '(limits\.warps_per_sm|topology)'[?]$"):
         tb.device(path)
+
+
+def test_a_value_of_many_lines_is_shown_on_one() -> None:
+    text = shown(tb.Sequence([tb.Launch(8, 64, 32, name="two\nlines"), tb.Release(0)]))
+    assert text == (
+        r"Sequence([ Launch(blocks=8, threads=64, registers=32, name='two\nlines'), Release(0), ])"
+    )
 
 
 @pytest.mark.parametrize("given", ["", "nothing like it", "native", None, 3, "x" * 10**6])

@@ -97,11 +97,12 @@ class DeadlineExceeded(TbschedError):
 
 
 def shown(value: object) -> str:
-    """A value in a message, however large it is."""
+    """A value in a message, on one line, however large it is."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no integers of thousands of digits
         return f"{type(value).__name__} of thousands of digits"
+    text = " ".join(line.strip() for line in text.splitlines())
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 

@@ -120,6 +120,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         ({}, {"registers per thread": 256}, "Launch.registers: 256"),
         ({}, {"shared memory": 2**40}, "Launch.shared_memory"),
         ({}, {"priority": -(2**40)}, "Launch.priority"),
+        ({}, {"channel": 2**40}, "channel: 1099511627776 is larger than any there is"),
+        ({"name": "\ud800"}, {}, "Launch.name: '\\ud800' has half of a surrogate pair"),
     ],
 )
 def test_event_that_cannot_be_is_named(

@@ -84,6 +84,15 @@ def test_gaps_of_a_recording_are_its_own(tmp_path: Path) -> None:
     assert tb.load_program(tmp_path / "one.jsonl").host == recorded[5].host_gaps
 
 
+def test_streams_of_a_trace_have_the_numbers_that_they_have_there(tmp_path: Path) -> None:
+    last = 2**31 - 1  # a name for each stream up to it would fill the memory
+    kernel = tb.Launch(2, 64, 32, duration=1e-3, stream=last)
+    tb.save_traces(tmp_path / "one.jsonl", [tb.predict(tb.Sequence([kernel]), "h200", host=0.0)])
+    program = tb.load_program(tmp_path / "one.jsonl")
+    assert program.measured["stream"].tolist() == [last]
+    assert program.streams == ()
+
+
 def test_trace_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     held = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200")
     place = tmp_path / "held.jsonl"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tbsched.hardware.partitions import split_sms
@@ -36,6 +37,11 @@ def test_partition_is_as_long_as_it_has_sms() -> None:
 def test_sms_ascend_from_0(sms: tuple[int, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Partition(sms)
+
+
+def test_number_in_an_array_is_no_list_of_sms() -> None:
+    with pytest.raises(TypeError, match=r"Partition\.sms: a list is needed, got array"):
+        Partition(np.array(3))  # type: ignore[arg-type]
 
 
 def test_group_is_of_a_split() -> None:

@@ -107,10 +107,30 @@ def test_name_is_text() -> None:
         launch(name=1)
 
 
+@pytest.mark.parametrize("name", ["\ud800", "gemm\udfff"])
+def test_name_that_no_file_can_hold_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"Launch\.name: '.*' has half of a surrogate pair"):
+        launch(name=name)
+    assert launch(name="\U0001f680 \u202e\x00").name == "\U0001f680 \u202e\x00"
+
+
 def test_numpy_integers_become_plain_ones() -> None:
     assert launch(threads=np.int64(64)) == launch(threads=64)
     assert type(launch(threads=np.int16(64)).threads) is int
     assert Release(np.int32(3)) == Release(3)  # type: ignore[arg-type]
+
+
+def test_numpy_seconds_become_plain_ones() -> None:
+    assert launch(duration=np.float32(0.5)) == launch(duration=0.5)
+    assert type(launch(duration=np.float32(0.5)).duration) is float
+    assert launch(duration=np.int64(1)).duration == 1.0
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], np.ones(2)])
+def test_list_of_durations_is_refused_with_what_is_needed(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"Launch\.duration: seconds, a tuple of them or a Drawn"):
+        launch(blocks=2, duration=value)
+    assert launch(blocks=2, duration=tuple(value)).duration == tuple(value)
 
 
 def test_clusters_divide_the_blocks() -> None:

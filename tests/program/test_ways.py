@@ -6,6 +6,7 @@ import inspect
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tbsched as tb
@@ -74,6 +75,7 @@ def test_partition_and_cooperation_are_of_held_launches_too() -> None:
         ("host", 1024, r"1024 is outside 0\.\.1023"),
         ("host", -1, r"-1 is outside 0\.\.1023"),
         ("host", False, "an integer is needed, got False"),
+        ("host", np.array([1, 2]), "an integer is needed, got array"),
     ],
 )
 def test_value_that_a_field_cannot_have_is_refused(field: str, value: Any, message: str) -> None:

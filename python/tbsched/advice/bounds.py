@@ -368,7 +368,10 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             f"makespan_bounds: sequence: {len(seq.launches)} launches, at most {MAX_LAUNCHES}"
         )
     if seq.transfers:
-        raise ValueError(f"makespan_bounds: sequence: {shown(seq.transfers[0])} has no limits")
+        raise ValueError(
+            f"makespan_bounds: sequence: {shown(seq.transfers[0])}: with copies and memsets no "
+            "limits are known"
+        )
     nodes = sum(len(e.launches) for e in seq if isinstance(e, GraphLaunch))
     if nodes and len(seq.launches) + nodes > spec.resident_grids:
         # A node may have a grid of the driver before it.
@@ -382,7 +385,8 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             value = getattr(launch, field)
             if value not in (None, False):
                 raise ValueError(
-                    f"makespan_bounds: launch {number}: Launch.{field}: {value} has no limits"
+                    f"makespan_bounds: launch {number}: Launch.{field}: {value}: no limits are "
+                    "known with it"
                 )
         if launch.local_memory > spec.local_memory_initial:
             raise ValueError(

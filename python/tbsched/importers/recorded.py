@@ -13,7 +13,7 @@ from tbsched.importers.reading.selection import Selection
 from tbsched.prediction.recorded import ran_ns
 from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
-from tbsched.program.sequence import Event, Sequence, with_launches
+from tbsched.program.sequence import Event, with_launches
 from tbsched.traces.files import load_traces
 from tbsched.traces.timeline import has_times
 from tbsched.traces.trace import Trace
@@ -73,7 +73,6 @@ def _program(trace: Trace) -> Program:
         host=gaps,
         measured=_measured(trace),
         transfers=_transfers(trace),
-        streams=tuple(str(number) for number in range(_streams_used(trace.sequence))),
         device=trace.device.name,
         sms=trace.device.sms,
         format=NAME,
@@ -116,11 +115,6 @@ def _streams_of(event: Event) -> list[int]:
     """Of each launch of an event its stream; -1: the legacy one, or one of its own."""
     stream = getattr(event, "stream", None)
     return [stream if isinstance(stream, int) else -1] * len(event.launches)
-
-
-def _streams_used(sequence: Sequence) -> int:
-    """One more than the largest number of a stream."""
-    return max((stream for event in sequence for stream in _streams_of(event)), default=-1) + 1
 
 
 def _transfers(trace: Trace) -> StructuredArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, cast
@@ -37,7 +38,9 @@ def seconds(owner: str, field: str, value: object) -> float:
     Raises:
         TypeError, ValueError: naming ``owner.field``.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is float and 0 <= value <= MAX_SECONDS:
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}.{field}: seconds are needed, got {shown(value)}")
     if not 0 <= value <= MAX_SECONDS:
         raise ValueError(f"{owner}.{field}: {shown(value)} is outside 0..1e9 seconds")
@@ -95,6 +98,12 @@ def items(owner: str, field: str, value: Iterable[Value]) -> Iterable[Value]:
     Raises:
         TypeError: naming ``owner.field``.
     """
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    try:
+        iter(value)  # an array of no dimension cannot, though it is an Iterable
+    except TypeError:
+        is_list = False
+    else:
+        is_list = not isinstance(value, str | bytes | Mapping)
+    if not is_list:
         raise TypeError(f"{owner}.{field}: a list is needed, got {shown(value)}")
     return value

@@ -342,7 +342,10 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
     }
     found = np.empty(len(rows), MEASURED)
     for name, column in columns.items():
-        found[name] = column
+        try:
+            found[name] = column
+        except OverflowError:
+            raise ValueError(f"{name}: {shown(max(column))} is larger than any there is") from None
     return read_only(found)
 
 

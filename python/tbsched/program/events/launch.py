@@ -189,20 +189,25 @@ class Launch:
             )
         if duration is not None:
             _set_duration(self, self._checked_duration())
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
+        if name is not None and not (isinstance(name, str) and name.isascii()):
+            _check_name(name)
         if not (
             partition is None
             and trigger is memory_wait is completion_event is None
             and cooperative is non_blocking is programmatic is first_use is False
-            and host == 0
             and type(host) is int
+            and host == 0
         ):
             self._check_ways()
 
     def _checked_duration(self) -> float | tuple[float, ...] | Drawn:
         if isinstance(self.duration, Drawn):
             return self.duration
+        if isinstance(self.duration, list | np.ndarray):
+            raise TypeError(
+                "Launch.duration: seconds, a tuple of them or a Drawn is needed, got "
+                f"{shown(self.duration)}; tuple(...) makes one"
+            )
         if not isinstance(self.duration, tuple):
             return seconds("Launch", "duration", self.duration)
         if len(self.duration) != self.blocks:
@@ -282,6 +287,18 @@ class Launch:
 
     def __repr__(self) -> str:
         return source(self)
+
+
+def _check_name(name: object) -> None:
+    """Refuses what no file can hold."""
+    if not isinstance(name, str):
+        raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"Launch.name: {shown(name)} has half of a surrogate pair, which is no text"
+        ) from None
 
 
 _NAMES = tuple(item.name for item in fields(Launch))
