@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,15 @@ def test_a_host_that_waits_for_the_gpu() -> None:
     found = tb.explain(profile_of(tb.predict(sequence, "h200", host=gaps), gaps), "h200")
     check_cause(found, 1, "synchronize", "without the synchronisation before launch 1")
     assert best(found, "without the").condition.startswith("if the host does not use")
+
+
+def test_a_saved_prediction_waits_no_longer_than_it_did(tmp_path: Path) -> None:
+    sequence = tb.Sequence([kernel(0), tb.Synchronize(), kernel(1), kernel(1)])
+    played = tb.predict(sequence, "h200", host=10 * US)
+    tb.save_traces(tmp_path / "played.jsonl", [played])
+    found = tb.explain(tb.load_program(tmp_path / "played.jsonl"), "h200")
+    assert found.prediction.makespan == pytest.approx(played.makespan, rel=1e-4)
+    assert "unexplained" not in {cause.cause for gap in found.gaps for cause in gap.causes}
 
 
 def test_a_kernel_before_it_in_its_stream_that_leaves_sms_idle() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ WAVES = tb.Sequence(
 def recorded(sequence: tb.Sequence, calls: list[float], **given: object) -> tb.Trace:
     """As if a GPU had run it, but the host notes other times of its calls."""
     found = tb.predict(sequence, H200, **given)  # type: ignore[arg-type]
-    return replace(found, waits=None, extra={"issued_ns": [round(us * 1e3) for us in calls]})
+    issued = {"issued_ns": [round(us * 1e3) for us in calls]}
+    return replace(found, waits=None, call_ns=None, extra=issued)
 
 
 def starts(trace: tb.Trace) -> list[int]:
@@ -117,6 +119,20 @@ def test_a_copy_begins_when_it_was_called() -> None:
     assert starts(predict_as_recorded(called, H200))[1] == 200_000
     # If nobody says when, it is called together with that launch.
     assert starts(predict_as_recorded(observation, H200))[1] > 300_000
+
+
+def test_times_of_calls_of_a_prediction_are_kept(tmp_path: Path) -> None:
+    kernel = tb.Launch(2, 64, 32, stream=0, duration=1e-3)
+    program = tb.Sequence([kernel, tb.Synchronize(stream=0), replace(kernel, host=1), kernel])
+    gaps = (10 * US, 0.0, 20 * US, 5 * US)
+    played = tb.predict(program, H200, host=gaps)
+    assert played.host_gaps == pytest.approx(gaps)
+    assert played.call_times is not None
+    assert [played.call_times[k][0] for k in (0, 2, 3)] == [*(played.issue_times or ())]
+    tb.save_traces(tmp_path / "a.jsonl", [played])
+    (read,) = tb.load_traces(tmp_path / "a.jsonl")
+    assert (read.call_times, read.host_gaps) == (played.call_times, played.host_gaps)
+    assert tb.predict(program, H200).host_gaps is None
 
 
 def test_times_of_calls_are_one_for_each_event() -> None:

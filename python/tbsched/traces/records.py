@@ -26,7 +26,7 @@ from tbsched.program.sequence import (
     events_to_data,
 )
 from tbsched.program.written import told
-from tbsched.traces.annotations import MAX_NS, check_known
+from tbsched.traces.annotations import MAX_NS, called, check_known
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -117,7 +117,8 @@ def record_line(trace: Trace) -> bytes:
         record["limiter"] = [placement.limiter for placement in placements]
     if trace.transfer_ns is not None and len(trace.transfer_ns):
         record["transfer_ns"] = trace.transfer_ns.tolist()
-    return _json({**trace.extra, **record})
+    calls = {} if trace.call_ns is None else called(trace.call_ns.tolist())
+    return _json({**calls, **trace.extra, **record})
 
 
 def read_header(record: dict[str, Any]) -> DeviceInfo:

@@ -153,13 +153,16 @@ class Trace(Shown, HoldsArrays):
     def call_times(self) -> tuple[tuple[float, float], ...] | None:
         """For each event when its call began and returned, in seconds from the first call.
 
-        A recording has them. None: nobody says.
+        A recording has them, and so has ``predict(..., host=...)``, whose times count from when the
+        program began. None: nobody says.
 
         Example:
-            >>> recorded = tb.observe(program)  # doctest: +SKIP
-            >>> began, returned = recorded.call_times[0]  # doctest: +SKIP
+            >>> program = tb.Sequence([tb.Launch(2, 64, 32, duration=1e-3), tb.Synchronize()])
+            >>> began, returned = tb.predict(program, "h200", host=0.0).call_times[1]
+            >>> returned - began > 1e-3
+            True
         """
-        found = called_ns(self.extra)
+        found = self._called_ns()
         if found is None:
             return None
         return tuple((began / 1e9, returned / 1e9) for began, returned in found)
@@ -176,7 +179,7 @@ class Trace(Shown, HoldsArrays):
             >>> recorded = tb.observe(program)  # doctest: +SKIP
             >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
         """
-        found = called_ns(self.extra)
+        found = self._called_ns()
         if found is None:
             return None
         returned: dict[int, int] = {}
@@ -186,6 +189,12 @@ class Trace(Shown, HoldsArrays):
             gaps.append((begin - returned.get(host, 0)) / 1e9)
             returned[host] = end
         return tuple(gaps)
+
+    def _called_ns(self) -> list[list[int]] | None:
+        found = called_ns(self.extra)
+        if found is None and self.call_ns is not None:
+            found = self.call_ns.tolist()
+        return found
 
     @property
     def makespan(self) -> float:

@@ -125,8 +125,12 @@ def _issued(
     start = program.measured["start_ns"].astype(np.float64)
     calls = IssuedCalls.of(program, spec)
     if calls is None:
+        assert prediction.call_ns is not None  # of a prediction with the host's gaps
         first = min(int(p.start_ns.min()) for p in prediction if p.start_ns is not None)
-        issued = 1e9 * np.array(prediction.issue_times) - first + start.min()
+        launches = [len(event.launches) for event in program.sequence]
+        # A call rings the GPU at its end.
+        rang = np.repeat(prediction.call_ns[:, 1] - spec.launch_call_ns, launches)
+        issued = (rang - first + start.min()).astype(np.float64)
         return np.minimum(issued, start), np.minimum(issued + spec.launch_latency_ns, start)
     row = np.searchsorted(calls.first, np.arange(len(start)), side="right") - 1
     issued = np.minimum(calls.issued_ns[row], start)
