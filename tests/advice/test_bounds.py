@@ -240,5 +240,7 @@ def test_graphs_with_more_grids_than_can_be_resident_are_refused() -> None:
 
 
 def test_copies_are_refused() -> None:
-    with pytest.raises(ValueError, match="Memset[(]64[)]: with copies and memsets no limits are known"):
+    with pytest.raises(
+        ValueError, match=r"Memset\(64\): with copies and memsets no limits are known"
+    ):
         bounds(tb.Graph([tb.Memset(64), launch(1, 1, duration=1e-6)], [(0, 1)]).launch())

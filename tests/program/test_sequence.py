@@ -120,12 +120,6 @@ def test_numpy_integers_become_plain_ones() -> None:
     assert Release(np.int32(3)) == Release(3)  # type: ignore[arg-type]
 
 
-def test_numpy_seconds_become_plain_ones() -> None:
-    assert launch(duration=np.float32(0.5)) == launch(duration=0.5)
-    assert type(launch(duration=np.float32(0.5)).duration) is float
-    assert launch(duration=np.int64(1)).duration == 1.0
-
-
 @pytest.mark.parametrize("value", [[1.0, 2.0], np.ones(2)])
 def test_list_of_durations_is_refused_with_what_is_needed(value: Any) -> None:
     with pytest.raises(TypeError, match=r"Launch\.duration: seconds, a tuple of them or a Drawn"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, cast
@@ -38,9 +37,7 @@ def seconds(owner: str, field: str, value: object) -> float:
     Raises:
         TypeError, ValueError: naming ``owner.field``.
     """
-    if type(value) is float and 0 <= value <= MAX_SECONDS:
-        return value
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{owner}.{field}: seconds are needed, got {shown(value)}")
     if not 0 <= value <= MAX_SECONDS:
         raise ValueError(f"{owner}.{field}: {shown(value)} is outside 0..1e9 seconds")

@@ -341,11 +341,12 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
         "shared_memory_executed": [_or_unknown(row.shared_memory_executed) for row, _ in rows],
     }
     found = np.empty(len(rows), MEASURED)
+    most = np.iinfo(np.int32).max
     for name, column in columns.items():
         try:
             found[name] = column
         except OverflowError:
-            raise ValueError(f"{name}: {shown(max(column))} is larger than any there is") from None
+            raise ValueError(f"{name}: numbers up to {most} are needed") from None
     return read_only(found)
 
 
