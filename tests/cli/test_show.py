@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tbsched as tb
+from helpers import ROOT
 from tbsched.cli.app import app
 
 TIMED = tb.Sequence([tb.Launch(132, 1024, 32, stream=0, duration=1e-3, name="gemm")] * 2)
@@ -42,6 +43,20 @@ def test_without_an_output_the_text_is_printed_with_the_waits(show: Show) -> Non
     )
     assert "NVIDIA GeForce RTX 3090, 82 SMs" in show("recorded.jsonl", "-d", "rtx3090")
     assert "41 blocks" not in show("recorded.jsonl", "--number", "1", "--policy", "first_fit")
+
+
+def test_profile_is_shown_as_it_is_but_for_pictures(show: Show) -> None:
+    profile = str(ROOT / "tests" / "profiles" / "h200" / "copies_pipeline.json.gz")
+    program = tb.load_program(profile, fit=False)
+    assert show(profile) == f"{program}\n"
+    assert "a table" in show(profile, "-o", "x.csv")
+    assert Path("x.csv").read_text("utf-8").count("\n") == len(program.measured) + 1
+    assert "start_ns" in Path("x.csv").read_text("utf-8").partition("\n")[0]
+    assert "a page" in show(profile, "-o", "x.html")
+    assert "What the profile does not say" in Path("x.html").read_text("utf-8")
+    assert "--number: 1 is outside 0..0" in show(profile, "-n", "1")
+    assert "--number: 1 is outside 0..0" in show(profile, "-n", "1", "-d", "h200")
+    assert "ladder scores recordings, and" in show(profile, "-o", "x.png", "-v", "ladder")
 
 
 def test_two_are_compared(show: Show) -> None:

@@ -306,3 +306,16 @@ def test_profile_of_one_gpu_is_not_explained_on_another(
     error = capsys.readouterr().err
     assert f"--device: rtx3090, but {place} was recorded on NVIDIA H200" in error
     assert run("explain", str(place), "--device", "h200") == 0
+
+
+@pytest.mark.parametrize("option", ["--html", "--perfetto"])
+def test_profile_is_not_overwritten_by_what_explains_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run, option: str
+) -> None:
+    place = tmp_path / "played.jsonl"
+    place.write_text("mine")
+    assert run("explain", place, option, place) == 2
+    assert capsys.readouterr().err == (
+        f"tbsched: {option}: {place} is what is read; write another file\n"
+    )
+    assert place.read_text() == "mine"

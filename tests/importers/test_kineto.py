@@ -252,7 +252,7 @@ def test_parts_can_be_selected(tmp_path: Path) -> None:
     assert names(start=20e-6, end=40e-6) == ["k2", "k3"]
     assert names(streams=[20]) == ["k1", "k3", "k5"]
     assert names(match="k[01]$") == ["k0", "k1"]
-    with pytest.raises(ValueError, match=r"no kernels that ran on a GPU.*only a part is selected"):
+    with pytest.raises(ValueError, match=r"no kernel is in the part that is selected; select more"):
         names(match="none")
     for wrong in ({"start": -1.0}, {"start": 2.0, "end": 1.0}, {"match": "("}, {"streams": [-1]}):
         with pytest.raises(ValueError, match=f"load_program.{list(wrong)[-1]}"):

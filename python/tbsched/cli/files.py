@@ -71,8 +71,13 @@ def predict_program(program: Program, device: str | None, policy: str | None) ->
     return predict(found.sequence, spec, policy, host=found.host)
 
 
-def check_output(output: Path | None, *inputs: Path) -> None:
+def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:
     """Refuses a file that could not be written, or that the verb reads.
+
+    Args:
+        output: the file; None: nothing is written.
+        inputs: what the verb reads.
+        option: which option names the file.
 
     Raises:
         FileNotFoundError, ValueError: naming the file.
@@ -82,7 +87,7 @@ def check_output(output: Path | None, *inputs: Path) -> None:
     storage.check_writable(output)
     for place in inputs:
         if storage.is_same_file(place, output):
-            raise ValueError(f"--output: {output} is what is read; write another file")
+            raise ValueError(f"{option}: {output} is what is read; write another file")
 
 
 def write_traces(output: Path, traces: list[Trace]) -> None:

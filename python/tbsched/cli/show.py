@@ -147,9 +147,10 @@ def show(
 ) -> None:
     """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
 
-    A recording is shown as it is, and so is the profile of a program, as text. A sequence without
-    placements is predicted first, and so is a recording or a profile if --device is given. Without
-    --output, the text is printed, with the reasons why launches waited.
+    A recording is shown as it is, and so is the profile of a program, but for pictures: those are
+    of its prediction. A sequence without placements is predicted first, and so is a recording or a
+    profile if --device is given. Without --output, the text is printed, with the reasons why
+    launches waited.
 
     Examples:
 
@@ -171,7 +172,7 @@ def show(
         profiled(file, Part(start, end, stream, match)),
     )  # fmt: skip
     if output is None:
-        value = request.printed()
+        value = request.whole()
         if as_json:
             show_json(views.data(value))
         else:
@@ -181,7 +182,7 @@ def show(
     kind = output.suffix.lower() or ".png"
     if kind in _WRITERS:
         writer, what = _WRITERS[kind]
-        getattr(shows, writer)(request.value(), output)
+        getattr(shows, writer)(request.whole(), output)
     else:
         with ending_at_once():  # imports matplotlib
             axes = request.drawn(by, at, sm)
@@ -228,10 +229,12 @@ class _Request:
     view: View | None
     program: Program | None
 
-    def printed(self) -> Trace | Diff | Program:
-        """What is shown without a file: a profile as it is, or as :meth:`value`."""
+    def whole(self) -> Trace | Diff | Program:
+        """What is shown but as a picture: a profile as it is, or as :meth:`value`."""
         as_it_is = (self.device, self.policy, self.view) == (None, None, None)
-        return self.program if self.program is not None and as_it_is else self.value()
+        if self.program is not None and as_it_is:
+            return self._picked([self.program], self.place)
+        return self.value()
 
     def value(self) -> Trace | Diff:
         """The trace of the file, a prediction of it, or two compared.
@@ -272,6 +275,8 @@ class _Request:
 
     def _ladder(self) -> Axes:
         """Every policy, or the one that is named, against all recordings of the file."""
+        if self.program is not None:
+            raise ValueError(f"--view: ladder scores recordings, and {self.place} is a profile")
         traces = read_traces(self.place)
         spec = find_device(self.device) if self.device else _recorded_on(traces[0].device)
         names = [self.policy] if self.policy else [row.name for row in policies()]
@@ -279,6 +284,7 @@ class _Request:
 
     def _shown(self, recorded: Trace | None) -> Trace:
         if self.program is not None:
+            self._picked([self.program], self.place)
             return predict_program(self.program, self.device, self.policy)
         if recorded is None:
             sequence = self._picked(sequences_of(self.place), self.place)

@@ -15,7 +15,7 @@ from tbsched.importers.assembly.assemble import assembled
 from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
-from tbsched.importers.records import Recording
+from tbsched.importers.records import Kernel, Recording
 from tbsched.prediction.fitting.durations import fit_durations
 from tbsched.program.checks import flag
 from tbsched.program.program import Program
@@ -107,6 +107,11 @@ def load_program(
     if isinstance(found, Program):
         return found
     if selection:
+        if not any(isinstance(record, Kernel) for record in found.records):
+            raise ValueError(
+                f"{storage.shown(place)}: no kernel is in the part that is selected; select more "
+                "(start, end, streams, match), or read all of it"
+            )
         found = replace(found, records=selection.of_calls(found.records))
     spec = spec or known_device(found.device, found.sms)
     try:

@@ -54,8 +54,8 @@ def explain(
 
       tbsched explain trace.json.gz --device h100 --from 0.5 --to 0.6 --html page.html
     """
-    for output in (html, perfetto):
-        check_output(output, file)
+    check_output(html, file, option="--html")
+    check_output(perfetto, file, option="--perfetto")
     program = load_program(file, device, start=start, end=end, streams=stream, match=match)
     spec = _ran_on(program, device, file)
     count = len(program.sequence.launches)
