@@ -147,6 +147,19 @@ def test_copies_have_rows_and_numbers_of_their_own() -> None:
     assert twice.transfers == 2 * copied.transfers == 2 * (nodes[1], nodes[2])
 
 
+def test_copies_of_a_prediction_have_their_times() -> None:
+    program = tb.Sequence(
+        [tb.Memset(64, stream=0), launch(4, stream=0, duration=1e-5), tb.Copy(1 << 20, "d2h")]
+    )
+    trace = tb.predict(program, "h200")
+    rows = [" ".join(line.split()) for line in str(trace).splitlines()]
+    start, end = (f"{time / 1e3:.4g} us" for time in trace.transfer_ns[1])  # type: ignore[index]
+    assert f"copy 1 1024 KB, d2h {start} {end}" in rows
+    assert any(row.startswith("memset 0 64 B, stream 0 ") for row in rows)
+    many = tb.predict(tb.Sequence([tb.Memset(64)] * 60), "h200")
+    assert "and 10 copies and memsets more" in str(many)
+
+
 def test_ways_to_launch_are_in_words() -> None:
     text = str(ways())
     for words in (

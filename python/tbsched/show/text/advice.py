@@ -10,7 +10,7 @@ from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.orders import BestOrder
 from tbsched.advice.what_if import WhatIf
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import seconds_words
+from tbsched.show.words import counted, seconds_words
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:
@@ -56,9 +56,8 @@ def evenness_text(found: Evenness) -> str:
 def best_order_short(found: BestOrder) -> str:
     """How long it takes, and how long as given."""
     shorter = seconds_words(found.makespan)
-    return (
-        f"{len(found.order)} launches in {shorter}, as given {seconds_words(found.given_makespan)}"
-    )
+    several = counted(len(found.order), "launch", "launches")
+    return f"{several} in {shorter}, as given {seconds_words(found.given_makespan)}"
 
 
 def best_order_text(found: BestOrder) -> str:

@@ -17,6 +17,8 @@ from tbsched.show.words import (
     seconds_words,
     size_of,
     source_words,
+    transfer_name,
+    transfer_words,
 )
 from tbsched.traces.timeline import shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
@@ -98,10 +100,25 @@ def _timed_text(trace: Trace) -> str:
     lines = [trace_head(trace), render(timed_table(trace, waits))]
     if len(trace) > len(shown):
         lines.append(f"and {counted(len(trace) - len(shown), 'launch', 'launches')} more")
+    if trace.transfer_ns is not None and len(trace.transfer_ns):
+        lines += ["", *_transfer_lines(trace)]
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
     return "\n".join(lines)
+
+
+def _transfer_lines(trace: Trace) -> list[str]:
+    """When copies and memsets moved their bytes."""
+    assert trace.transfer_ns is not None
+    times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
+    rows = [
+        (transfer_name(number, own), transfer_words(own), *(seconds_words(ns / 1e9) for ns in span))
+        for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
+    ]
+    lines = [render(table_of(("", "bytes", "start", "end"), rows, left=(0, 1)))]
+    more = len(trace.transfer_ns) - len(rows)
+    return [*lines, *([f"and {more:,} copies and memsets more"] if more else [])]
 
 
 def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
