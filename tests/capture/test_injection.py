@@ -12,6 +12,7 @@ import pytest
 
 import tbsched as tb
 from capture.conftest import Played
+from tbsched.launcher import injection
 
 TWO = "gpu.begin(); gpu.launch(1); gpu.launch(2)\n"
 
@@ -211,6 +212,21 @@ def test_program_runs_uncaptured_where_it_cannot_be_captured(
     assert done.stderr.startswith(f"tbsched capture: {why}")
     assert done.stderr.endswith("; the program runs uncaptured\n")
     assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_without_a_driver_the_process_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str, *arguments: bytes) -> None:
+        raise RuntimeError("capture: cuptiSubscribe: CUPTI_ERROR_UNKNOWN")
+
+    monkeypatch.setattr(injection, "_call", refuse)
+    monkeypatch.setenv("TBSCHED_LIBCUDA", str(tmp_path / "none.so"))
+    with pytest.raises(tb.NoGpuError, match=r"the CUDA driver.*none\.so"), tb.capture():
+        pass
+    monkeypatch.setenv("TBSCHED_LIBCUDA", "libc.so.6")  # a driver is there, something else is wrong
+    with pytest.raises(RuntimeError, match="CUPTI_ERROR_UNKNOWN"), tb.capture():
+        pass
 
 
 def test_full_disk_is_said_once_and_the_program_goes_on(run: Played, tmp_path: Path) -> None:

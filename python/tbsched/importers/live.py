@@ -28,6 +28,7 @@ class capture:  # noqa: N801 - used as a function
 
     Raises:
         ImportError: the package was built without CUPTI.
+        NoGpuError: on entry: there is no CUDA driver.
         RuntimeError: on entry: a capture runs already, CUPTI is missing, or another profiler, such
             as torch.profiler, uses it.
         ValueError, FileNotFoundError: the file cannot be written.

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from importlib import util
 from pathlib import Path
 
+from tbsched.errors import NoGpuError
+
 _LIBRARY = "libtbsched_capture.so"
+_DRIVER = "libcuda.so.1"
 _MOST_TEXT = 4096
 
 
@@ -52,10 +55,27 @@ def start(output: Path) -> None:
 
     Raises:
         ImportError: as :func:`library`.
+        NoGpuError: there is no CUDA driver.
         RuntimeError: a capture runs already, CUPTI is missing or used by another profiler, or the
             file cannot be written.
     """
-    _call("tbsched_capture_start", os.fsencode(output.absolute()))
+    try:
+        _call("tbsched_capture_start", os.fsencode(output.absolute()))
+    except RuntimeError as error:
+        if "CUPTI_ERROR" in str(error):
+            _check_driver()
+        raise
+
+
+def _check_driver() -> None:
+    """Says that there is no driver; CUPTI only says that something is wrong."""
+    try:
+        ctypes.CDLL(os.environ.get("TBSCHED_LIBCUDA", _DRIVER))
+    except OSError as error:
+        raise NoGpuError(
+            f"capture: looked for the CUDA driver, {_DRIVER}: {error}; TBSCHED_LIBCUDA may name "
+            "another place"
+        ) from None
 
 
 def stop() -> None:
