@@ -88,7 +88,9 @@ struct Shared {
   std::optional<int32_t> kernel(const py::handle name) {
     if (name.is_none()) return std::nullopt;
     const auto next = static_cast<int32_t>(kernels.size());
-    return kernels.try_emplace(name.cast<std::string>(), next).first->second;
+    // A damaged file may have half of a surrogate pair in a name.
+    const auto bytes = name.attr("encode")("utf-8", "surrogatepass").cast<std::string>();
+    return kernels.try_emplace(bytes, next).first->second;
   }
 };
 

@@ -189,8 +189,8 @@ class Launch:
             )
         if duration is not None:
             _set_duration(self, self._checked_duration())
-        if name is not None and not (isinstance(name, str) and name.isascii()):
-            _check_name(name)
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
         if not (
             partition is None
             and trigger is memory_wait is completion_event is None
@@ -287,18 +287,6 @@ class Launch:
 
     def __repr__(self) -> str:
         return source(self)
-
-
-def _check_name(name: object) -> None:
-    """Refuses what no file can hold."""
-    if not isinstance(name, str):
-        raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"Launch.name: {shown(name)} has half of a surrogate pair, which is no text"
-        ) from None
 
 
 _NAMES = tuple(item.name for item in fields(Launch))

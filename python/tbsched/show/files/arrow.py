@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tbsched import storage
 from tbsched.errors import missing
+from tbsched.show.files.frames import of_text
 from tbsched.views import Shown, columns
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def to_arrow(value: Shown) -> pa.Table:
         import pyarrow as pa
     except ImportError as error:
         raise missing("Arrow tables", "pyarrow", "pyarrow") from error
-    return pa.table(found)
+    return of_text(pa.table, found)
 
 
 def to_parquet(value: Shown, path: str | os.PathLike[str]) -> None:

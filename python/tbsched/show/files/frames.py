@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from tbsched.errors import missing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Table = TypeVar("Table")
 
 
 def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -23,9 +25,27 @@ def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise missing("data frames", "pandas", "pandas") from error
-    return pd.DataFrame(
-        {
-            name: column if isinstance(column, np.ndarray) else pd.array(column)
-            for name, column in columns.items()
-        }
-    )
+
+    def frame(given: Mapping[str, Any]) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                name: column if isinstance(column, np.ndarray) else pd.array(column)
+                for name, column in given.items()
+            }
+        )
+
+    return of_text(frame, columns)
+
+
+def of_text(make: Callable[[Mapping[str, Any]], Table], columns: Mapping[str, Any]) -> Table:
+    """A table of columns; names with half of a surrogate pair, as damaged files have, get a ?."""
+    try:
+        return make(columns)
+    except UnicodeEncodeError:
+        return make({name: _as_text(column) for name, column in columns.items()})
+
+
+def _as_text(column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.dtype != np.object_:
+        return column
+    return [x.encode("utf-8", "replace").decode() if isinstance(x, str) else x for x in column]
