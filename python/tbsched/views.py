@@ -26,6 +26,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
     "Partition": ("partitions", "partition"),
+    "Processes": ("traces", "processes"),
     "Program": ("programs", "program"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),

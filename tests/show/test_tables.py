@@ -43,6 +43,7 @@ def report() -> Report:
 VALUES: dict[str, Callable[[], Any]] = {
     "Trace": lambda: tb.predict(TIMED, gpu()),
     "Trace, held": lambda: tb.predict(HELD, gpu(4)),
+    "Processes": lambda: tb.predict_processes([LAUNCHES, LAUNCHES], "h200"),
     "Sequence": lambda: TIMED,
     "Diff": lambda: report().counterexamples[0].diff,
     "TimeDiff": lambda: tb.compare_times(*[tb.predict(LAUNCHES, gpu())] * 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 import sys
 from collections.abc import Callable
 
@@ -158,6 +159,38 @@ def test_copies_of_a_prediction_have_their_times() -> None:
     assert any(row.startswith("memset 0 64 B, stream 0 ") for row in rows)
     many = tb.predict(tb.Sequence([tb.Memset(64)] * 60), "h200")
     assert "and 10 copies and memsets more" in str(many)
+
+
+def test_processes_show_their_turns() -> None:
+    long, visit = (tb.Sequence([launch(8, duration=ms * 1e-3)]) for ms in (5, 1))
+    found = tb.predict_processes([long, visit], "h200")
+    rows = [" ".join(line.split()) for line in str(found).splitlines()]
+    assert rows[0].startswith("2 processes, ")
+    assert rows[1] == "process launches start end turns had the GPU"
+    assert rows[3].startswith("1 1 launch, 8 blocks ")
+    assert len(rows) == 6 + len(found.turns)
+    assert f"<Processes: {rows[0]}>" == repr(found)
+    assert "Turns" in found._repr_html_()
+    assert found.to_pandas()["process"].tolist() == found.turns["process"].tolist()
+    data = json.loads(json.dumps(views.data(found), allow_nan=False))
+    assert (len(data["traces"]), len(data["turns"]), data["seen"]) == (2, len(found.turns), [])
+
+
+def test_clients_of_mps_have_no_turns() -> None:
+    program = tb.Sequence([launch(8, duration=1e-3)])
+    found = tb.predict_processes([program] * 3, "h200", mps=True)
+    assert str(found).startswith("3 processes, clients of one MPS server, ")
+    assert "turns" not in str(found)
+    assert "Turns" not in found._repr_html_()
+    assert len(found.to_pandas()) == 0
+
+
+def test_process_without_launches_is_shown() -> None:
+    idle = tb.Sequence([tb.Synchronize()])
+    found = tb.predict_processes([idle, idle], "h200")
+    assert found.makespan == 0
+    assert str(found).startswith("2 processes, 0 ns on NVIDIA H200")
+    assert "0 launches" in found._repr_html_()
 
 
 def test_ways_to_launch_are_in_words() -> None:

@@ -21,12 +21,13 @@ from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.sequence import Sequence, Synchronize
 from tbsched.traces.trace import Trace
+from tbsched.views import Shown
 
 _TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Processes(HoldsArrays):
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Processes(Shown, HoldsArrays):
     """What several processes do that share a GPU, all on one clock.
 
     Attributes:
@@ -56,7 +57,9 @@ class Processes(HoldsArrays):
             >>> round(1e3 * tb.predict_processes([program] * 2, "h200").makespan, 1)
             6.5
         """
-        times = [trace.timeline for trace in self.traces]
+        times = [trace.timeline for trace in self.traces if len(trace)]
+        if not times:
+            return 0.0
         first = min(int(rows["start_ns"].min()) for rows in times)
         return (max(int(rows["end_ns"].max()) for rows in times) - first) / 1e9
 

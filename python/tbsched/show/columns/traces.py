@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import Int32Array, numbered_blocks, objects
 from tbsched.traces.timeline import has_times
 from tbsched.traces.trace import Trace
@@ -37,3 +38,8 @@ def trace_columns(trace: Trace) -> dict[str, Any]:
 
 def _joined(smids: list[Int32Array]) -> Int32Array:
     return np.concatenate([np.empty(0, np.int32), *smids])
+
+
+def processes_columns(found: Processes) -> dict[str, Any]:
+    """Which process had the GPU when."""
+    return {name: found.turns[name].copy() for name in ("process", "begin_ns", "end_ns")}

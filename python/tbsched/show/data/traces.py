@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Launch, events_to_data
 from tbsched.traces.placement import DeviceInfo, Placement
@@ -49,4 +50,14 @@ def _launch(number: int, launch: Launch, placement: Placement) -> dict[str, Any]
         "limiter": placement.limiter,
         "hardware_queue": placement.hardware_queue,
         **{key: None if x is None else x.tolist() for key, x in arrays.items()},
+    }
+
+
+def processes_data(found: Processes) -> dict[str, Any]:
+    """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
+    return {
+        "makespan": found.makespan,
+        "turns": rows_data(found.turns),
+        "traces": [trace_data(trace) for trace in found.traces],
+        "seen": [trace_data(trace) for trace in found.seen],
     }

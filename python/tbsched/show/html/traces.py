@@ -7,6 +7,7 @@ import functools
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import StructuredArray
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import (
@@ -28,7 +29,15 @@ from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_str
 from tbsched.show.layout.names import cut, label, span_name
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
-from tbsched.show.text.traces import LAUNCHES_SHOWN, held_table, timed_table, trace_head
+from tbsched.show.text.traces import (
+    LAUNCHES_SHOWN,
+    held_table,
+    processes_short,
+    processes_table,
+    timed_table,
+    trace_head,
+    turns_table,
+)
 from tbsched.show.waits import Waits
 from tbsched.show.words import (
     counted,
@@ -230,3 +239,10 @@ def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
         str(launch), launches[launch].name or "", seconds_words(total / 1e9),
         f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
     )  # fmt: skip
+
+
+def processes_html(found: Processes) -> str:
+    """A row for each process, and for each turn."""
+    table, more = turns_table(found)
+    turns = [table_html(table, "Turns", more=more)] if len(found.turns) else []
+    return card(processes_short(found), table_html(processes_table(found), "Processes"), *turns)

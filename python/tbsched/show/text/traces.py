@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rich.table import Table
 
+from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
 from tbsched.show.layout.graphs import words_of
@@ -137,3 +138,51 @@ def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tu
         (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
     return *_launch_cells(number, launch, words), begin, end, waited, mostly
+
+
+def processes_short(found: Processes) -> str:
+    """How many there are, how long they take, and on what."""
+    several = counted(len(found.traces), "process", "processes")
+    how = ", clients of one MPS server" if found.seen else ""
+    return f"{several}{how}, {seconds_words(found.makespan)} on {trace_head(found.traces[0])}"
+
+
+def processes_text(found: Processes) -> str:
+    """A row for each process, and for each turn."""
+    lines = [processes_short(found), render(processes_table(found))]
+    if len(found.turns):
+        table, more = turns_table(found)
+        lines += ["", render(table), *([more] if more else [])]
+    return "\n".join(lines)
+
+
+def processes_table(found: Processes) -> Table:
+    """When the blocks of each process ran, and how long it had the GPU."""
+    rows = []
+    for process, trace in enumerate(found.traces):
+        own = found.turns[found.turns["process"] == process]
+        ran = trace.timeline if len(trace) else np.zeros(1, trace.timeline.dtype)
+        times = (
+            ran["start_ns"].min(),
+            ran["end_ns"].max(),
+            (own["end_ns"] - own["begin_ns"]).sum(),
+        )
+        start, end, had = (seconds_words(int(ns) / 1e9) for ns in times)
+        size = size_of(trace.sequence.launches)
+        rows.append((str(process), size, start, end, *((str(len(own)), had) if len(own) else ())))
+    headings = ("process", "launches", "start", "end")
+    return table_of(
+        (*headings, *(("turns", "had the GPU") if len(found.turns) else ())), rows, (1,)
+    )
+
+
+def turns_table(found: Processes) -> tuple[Table, str]:
+    """Who had the GPU when; and how many turns are left out, in words."""
+    shown = found.turns[:LAUNCHES_SHOWN].tolist()
+    rows = [
+        (str(process), *(seconds_words(ns / 1e9) for ns in (begin, end, end - begin)))
+        for process, begin, end in shown
+    ]
+    left = len(found.turns) - len(shown)
+    more = f"and {counted(left, 'turn')} more" if left else ""
+    return table_of(("turn of", "begin", "end", "took"), rows, ()), more
