@@ -72,6 +72,18 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, content: bytes, words: st
     assert "trace.json" in said
 
 
+def test_profile_is_no_trace_file() -> None:
+    words = "a trace file begins with a header, .* tbsched explain read profiles"
+    with pytest.raises(ValueError, match=f"transformer.json.gz, line 2: .*; {words}"):
+        tb.load_traces(PROFILES / "transformer.json.gz")
+
+
+def test_missing_key_of_a_trace_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"tbsched_trace":1,"device":{"name":"G"}}\n')
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 1: 'sms' is missing"):
+        tb.load_traces(tmp_path / "a.jsonl")
+
+
 def test_cut_and_damaged_packing_is_refused(tmp_path: Path) -> None:
     packed = (PROFILES / "transformer.json.gz").read_bytes()
     place = tmp_path / "cut.json.gz"

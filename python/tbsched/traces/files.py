@@ -64,17 +64,23 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
                 if "tbsched_trace" in record:
                     device = read_header(record)
                 elif device is None:
-                    raise ValueError('the first line must be a header, {"tbsched_trace":1,…}')
+                    raise ValueError("the first line must be a header")
                 else:
                     flags = b"true" in line or b"false" in line
                     traces.append(read_record(record, device, flags=flags))
         except _UNREADABLE as error:
-            raise ValueError(f"{storage.shown(place)}, line {number}: {error}") from error
+            what = f"{error} is missing" if isinstance(error, KeyError) else error
+            hint = _NO_HEADER if device is None else ""
+            raise ValueError(f"{storage.shown(place)}, line {number}: {what}{hint}") from error
     if device is None:
         raise ValueError(f"{storage.shown(place)}: no header line, not a trace file")
     return traces
 
 
+_NO_HEADER = (
+    '; a trace file begins with a header, {"tbsched_trace":1,…}; load_program, tbsched show and '
+    "tbsched explain read profiles"
+)
 # What a file that holds no traces makes the readers raise.
 _UNREADABLE = (
     ValueError,
