@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import asks_for, gpu, launch
+from helpers import ROOT, asks_for, gpu, launch
 from show.gallery import graph, ways
 from tbsched import views
 from tbsched.show.layout.lanes import spans_by_stream
@@ -159,6 +159,15 @@ def test_copies_of_a_prediction_have_their_times() -> None:
     assert any(row.startswith("memset 0 64 B, stream 0 ") for row in rows)
     many = tb.predict(tb.Sequence([tb.Memset(64)] * 60), "h200")
     assert "and 10 copies and memsets more" in str(many)
+
+
+def test_order_that_only_moves_launches_among_other_calls_says_so() -> None:
+    place = ROOT / "tests" / "profiles" / "h200" / "copies_pipeline.json.gz"
+    found = tb.best_order(tb.load_program(place, fit=False), "h200")
+    assert found.order == tuple(range(len(found.order)))
+    assert found.makespan < found.given_makespan
+    assert str(found).endswith("among other calls, in the same order")
+    assert "in the same order" not in str(tb.best_order(TIMED.launches, gpu()))
 
 
 def test_processes_show_their_turns() -> None:

@@ -63,9 +63,12 @@ def best_order_short(found: BestOrder) -> str:
 def best_order_text(found: BestOrder) -> str:
     """The order, and what it saves."""
     how = "the best of all orders" if found.exact else "the best found"
+    in_order = found.order == tuple(range(len(found.order)))
+    moved = "; launches are called sooner or later among other calls, in the same order"
     return (
         f"order {', '.join(map(str, found.order))}: {seconds_words(found.makespan)}, {how} in "
         f"{found.predictions} predictions; as given {seconds_words(found.given_makespan)}"
+        f"{moved if in_order and found.makespan < found.given_makespan else ''}"
     )
 
 
