@@ -89,7 +89,7 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
       item.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
   const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
   const int64_t from_ns = std::max(reaches_ns, waited_ns);
-  transfers_.be_ready(item.transfer, from_ns + late_ns_);
+  transfers_.be_ready(item.transfer, from_ns + late_ns_, waited);
   change_later({from_ns, index, Change::reached});
 }
 
@@ -103,16 +103,23 @@ void Streams::end_transfer_at(const int32_t index, const int64_t now, const int6
 
 // Whether one of them ends at once.
 bool Streams::begin_engines(const int64_t now) {
-  while (const std::optional<int32_t> transfer = transfers_.begin(now + late_ns_)) {
-    const int64_t end_ns = transfers_.times()[*transfer].end_ns - late_ns_;
-    end_transfer_at(item_of_transfer_[*transfer], now, end_ns);
+  const auto tell_end = [&](const int32_t transfer) {
+    const int64_t end_ns = transfers_.times()[transfer].end_ns - late_ns_;
+    end_transfer_at(item_of_transfer_[transfer], now, end_ns);
+  };
+  while (const auto begun = transfers_.begin(now + late_ns_)) {
+    tell_end(begun->transfer);
+    if (begun->slowed) tell_end(*begun->slowed);
   }
   return first_changes(now) != nullptr;
 }
 
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
-  if (transfers_.has_engine(transfer)) transfers_.end(transfer, now + late_ns_);
+  if (transfers_.has_engine(transfer)) {
+    if (!transfers_.is_over(transfer, now + late_ns_)) return;
+    transfers_.end(transfer, now + late_ns_);
+  }
   if (items_[index].is_launch()) --not_over_;
   get_over(index, now);
 }
