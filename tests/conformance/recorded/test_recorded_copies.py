@@ -117,7 +117,7 @@ def test_copies_both_ways_slow_each_other_down_as_recorded(gpu: str) -> None:
     for case in ("pair-16M-16M-0", "pair-64M-64M-0"):
         seen, predicted = alone[case]
         assert (predicted / seen - 1).max() < -0.05
-        assert np.abs(off[case]).max() < 0.03
+        assert np.abs(off[case]).max() < 0.05
 
 
 # -- in streams -----------------------------------------------------------------------------------
