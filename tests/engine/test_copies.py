@@ -13,7 +13,7 @@ from tbsched.traces.timeline import span_of
 SOON = tb.Launch(1, 64, 32, duration=1e-5)
 SPEC = tb.device("h200")
 HOST_US = SPEC.node_copy_latency_ns / 1e3  # until a copy moves bytes
-BULK = 55_900_000  # bytes; they take a millisecond
+BULK = SPEC.host_copy_bandwidth * 1000  # bytes; they take a millisecond
 Transfer = tb.Copy | tb.Memset
 
 
@@ -136,7 +136,7 @@ def test_later_work_waits_for_the_copies_of_a_graph() -> None:
     after = tb.Launch(1, 64, 32, duration=1e-5, stream=0)
     found = tb.predict(tb.Sequence([graph.launch(0), after]), "h200")
     assert span_of(1, found[1])[0] > span_of(0, found[0])[1] + 1_000_000
-    assert "for copy 0 (55900000 B, d2h), before it in its stream" in found.explain(1)
+    assert f"for copy 0 ({BULK} B, d2h), before it in its stream" in found.explain(1)
 
 
 def test_a_launch_names_the_copy_that_it_waited_for_last() -> None:
