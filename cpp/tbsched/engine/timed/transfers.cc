@@ -154,9 +154,9 @@ std::optional<int32_t> Transfers::next_of(Engine& engine, const int64_t now) {
 std::optional<int32_t> Transfers::share(Engine& begun, Engine& other) {
   const int64_t from_ns = std::max(begun.as_of_ns, other.as_of_ns);
   for (Engine* const engine : {&begun, &other}) {
-    const int64_t alone_ns = from_ns - engine->as_of_ns;
-    if (engine->left_ns <= alone_ns) return std::nullopt;
-    engine->left_ns -= alone_ns;
+    const int64_t before_ns = from_ns - engine->as_of_ns;
+    if (engine->left_ns <= before_ns) return std::nullopt;
+    engine->left_ns -= before_ns;
     engine->as_of_ns = from_ns;
   }
   const int64_t both_ns = std::min(beside_ns(begun), beside_ns(other));
@@ -169,23 +169,26 @@ std::optional<int32_t> Transfers::share(Engine& begun, Engine& other) {
   return times_[other.moves].end_ns > was_ns ? std::optional(other.moves) : std::nullopt;
 }
 
-// How much longer a copy takes while both engines move bytes.
+// How much longer what an engine moves takes while both do.
 double Transfers::slower(const Engine& engine) const {
-  const Need& need = needs_[engine.moves];
+  const bool is_to_gpu = needs_[engine.moves].engine == 0;
   const int64_t beside =
-      need.engine == 0 ? spec_.both_ways_to_gpu_bandwidth : spec_.both_ways_from_gpu_bandwidth;
-  if (!need.slows || beside == 0) return 1;
+      is_to_gpu ? spec_.both_ways_to_gpu_bandwidth : spec_.both_ways_from_gpu_bandwidth;
+  if (!needs_[engine.moves].slows || beside == 0) return 1;
   return static_cast<double>(spec_.host_copy_bandwidth) / static_cast<double>(beside);
 }
 
 // How long what is left takes while both do.
 int64_t Transfers::beside_ns(const Engine& engine) const {
-  return std::llround(static_cast<double>(engine.left_ns) * slower(engine));
+  const double longer = slower(engine);
+  return longer == 1 ? engine.left_ns : std::llround(static_cast<double>(engine.left_ns) * longer);
 }
 
 // How long what it moves in that time while both do would take alone.
 int64_t Transfers::alone_ns(const Engine& engine, const int64_t beside_ns) const {
-  const int64_t moved_ns = std::llround(static_cast<double>(beside_ns) / slower(engine));
+  const double longer = slower(engine);
+  const int64_t moved_ns =
+      longer == 1 ? beside_ns : std::llround(static_cast<double>(beside_ns) / longer);
   return std::min(engine.left_ns, moved_ns);
 }
 
