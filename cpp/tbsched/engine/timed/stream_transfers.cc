@@ -103,13 +103,9 @@ void Streams::end_transfer_at(const int32_t index, const int64_t now, const int6
 
 // Whether one of them ends at once.
 bool Streams::begin_engines(const int64_t now) {
-  const auto tell_end = [&](const int32_t transfer) {
-    const int64_t end_ns = transfers_.times()[transfer].end_ns - late_ns_;
-    end_transfer_at(item_of_transfer_[transfer], now, end_ns);
-  };
-  while (const auto begun = transfers_.begin(now + late_ns_)) {
-    tell_end(begun->transfer);
-    if (begun->slowed) tell_end(*begun->slowed);
+  while (const std::optional<int32_t> transfer = transfers_.begin(now + late_ns_)) {
+    const int64_t end_ns = transfers_.times()[*transfer].end_ns - late_ns_;
+    end_transfer_at(item_of_transfer_[*transfer], now, end_ns);
   }
   return first_changes(now) != nullptr;
 }
@@ -117,7 +113,8 @@ bool Streams::begin_engines(const int64_t now) {
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
   if (transfers_.has_engine(transfer)) {
-    if (!transfers_.is_over(transfer, now + late_ns_)) return;
+    const int64_t end_ns = transfers_.ends_ns(transfer) - late_ns_;
+    if (end_ns > now) return end_transfer_at(index, now, end_ns);
     transfers_.end(transfer, now + late_ns_);
   }
   if (items_[index].is_launch()) --not_over_;

@@ -110,32 +110,32 @@ void Transfers::be_ready(const int32_t transfer, const int64_t from_ns, const bo
   needs_[transfer].has_waited = has_waited;
 }
 
-std::optional<Transfers::Begun> Transfers::begin(const int64_t now) {
+std::optional<int32_t> Transfers::begin(const int64_t now) {
   const bool one_by_one = spec_.mechanisms.copy_engines;
   for (Engine& engine : engines_) {
     if (engine.busy && one_by_one) continue;
-    const std::optional<int32_t> next = next_of(engine, now);
-    if (!next) continue;
+    const int32_t transfer = next_of(engine, now);
+    if (transfer == kNone) continue;
     engine.busy = true;
     const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
-    times_[*next] = {start_ns, start_ns + needs_[*next].bytes_ns};
-    engine.moves = *next;
+    times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
+    engine.moves = transfer;
     engine.as_of_ns = start_ns;
-    engine.left_ns = needs_[*next].bytes_ns;
-    Engine& other = engines_[1 - needs_[*next].engine];
-    if (!one_by_one || !other.busy) return Begun{*next};
-    return Begun{*next, share(engine, other)};
+    engine.left_ns = needs_[transfer].bytes_ns;
+    Engine& other = engines_[1 - needs_[transfer].engine];
+    if (one_by_one && other.busy) slow_down(engine, other);
+    return transfer;
   }
   return std::nullopt;
 }
 
-std::optional<int32_t> Transfers::next_of(Engine& engine, const int64_t now) {
+int32_t Transfers::next_of(Engine& engine, const int64_t now) {
   int32_t first = kNone;
   for (const Channel& channel : engine.channels) {
     if (channel.empty()) continue;
     if (first == kNone || ready_ns(channel) < needs_[first].ready_ns) first = channel.next();
   }
-  if (first == kNone || needs_[first].ready_ns > now) return std::nullopt;
+  if (first == kNone || needs_[first].ready_ns > now) return kNone;
   // While the engine learned that the first need not wait any more, it may have learned the same of
   // others.
   const bool learned =
@@ -149,24 +149,21 @@ std::optional<int32_t> Transfers::next_of(Engine& engine, const int64_t now) {
   return channel.waiting[channel.head++];
 }
 
-// From when on both move bytes each takes longer, until one of them is over. Returns the other one,
-// if it ends later than it would have.
-std::optional<int32_t> Transfers::share(Engine& begun, Engine& other) {
+// From when on both move bytes each takes longer, until one of them is over.
+void Transfers::slow_down(Engine& begun, Engine& other) {
   const int64_t from_ns = std::max(begun.as_of_ns, other.as_of_ns);
   for (Engine* const engine : {&begun, &other}) {
     const int64_t before_ns = from_ns - engine->as_of_ns;
-    if (engine->left_ns <= before_ns) return std::nullopt;
+    if (engine->left_ns <= before_ns) return;
     engine->left_ns -= before_ns;
     engine->as_of_ns = from_ns;
   }
   const int64_t both_ns = std::min(beside_ns(begun), beside_ns(other));
-  const auto end_ns = [&](const Engine& engine) {
-    const int64_t left_ns = engine.left_ns - alone_ns(engine, both_ns);
-    return std::max(times_[engine.moves].end_ns, from_ns + both_ns + left_ns);
-  };
-  times_[begun.moves].end_ns = end_ns(begun);
-  const int64_t was_ns = std::exchange(times_[other.moves].end_ns, end_ns(other));
-  return times_[other.moves].end_ns > was_ns ? std::optional(other.moves) : std::nullopt;
+  for (const Engine* const engine : {&begun, &other}) {
+    const int64_t left_ns = engine->left_ns - alone_ns(*engine, both_ns);
+    int64_t& end_ns = times_[engine->moves].end_ns;
+    end_ns = std::max(end_ns, from_ns + both_ns + left_ns);
+  }
 }
 
 // How much longer what an engine moves takes while both do.

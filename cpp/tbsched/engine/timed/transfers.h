@@ -56,17 +56,11 @@ class Transfers {
   void enqueue_node(int32_t transfer);
   // It waits for no other work any more, if it has, and may move bytes from then on.
   void be_ready(int32_t transfer, int64_t from_ns, bool has_waited);
-  // The next one that an engine begins now, if there is any, and the one of the other engine that
-  // ends later because of that. times() has their ends.
-  struct Begun {
-    int32_t transfer;
-    std::optional<int32_t> slowed = {};
-  };
-  std::optional<Begun> begin(int64_t now);
-  // Whether it is over, and has not been slowed since somebody was told when it would be.
-  bool is_over(const int32_t transfer, const int64_t now) const {
-    return times_[transfer].end_ns <= now;
-  }
+  // The next one that an engine begins now, if there is any. times() has its end.
+  std::optional<int32_t> begin(int64_t now);
+  // Of one that an engine has begun: when it ends, as far as is known now. It may be later than it
+  // was: another one, which began since, slows it down.
+  int64_t ends_ns(const int32_t transfer) const { return times_[transfer].end_ns; }
   void end(int32_t transfer, int64_t now);
 
   const std::vector<TransferTime>& times() const { return times_; }
@@ -107,8 +101,8 @@ class Transfers {
   Need need_of(const Memset& memset) const;
   int64_t ready_ns(const Channel& channel) const { return needs_[channel.next()].ready_ns; }
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
-  std::optional<int32_t> next_of(Engine& engine, int64_t now);
-  std::optional<int32_t> share(Engine& begun, Engine& other);
+  int32_t next_of(Engine& engine, int64_t now);  // takes it; kNone: there is none
+  void slow_down(Engine& begun, Engine& other);
   double slower(const Engine& engine) const;
   int64_t beside_ns(const Engine& engine) const;
   int64_t alone_ns(const Engine& engine, int64_t beside_ns) const;
