@@ -112,7 +112,12 @@ bool Streams::begin_engines(const int64_t now) {
 
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
-  if (transfers_.has_engine(transfer)) transfers_.end(transfer, now + late_ns_);
+  if (transfers_.has_engine(transfer)) {
+    // Another process may have stopped it.
+    const int64_t end_ns = transfers_.ends_ns(transfer) - late_ns_;
+    if (end_ns > now) return end_transfer_at(index, now, end_ns);
+    transfers_.end(transfer, now + late_ns_);
+  }
   if (items_[index].is_launch()) --not_over_;
   get_over(index, now);
 }

@@ -61,6 +61,10 @@ class Streams {
   // Before anything is issued: of launches that may go on at the same time, and are equally urgent,
   // the one of the least number goes first; by launch. Without: the first one issued.
   void take_turns(std::vector<int32_t> turns) { turns_ = std::move(turns); }
+  // Before anything is issued: other processes use the copy engines, too.
+  void share(const std::span<EngineTurns, Transfers::kEngines> engines, const int32_t process) {
+    transfers_.share(engines, process);
+  }
   // Before anything is issued: which streams are non-blocking.
   void make_non_blocking(int32_t stream);
   // Before anything is issued, in the order of the program: the driver brings the graph to the GPU.

@@ -119,13 +119,24 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
     engine.busy = true;
     const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
     times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
+    if (shared_ != nullptr && one_by_one) {
+      EngineTurns& turns = shared_[needs_[transfer].engine];
+      turns.begin(process_, now, start_ns, needs_[transfer].bytes_ns);
+      times_[transfer].end_ns = turns.ends_ns(process_);
+    }
     return transfer;
   }
   return std::nullopt;
 }
 
+int64_t Transfers::ends_ns(const int32_t transfer) const {
+  if (shared_ == nullptr || !spec_.mechanisms.copy_engines) return times_[transfer].end_ns;
+  return shared_[needs_[transfer].engine].ends_ns(process_);
+}
+
 void Transfers::end(const int32_t transfer, const int64_t now) {
   Engine& engine = engines_[needs_[transfer].engine];
+  times_[transfer].end_ns = now;
   engine.busy = false;
   engine.free_ns = now + spec_.host_copy_gap_ns;
 }
