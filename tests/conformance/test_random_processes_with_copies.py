@@ -7,7 +7,7 @@ start of a launch. A prediction knows the gaps between calls, and which streams 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,18 @@ def program_of(process: Row, first_ns: int, *, warm: bool) -> tuple[tb.Sequence,
         own = events_of(each)
         events += own
         begin, end = each["called_ns"]
-        gaps += [max(0, begin - last_ns) * 1e-9 + later] + [0.0] * (len(own) - 1)
+        # The GPU gets a launch or a copy about when the call returns.
+        took = 0 if "synchronize" in each["what"] else (end - begin) * 1e-9 / len(own)
+        gaps += [max(0, begin - last_ns) * 1e-9 + took + later] + [took] * (len(own) - 1)
         last_ns, later = end, 0.0
     return tb.Sequence(events), gaps
+
+
+@functools.cache
+def at_once(gpu: str) -> tb.DeviceSpec:
+    """Whose calls take no time: the gaps have that."""
+    calls = ("launch", "copy", "event", "first", "new_stream", "driver")
+    return replace(tb.device(gpu), **{f"{call}_call_ns": 0 for call in calls})
 
 
 def predicted(row: Row, gpu: str) -> Run:
@@ -100,7 +109,7 @@ def predicted(row: Row, gpu: str) -> Run:
     first_ns = min(process["events"][0]["called_ns"][0] for process in row["processes"])
     warm = any(process["warm"] for process in row["processes"])
     rows = [program_of(row["processes"][number], first_ns, warm=warm) for number in order]
-    found = tb.predict_processes([p for p, _ in rows], gpu, host=[gaps for _, gaps in rows])
+    found = tb.predict_processes([p for p, _ in rows], at_once(gpu), host=[gaps for _, gaps in rows])
     launches, copies = {}, {}
     for number, trace in zip(order, found.traces, strict=True):
         events = row["processes"][number]["events"]

@@ -132,6 +132,19 @@ void Streams::go_on(const int32_t index, const int64_t now) {
   }
 }
 
+// Whether anything but this launch waits in a queue for a launch: the GPU goes round these queues.
+bool Streams::waits_elsewhere(const int32_t index) const {
+  if (behind_launches_ > 0) return true;
+  return std::ranges::any_of(queues_, [&](const Queue& queue) {
+    if (queue.empty() || queue.items[queue.head] == index) return false;
+    const Item& head = items_[queue.items[queue.head]];
+    if (head.seen_ns == kNever) return false;
+    return head.unmet == 0 ||
+           (head.last_launch >= 0 && !items_[head.last_launch].done() &&
+            needs_turn(items_[head.last_launch]));
+  });
+}
+
 // A launch that waited for a copy between the host and the GPU, which is over now. While nothing
 // runs, the GPU watches for a while, and then looks now and then.
 void Streams::wake(const int32_t index, const int64_t now) {

@@ -75,7 +75,9 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
 void Streams::issue(const RecordEvent& record, const int64_t now) {
   const int32_t number = stream_named(record.stream);
   const int32_t before = streams_[number].last_launch;
-  const bool waits = dozing_ && before >= 0 && items_[before].is_launch() && items_[before].done();
+  const bool waits = dozing_ && before >= 0 && needs_turn(items_[before]) &&
+                     (items_[before].done() || items_[before].queue < 0 ||
+                      queues_[items_[before].queue].empty());
   const int32_t index = add({.kind = Kind::record, .unmet = waits ? 1 : 0}, number, now);
   if (waits) put_off_.push_back(index);
   last_record_[record.event] = index;
@@ -464,7 +466,7 @@ void Streams::met(const int32_t index, const int64_t now) {
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
-    if (item.after_copy && dozing_) {
+    if (item.after_copy && dozing_ && !waits_elsewhere(index)) {
       item.seen_ns = kNever;
       asleep_.push_back(index);
       return;

@@ -326,6 +326,7 @@ class Streams {
   bool needs_turn(const Item& item) const;
   bool is_awaited(const Item& item) const;
   void count_arrival(int32_t item);
+  bool waits_elsewhere(int32_t item) const;
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);

@@ -67,6 +67,10 @@ class Process {
   const GpuState& gpu() const { return engine_.gpu(); }
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return engine_.works_from_ns(false) != kNever; }
+  // Whether that begins later.
+  bool works_after(const int64_t gpu_ns) const {
+    return busy() && on_the_gpu(engine_.works_from_ns(false)) > gpu_ns;
+  }
   bool waits_in_queue() const { return engine_.waits(); }
   int64_t came() const { return engine_.came(); }
   int64_t woken() const { return engine_.woken(); }
@@ -218,6 +222,7 @@ class Round {
     live_until(&process, now_);
     std::optional<size_t> chosen = next_in_round(current, now_);
     bool any_came = chosen.has_value();
+    bool came_too_late = false;  // all that it has to do, as another process came before
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
              " ns are over before the blocks of a process can go on");
@@ -231,14 +236,16 @@ class Round {
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       if (next_ns >= other_ns) {
         process.doze();
-        if (!std::exchange(any_came, true) && !waits) {
-          chosen = first_of_those_that_came(current + 1);
+        if (!std::exchange(any_came, true)) {
+          if (!waits) chosen = first_of_those_that_came(current + 1);
+          came_too_late = other_ns > resumed_ns && process.works_after(other_ns);
         }
       }
-      const int64_t until_ns = process.busy() ? std::max(slice_ends_ns, other_ns) : other_ns;
+      const bool busy = process.busy() && !came_too_late;
+      const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
       live_until(&process, std::min(next_ns, until_ns));
       if (next_ns == kNever || next_ns > until_ns) {
-        if (process.busy()) now_ = until_ns;
+        if (busy || came_too_late) now_ = until_ns;
         break;
       }
       now_ = std::max(now_, next_ns);
