@@ -222,6 +222,7 @@ class Round {
     live_until(&process, now_);
     std::optional<size_t> chosen = next_in_round(current, now_);
     bool any_came = chosen.has_value();
+    bool began = false;
     bool came_too_late = false;  // all that it has to do, as another process came before
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
@@ -233,6 +234,8 @@ class Round {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
+      if (waits && next_ns > resumed_ns && !std::exchange(began, true)) chosen.reset();
+      if (next_ns > resumed_ns) began = true;
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       if (next_ns >= other_ns) {
         process.doze();
