@@ -165,7 +165,7 @@ class Round {
       found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
       const bool expired = processes_[*next].busy();
       last = next;
-      next = expired && chosen ? chosen : next_in_round(*last, now_);
+      next = chosen ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
     for (Process& process : processes_) {
