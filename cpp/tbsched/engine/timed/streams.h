@@ -106,10 +106,7 @@ class Streams {
   void look_again(int64_t now);
   // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an
   // event behind a launch that is not over.
-  bool waits() const {
-    return behind_launches_ > 0 ||
-           std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
-  }
+  bool waits() const { return waits_elsewhere(-1); }
   // How many launches have come to queues, but for those that wait for a copy of an engine; and how
   // many have gone on after such a copy.
   int64_t came() const { return came_; }
