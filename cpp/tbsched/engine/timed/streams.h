@@ -221,6 +221,7 @@ class Streams {
     size_t head = 0;
     int64_t last_use = 0;      // counts uses of all queues
     int32_t last_stream = -1;  // counts streams
+    bool goes_unnoticed = false;
 
     bool empty() const { return head == items.size(); }
   };
