@@ -29,6 +29,8 @@ int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
       holder_ = first.process;
     }
     const int64_t from_ns = std::max(now_, first.start_ns);
+    // Alone, it has one slice after the other.
+    if (slice_ends_ns_ < from_ns) slice_ends_ns_ += slices_ns(from_ns - slice_ends_ns_);
     const int64_t ends_ns = from_ns + first.left_ns;
     const int64_t stops_ns = claims_.size() > 1 ? std::max(slice_ends_ns_, now_) : kNever;
     now_ = std::min({until_ns, ends_ns, stops_ns});

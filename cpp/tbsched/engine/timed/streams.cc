@@ -74,13 +74,19 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
 
 void Streams::issue(const RecordEvent& record, const int64_t now) {
   const int32_t number = stream_named(record.stream);
-  const int32_t before = streams_[number].last_launch;
-  const bool waits = dozing_ && before >= 0 && needs_turn(items_[before]) &&
-                     (items_[before].done() || items_[before].queue < 0 ||
-                      queues_[items_[before].queue].empty());
+  const bool waits = dozing_ && goes_unnoticed(streams_[number].last_launch);
   const int32_t index = add({.kind = Kind::record, .unmet = waits ? 1 : 0}, number, now);
   if (waits) put_off_.push_back(index);
   last_record_[record.event] = index;
+}
+
+// Whether a record behind this takes a hardware queue that the GPU does not look at now: that of the
+// kernel before it. Behind a copy by an engine it takes none.
+bool Streams::goes_unnoticed(const int32_t before) const {
+  if (before < 0) return true;
+  const Item& item = items_[before];
+  if (!needs_turn(item)) return false;
+  return item.done() || item.queue < 0 || queues_[item.queue].empty();
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {

@@ -325,6 +325,7 @@ class Streams {
   bool is_awaited(const Item& item) const;
   void count_arrival(int32_t item);
   bool waits_elsewhere(int32_t item) const;
+  bool goes_unnoticed(int32_t before) const;
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);

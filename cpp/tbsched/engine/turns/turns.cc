@@ -107,7 +107,7 @@ class Process {
   void go_on(const int64_t gpu_ns) {
     starts_ = engine_.starts();
     engine_.go_on_at(stands_->own_ns, comes_until_ns(gpu_ns));
-    if (stands_->has_come) engine_.step_at(program_, stands_->own_ns);
+    engine_.step_at(program_, stands_->own_ns);
     stands_.reset();
   }
 
