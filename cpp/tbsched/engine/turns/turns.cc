@@ -67,10 +67,8 @@ class Process {
   const GpuState& gpu() const { return engine_.gpu(); }
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return engine_.works_from_ns(false) != kNever; }
-  // Whether that begins later.
-  bool works_after(const int64_t gpu_ns) const {
-    return busy() && on_the_gpu(engine_.works_from_ns(false)) > gpu_ns;
-  }
+  // Whether there is something that the GPU does not look at now.
+  bool goes_unnoticed() const { return !busy() && engine_.works_from_ns(true) != kNever; }
   bool waits_in_queue() const { return engine_.waits(); }
   int64_t came() const { return engine_.came(); }
   int64_t woken() const { return engine_.woken(); }
@@ -223,7 +221,6 @@ class Round {
     std::optional<size_t> chosen = next_in_round(current, now_);
     bool any_came = chosen.has_value();
     bool began = false;
-    bool came_too_late = false;  // all that it has to do, as another process came before
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
              " ns are over before the blocks of a process can go on");
@@ -237,18 +234,16 @@ class Round {
       if (waits && next_ns > resumed_ns && !std::exchange(began, true)) chosen.reset();
       if (next_ns > resumed_ns) began = true;
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
-      if (next_ns >= other_ns) {
-        process.doze();
-        if (!std::exchange(any_came, true)) {
-          if (!waits) chosen = first_of_those_that_came(current + 1);
-          came_too_late = other_ns > resumed_ns && process.works_after(other_ns);
-        }
+      // What is issued from then on reaches the GPU later than the other process.
+      if (next_ns >= other_ns - spec_.launch_latency_ns) process.doze();
+      if (next_ns >= other_ns && !std::exchange(any_came, true) && !waits) {
+        chosen = first_of_those_that_came(current + 1);
       }
-      const bool busy = process.busy() && !came_too_late;
+      const bool busy = process.busy();
       const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
       live_until(&process, std::min(next_ns, until_ns));
       if (next_ns == kNever || next_ns > until_ns) {
-        if (busy || came_too_late) now_ = until_ns;
+        if (busy || process.goes_unnoticed()) now_ = std::max(now_, until_ns);
         break;
       }
       now_ = std::max(now_, next_ns);
