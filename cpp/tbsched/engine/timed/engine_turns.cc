@@ -9,9 +9,12 @@ namespace tbsched {
 void EngineTurns::begin(const int32_t process, const int64_t now, const int64_t start_ns,
                         const int64_t bytes_ns) {
   advance(now, kNobody);
-  // It follows the one before at once.
-  const bool goes_on = holder_ == process && now_ == now && start_ns < slice_ends_ns_;
+  const bool goes_on = before_.process == process && start_ns < before_.slice_ends_ns &&
+                       start_ns - before_.ended_ns <= pause_ns_;
   claims_.insert(goes_on ? claims_.begin() : claims_.end(), {process, start_ns, bytes_ns});
+  if (!goes_on) return;
+  holder_ = process;
+  slice_ends_ns_ = before_.slice_ends_ns;
 }
 
 int64_t EngineTurns::ends_ns(const int32_t process) const {
@@ -37,6 +40,7 @@ int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
     first.left_ns -= std::max<int64_t>(0, now_ - from_ns);
     if (now_ == ends_ns) {
       const bool found = first.process == process;
+      before_ = {first.process, now_, slice_ends_ns_};
       claims_.erase(claims_.begin());
       if (found) return now_;
     } else if (now_ == stops_ns) {

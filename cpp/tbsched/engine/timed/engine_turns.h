@@ -21,7 +21,9 @@ namespace tbsched {
 class EngineTurns {
  public:
   explicit EngineTurns(const DeviceSpec& spec)
-      : slice_ns_(spec.engine_slice_ns), switch_ns_(spec.engine_switch_ns) {}
+      : slice_ns_(spec.engine_slice_ns),
+        switch_ns_(spec.engine_switch_ns),
+        pause_ns_(spec.host_copy_latency_ns + spec.host_copy_gap_ns) {}
 
   // A process may move bytes for so long from `start_ns` on; by `now` that is known.
   void begin(int32_t process, int64_t now, int64_t start_ns, int64_t bytes_ns);
@@ -45,10 +47,19 @@ class EngineTurns {
 
   int64_t slice_ns_;
   int64_t switch_ns_;
+  int64_t pause_ns_;  // a copy that comes so long after another one follows it
+  // The copy that ended last.
+  struct Before {
+    int32_t process;
+    int64_t ended_ns;
+    int64_t slice_ends_ns;
+  };
+
   std::vector<Claim> claims_;  // the first has the engine
   int64_t now_ = 0;
   int32_t holder_ = kNobody;
   int64_t slice_ends_ns_ = 0;
+  Before before_{.process = kNobody, .ended_ns = 0, .slice_ends_ns = 0};
 };
 
 }  // namespace tbsched
