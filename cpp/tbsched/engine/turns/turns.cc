@@ -90,12 +90,9 @@ class Process {
     const int64_t gpu_ns = next_without_gpu_ns();
     const int64_t own_ns = stands_ ? stands_->own_ns : engine_.next_instant();
     engine_.live(program_, own_ns, gpu_ns);
-    if (stands_) {
-      stands_->has_come = true;
-      return;
-    }
+    if (stands_) return;
     const int64_t works_ns = engine_.works_from_ns(true);
-    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), true};
+    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns)};
   }
 
   // It is to have the GPU at this instant: what comes until then is there.
@@ -112,7 +109,7 @@ class Process {
   void stop(const int64_t gpu_ns) {
     engine_.doze();
     if (engine_.works_from_ns(true) == kNever) return;
-    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, !busy()};
+    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns};
   }
 
   Timeline finish() && {
@@ -127,7 +124,6 @@ class Process {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
     int64_t wants_ns;
-    bool has_come;  // something that is to be looked at
   };
 
   int64_t on_the_gpu(const int64_t own_ns) const {
@@ -161,7 +157,6 @@ class Round {
       const int64_t begin_ns = now_;
       const std::optional<size_t> chosen = take_turn(*next);
       found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
-      const bool expired = processes_[*next].busy();
       last = next;
       next = chosen ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
@@ -210,8 +205,8 @@ class Round {
     return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
   }
 
-  // Until its slice is over, or it has nothing to do while another one has. Returns who is next if
-  // the slice is over, as far as that was chosen before.
+  // Until its slice is over, or it has nothing to do while another one has. Returns who is next, as
+  // far as that was chosen before.
   std::optional<size_t> take_turn(const size_t current) {
     Process& process = processes_[current];
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
@@ -231,8 +226,7 @@ class Round {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
-      if (waits && next_ns > resumed_ns && !std::exchange(began, true)) chosen.reset();
-      if (next_ns > resumed_ns) began = true;
+      if (next_ns > resumed_ns && !std::exchange(began, true) && waits) chosen.reset();
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       // What is issued from then on reaches the GPU later than the other process.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.doze();
