@@ -80,8 +80,8 @@ void Streams::issue(const RecordEvent& record, const int64_t now) {
   last_record_[record.event] = index;
 }
 
-// Whether a record behind this takes a hardware queue that the GPU does not look at now: that of the
-// kernel before it. Behind a copy by an engine it takes none.
+// Whether a record behind this takes a hardware queue that the GPU does not look at now: that of
+// the kernel before it. Behind a copy by an engine it takes none.
 bool Streams::goes_unnoticed(const int32_t before) const {
   if (before < 0) return true;
   const Item& item = items_[before];
