@@ -213,9 +213,7 @@ class Round {
     const int64_t resumed_ns = now_ + preemption_ns(process);
     live_until(nullptr, std::min(now_, process.comes_until_ns(resumed_ns)));
     live_until(&process, now_);
-    std::optional<size_t> chosen = next_in_round(current, now_);
-    bool any_came = chosen.has_value();
-    bool began = false;
+    std::optional<size_t> chosen;
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
              " ns are over before the blocks of a process can go on");
@@ -226,12 +224,12 @@ class Round {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
-      if (next_ns > resumed_ns && !std::exchange(began, true) && waits) chosen.reset();
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
       // What is issued from then on reaches the GPU later than the other process.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.doze();
-      if (next_ns >= other_ns && !std::exchange(any_came, true) && !waits) {
-        chosen = first_of_those_that_came(current + 1);
+      const bool any_came = other_ns != kNever && next_ns >= other_ns;
+      if (!chosen && !waits && any_came && next_ns > resumed_ns) {
+        chosen = next_in_round(current, std::max(now_, other_ns));
       }
       const bool busy = process.busy();
       const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
