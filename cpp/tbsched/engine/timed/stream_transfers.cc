@@ -139,8 +139,8 @@ bool Streams::waits_elsewhere(const int32_t index) const {
     if (queue.empty() || queue.items[queue.head] == index) return false;
     const Item& head = items_[queue.items[queue.head]];
     if (head.seen_ns == kNever) return false;
-    return head.unmet == 0 || (head.last_launch >= 0 && !items_[head.last_launch].done() &&
-                               needs_turn(items_[head.last_launch]));
+    return head.last_launch >= 0 && !items_[head.last_launch].done() &&
+           needs_turn(items_[head.last_launch]);
   });
 }
 
