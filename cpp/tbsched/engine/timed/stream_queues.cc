@@ -18,7 +18,7 @@ void Streams::enqueue(const int32_t index) {
   Item& item = items_[index];
   item.queue = use_queue(item.stream);
   Queue& queue = queues_[item.queue];
-  if (queue.goes_unnoticed || (dozing_ && queue.empty() && !waits_elsewhere(index))) {
+  if (queue.goes_unnoticed || (dozing_ && runs_empty(queue) && !waits_elsewhere(index))) {
     queue.goes_unnoticed = true;
     unnoticed_.push_back(index);
   } else {

@@ -86,7 +86,7 @@ bool Streams::goes_unnoticed(const int32_t before) const {
   if (before < 0) return true;
   const Item& item = items_[before];
   if (!needs_turn(item)) return false;
-  return item.done() || item.queue < 0 || queues_[item.queue].empty();
+  return item.done() || item.queue < 0 || runs_empty(queues_[item.queue]);
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {
@@ -161,6 +161,7 @@ void Streams::count_arrival(const int32_t index) {
   } else if (follows_kernel && (item.kind == Kind::record || item.kind == Kind::transfer)) {
     item.behind_launch = true;
     ++behind_launches_;
+    ++came_;
   }
 }
 

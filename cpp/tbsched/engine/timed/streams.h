@@ -326,6 +326,11 @@ class Streams {
   void count_arrival(int32_t item);
   bool waits_elsewhere(int32_t item) const;
   bool goes_unnoticed(int32_t before) const;
+  // Whether nothing is left in it once a launch has come that is on the way.
+  bool runs_empty(const Queue& queue) const {
+    return queue.empty() ||
+           (queue.head + 1 == queue.items.size() && items_[queue.items.back()].unmet == 0);
+  }
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);
