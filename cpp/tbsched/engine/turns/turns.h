@@ -9,12 +9,12 @@
 //      gives its turn up as soon as it has none and another process has.
 //   2. A process keeps the GPU for a slice. Where nobody else has work, a new slice begins as soon
 //      as one is over, if anything waits in hardware queues: a launch, or a copy or an event behind
-//      a launch. So it does with each launch that comes while nothing waits, and when a launch need
-//      not wait for a copy any more. After the last slice it goes on until another process comes.
-//   3. The next turn is that of a process that was chosen before: of those that had work when the
-//      turn began, or the first that came since, and that only if nothing waited in hardware queues
-//      then. Without such a one it is the process that follows in the round, of those that have
-//      work at the end. A launch that waits for a copy by an engine does not count as waiting.
+//      a launch. So it does with each of these that comes while nothing waits, and when a launch
+//      need not wait for a copy any more. After the last slice it goes on until another process
+//      comes.
+//   3. Who is next is chosen as soon as another process has work and nothing waits in hardware
+//      queues, or else at the end of the turn: the process that follows in the round, of those that
+//      have work then. A launch that waits for a copy by an engine does not count as waiting.
 //   4. While others have work, and nothing else waits in hardware queues, the GPU does not look at
 //      a hardware queue that was empty, nor at a launch that waited for a copy. Both wait for the
 //      next turn of their process. What is issued after the work of another process reaches the GPU
