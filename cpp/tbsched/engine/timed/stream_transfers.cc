@@ -139,6 +139,7 @@ bool Streams::waits_elsewhere(const int32_t index) const {
     if (queue.empty() || queue.items[queue.head] == index) return false;
     const Item& head = items_[queue.items[queue.head]];
     if (head.seen_ns == kNever) return false;
+    if (head.unmet == 0) return queue.head + 1 < queue.items.size();  // behind it
     return head.last_launch >= 0 && !items_[head.last_launch].done() &&
            needs_turn(items_[head.last_launch]);
   });
