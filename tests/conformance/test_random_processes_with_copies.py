@@ -8,7 +8,7 @@ had work before, and which process had the GPU last.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -115,8 +115,9 @@ def program_of(process: Row, first_ns: int, *, used: bool, last: bool) -> tuple[
 @functools.cache
 def at_once(gpu: str) -> DeviceSpec:
     """Whose calls take no time: the gaps have that."""
-    calls = ("launch", "copy", "event", "first", "new_stream", "driver")
-    return replace(tb.device(gpu), **{f"{call}_call_ns": 0 for call in calls})  # type: ignore[arg-type]
+    spec = tb.device(gpu)
+    calls = [each.name for each in fields(spec) if each.name.endswith("_call_ns")]
+    return replace(spec, **dict.fromkeys(calls, 0))  # type: ignore[arg-type]
 
 
 def predicted(row: Row, spec: DeviceSpec) -> Run:
