@@ -13,12 +13,14 @@ from tbsched.traces.timeline import span_of
 SOON = tb.Launch(1, 64, 32, duration=1e-5)
 SPEC = tb.device("h200")
 HOST_US = SPEC.node_copy_latency_ns / 1e3  # until a copy moves bytes
-BULK = 55_900_000  # bytes; they take a millisecond
+BULK = SPEC.host_copy_bandwidth * 1000  # bytes; they take a millisecond
 Transfer = tb.Copy | tb.Memset
 
 
-def starts_us(*nodes: tb.Launch | Transfer, edges: Any = ()) -> list[float]:
-    found = tb.predict(tb.Sequence([tb.Graph(nodes, edges).launch()]), "h200")
+def starts_us(
+    *nodes: tb.Launch | Transfer, edges: Any = (), spec: tb.DeviceSpec = SPEC
+) -> list[float]:
+    found = tb.predict(tb.Sequence([tb.Graph(nodes, edges).launch()]), spec)
     starts = [span_of(k, placement)[0] for k, placement in enumerate(found)]
     return [(start - min(starts)) / 1e3 for start in starts]
 
@@ -30,12 +32,12 @@ def took_us(transfer: Transfer) -> float:
     return starts_us(SOON, transfer, SOON, edges=chain)[1] - none[1]
 
 
-def side_by_side_us(*transfers: Transfer) -> list[float]:
+def side_by_side_us(*transfers: Transfer, spec: tb.DeviceSpec = SPEC) -> list[float]:
     """When the launches start that wait for transfers that a launch starts, all together."""
     many = len(transfers)
     nodes = [SOON, *transfers, *(SOON for _ in transfers)]
     edges = [(0, 1 + k) for k in range(many)] + [(1 + k, 1 + many + k) for k in range(many)]
-    return starts_us(*nodes, edges=edges)[1:]
+    return starts_us(*nodes, edges=edges, spec=spec)[1:]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,9 @@ def test_a_copy_after_a_small_one_has_its_latency() -> None:
     "other", [tb.Copy(BULK, "d2h"), tb.Copy(1, "h2d"), tb.Copy(BULK, "d2d"), tb.Memset(BULK)]
 )
 def test_others_do_not_wait_for_them(other: Transfer) -> None:
-    alone, _ = side_by_side_us(other, tb.Memset(1))
-    _, found = side_by_side_us(tb.Copy(BULK, "h2d"), other)
+    free = tb.device("h200-both-ways-as-alone")
+    alone, _ = side_by_side_us(other, tb.Memset(1), spec=free)
+    _, found = side_by_side_us(tb.Copy(BULK, "h2d"), other, spec=free)
     assert found == pytest.approx(alone, abs=1)
 
 
@@ -133,7 +136,7 @@ def test_later_work_waits_for_the_copies_of_a_graph() -> None:
     after = tb.Launch(1, 64, 32, duration=1e-5, stream=0)
     found = tb.predict(tb.Sequence([graph.launch(0), after]), "h200")
     assert span_of(1, found[1])[0] > span_of(0, found[0])[1] + 1_000_000
-    assert "for copy 0 (55900000 B, d2h), before it in its stream" in found.explain(1)
+    assert f"for copy 0 ({BULK} B, d2h), before it in its stream" in found.explain(1)
 
 
 def test_a_launch_names_the_copy_that_it_waited_for_last() -> None:

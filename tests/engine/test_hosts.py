@@ -14,6 +14,7 @@ from tbsched.program.sequence import (
     Copy,
     Event,
     Graph,
+    Memset,
     RecordEvent,
     Sequence,
     Synchronize,
@@ -54,19 +55,40 @@ def test_the_first_calls_of_a_thread_take_longer() -> None:
     trace = hosted(*[timed(stream=0, ms=0.01)] * 4, **calls)
     assert called(trace) == [0, 0.16, 0.29, 0.41]
     assert starts(trace) == [0.06, 0.19, 0.31, 0.425]
-    # Each kind of call has its own first one, and so has each thread.
+    # Copies count as launches do, and each thread begins anew.
     trace = hosted(timed(stream=0), Copy(64, "h2d", stream=1), timed(stream=0), **calls)
-    assert called(trace) == [0, 0.24]
+    assert called(trace) == [0, 0.21]
     assert called(hosted(timed(host=1), timed(host=2), timed(host=1), **calls)) == [0, 0, 0.16]
     # One that waits returns later.
     trace = hosted(timed(), Synchronize(), timed(), first_call_ns=60)
     assert called(trace) == [0, 1.12]
 
 
+def test_the_first_call_of_a_kind_takes_longer() -> None:
+    events = [
+        timed(),
+        Memset(64),
+        timed(),
+        Memset(64),
+        RecordEvent(0, 0),
+        RecordEvent(1, 0),
+        timed(),
+    ]
+    trace = hosted(*events, launch_call_ns=100, first_kind_call_ns=50)
+    assert called(trace) == [0, 0.3, 0.55]
+    # A copy in each direction is a kind of its own, and each thread begins anew.
+    copies = [Copy(64, kind, stream=0) for kind in ("h2d", "d2h", "h2d")]
+    trace = hosted(*copies, timed(), timed(host=1), timed(host=1), first_kind_call_ns=50)
+    assert called(trace) == [0.1, 0, 0.05]
+
+
 def test_the_first_launch_of_a_stream_takes_longer() -> None:
     events = [timed(stream=0), timed(stream=1), timed(stream=0), timed(stream=None), timed()]
     trace = hosted(*events, launch_call_ns=100, new_stream_call_ns=50)
     assert called(trace) == [0, 0.15, 0.3, 0.4, 0.55]
+    # So does its first copy and its first memset.
+    events = [timed(stream=0), *2 * [Copy(64, "h2d", stream=0), Memset(64, stream=0)], timed()]
+    assert called(hosted(*events, new_stream_call_ns=50)) == [0, 0.15]
 
 
 def test_threads_call_at_once_and_each_in_its_order() -> None:

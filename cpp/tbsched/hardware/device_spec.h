@@ -56,8 +56,12 @@ inline constexpr Range copy_watch_ns{0, 1000000000};
 inline constexpr Range copy_wake_ns{0, 1000000000};
 inline constexpr Range host_return_ns{0, 1000000000};
 inline constexpr Range pageable_bandwidth{0, 1000000000};
+inline constexpr Range pageable_return_bandwidth{0, 1000000000};
 inline constexpr Range pageable_small_bytes{0, 1048576};
+inline constexpr Range pageable_small_bandwidth{0, 1000000000};
 inline constexpr Range host_copy_bandwidth{0, 1000000000};
+inline constexpr Range both_ways_to_gpu_bandwidth{0, 1000000000};
+inline constexpr Range both_ways_from_gpu_bandwidth{0, 1000000000};
 inline constexpr Range small_copy_bytes{0, 1048576};
 inline constexpr Range small_copy_latency_ns{0, 1000000000};
 inline constexpr Range inline_copy_ns{0, 1000000000};
@@ -73,6 +77,7 @@ inline constexpr Range launch_call_ns{0, 1000000000};
 inline constexpr Range copy_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
 inline constexpr Range first_call_ns{0, 1000000000};
+inline constexpr Range first_kind_call_ns{0, 1000000000};
 inline constexpr Range new_stream_call_ns{0, 1000000000};
 inline constexpr Range driver_call_ns{0, 1000000000};
 inline constexpr Range synchronize_ns{0, 1000000000};
@@ -260,14 +265,25 @@ struct DeviceSpec {
   int64_t copy_wake_ns = 0;
   // from the end of a copy until the call that waits for it returns
   int64_t host_return_ns = 0;
-  // bytes per microsecond that the driver copies to or from pageable memory of the host, within the
-  // call; 0 if unknown
+  // bytes per microsecond that the driver copies from pageable memory of the host, within the call;
+  // 0 if unknown
   int32_t pageable_bandwidth = 0;
+  // bytes per microsecond that the driver copies to pageable memory of the host, within the call; 0
+  // if unknown
+  int32_t pageable_return_bandwidth = 0;
   // copies from pageable memory of the host of at most so many bytes are small
   int32_t pageable_small_bytes = 0;
+  // bytes per microsecond that the driver copies of a small copy from pageable memory, within the
+  // call; 0 if unknown
+  int32_t pageable_small_bandwidth = 0;
   // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
   // copy takes its latency
   int32_t host_copy_bandwidth = 0;
+  // bytes per microsecond of a copy to the GPU while another one from it moves bytes; 0 if unknown,
+  // and neither slows the other
+  int32_t both_ways_to_gpu_bandwidth = 0;
+  // bytes per microsecond of a copy from the GPU while another one to it moves bytes; 0 if unknown
+  int32_t both_ways_from_gpu_bandwidth = 0;
   // copies from pinned memory of the host of at most so many bytes are small
   int32_t small_copy_bytes = 0;
   // how long a small copy from the host takes in a graph
@@ -298,9 +314,13 @@ struct DeviceSpec {
   // how long a call takes that records an event or makes a stream wait for one
   int64_t event_call_ns = 0;
   // how much longer a thread's first launch, copy or memset call takes, the second one half of
-  // that, the third one a third, and so on
+  // that, the third one a third, and so on; and its first call that waits for work
   int64_t first_call_ns = 0;
-  // how much longer the first launch call of a stream takes
+  // how much longer a thread's first call of a kind takes: a launch, a copy in each direction, a
+  // memset, the record of an event, a wait for one
+  int64_t first_kind_call_ns = 0;
+  // how much longer the first launch call of a stream takes, its first call for a copy in each
+  // direction, and for a memset
   int64_t new_stream_call_ns = 0;
   // so long within a launch, copy or memset call such calls of other threads wait
   int64_t driver_call_ns = 0;
@@ -412,8 +432,12 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "copy_wake_ns", .range = ranges::copy_wake_ns, .required = false}, spec.copy_wake_ns);
   visit(Field{.section = "scheduler", .name = "host_return_ns", .range = ranges::host_return_ns, .required = false}, spec.host_return_ns);
   visit(Field{.section = "scheduler", .name = "pageable_bandwidth", .range = ranges::pageable_bandwidth, .required = false}, spec.pageable_bandwidth);
+  visit(Field{.section = "scheduler", .name = "pageable_return_bandwidth", .range = ranges::pageable_return_bandwidth, .required = false}, spec.pageable_return_bandwidth);
   visit(Field{.section = "scheduler", .name = "pageable_small_bytes", .range = ranges::pageable_small_bytes, .required = false}, spec.pageable_small_bytes);
+  visit(Field{.section = "scheduler", .name = "pageable_small_bandwidth", .range = ranges::pageable_small_bandwidth, .required = false}, spec.pageable_small_bandwidth);
   visit(Field{.section = "scheduler", .name = "host_copy_bandwidth", .range = ranges::host_copy_bandwidth, .required = false}, spec.host_copy_bandwidth);
+  visit(Field{.section = "scheduler", .name = "both_ways_to_gpu_bandwidth", .range = ranges::both_ways_to_gpu_bandwidth, .required = false}, spec.both_ways_to_gpu_bandwidth);
+  visit(Field{.section = "scheduler", .name = "both_ways_from_gpu_bandwidth", .range = ranges::both_ways_from_gpu_bandwidth, .required = false}, spec.both_ways_from_gpu_bandwidth);
   visit(Field{.section = "scheduler", .name = "small_copy_bytes", .range = ranges::small_copy_bytes, .required = false}, spec.small_copy_bytes);
   visit(Field{.section = "scheduler", .name = "small_copy_latency_ns", .range = ranges::small_copy_latency_ns, .required = false}, spec.small_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "inline_copy_ns", .range = ranges::inline_copy_ns, .required = false}, spec.inline_copy_ns);
@@ -429,6 +453,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "copy_call_ns", .range = ranges::copy_call_ns, .required = false}, spec.copy_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
   visit(Field{.section = "scheduler", .name = "first_call_ns", .range = ranges::first_call_ns, .required = false}, spec.first_call_ns);
+  visit(Field{.section = "scheduler", .name = "first_kind_call_ns", .range = ranges::first_kind_call_ns, .required = false}, spec.first_kind_call_ns);
   visit(Field{.section = "scheduler", .name = "new_stream_call_ns", .range = ranges::new_stream_call_ns, .required = false}, spec.new_stream_call_ns);
   visit(Field{.section = "scheduler", .name = "driver_call_ns", .range = ranges::driver_call_ns, .required = false}, spec.driver_call_ns);
   visit(Field{.section = "scheduler", .name = "synchronize_ns", .range = ranges::synchronize_ns, .required = false}, spec.synchronize_ns);

@@ -148,12 +148,20 @@ class DeviceFields:
         copy_wake_ns: on top of completion_latency_ns, for a launch that has waited longer than
             copy_watch_ns for a copy to or from the host.
         host_return_ns: from the end of a copy until the call that waits for it returns.
-        pageable_bandwidth: bytes per microsecond that the driver copies to or from pageable memory
+        pageable_bandwidth: bytes per microsecond that the driver copies from pageable memory of the
+            host, within the call; 0 if unknown.
+        pageable_return_bandwidth: bytes per microsecond that the driver copies to pageable memory
             of the host, within the call; 0 if unknown.
         pageable_small_bytes: copies from pageable memory of the host of at most so many bytes are
             small.
+        pageable_small_bandwidth: bytes per microsecond that the driver copies of a small copy from
+            pageable memory, within the call; 0 if unknown.
         host_copy_bandwidth: bytes per microsecond of a copy to or from pinned memory of the host; 0
             if unknown, and such a copy takes its latency.
+        both_ways_to_gpu_bandwidth: bytes per microsecond of a copy to the GPU while another one
+            from it moves bytes; 0 if unknown, and neither slows the other.
+        both_ways_from_gpu_bandwidth: bytes per microsecond of a copy from the GPU while another one
+            to it moves bytes; 0 if unknown.
         small_copy_bytes: copies from pinned memory of the host of at most so many bytes are small.
         small_copy_latency_ns: how long a small copy from the host takes in a graph.
         inline_copy_ns: how long a small copy or memset takes in a stream.
@@ -171,8 +179,12 @@ class DeviceFields:
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes that records an event or makes a stream wait for one.
         first_call_ns: how much longer a thread's first launch, copy or memset call takes, the
-            second one half of that, the third one a third, and so on.
-        new_stream_call_ns: how much longer the first launch call of a stream takes.
+            second one half of that, the third one a third, and so on; and its first call that waits
+            for work.
+        first_kind_call_ns: how much longer a thread's first call of a kind takes: a launch, a copy
+            in each direction, a memset, the record of an event, a wait for one.
+        new_stream_call_ns: how much longer the first launch call of a stream takes, its first call
+            for a copy in each direction, and for a memset.
         driver_call_ns: so long within a launch, copy or memset call such calls of other threads
             wait.
         synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
@@ -252,8 +264,12 @@ class DeviceFields:
     copy_wake_ns: int = 0
     host_return_ns: int = 0
     pageable_bandwidth: int = 0
+    pageable_return_bandwidth: int = 0
     pageable_small_bytes: int = 0
+    pageable_small_bandwidth: int = 0
     host_copy_bandwidth: int = 0
+    both_ways_to_gpu_bandwidth: int = 0
+    both_ways_from_gpu_bandwidth: int = 0
     small_copy_bytes: int = 0
     small_copy_latency_ns: int = 0
     inline_copy_ns: int = 0
@@ -269,6 +285,7 @@ class DeviceFields:
     copy_call_ns: int = 0
     event_call_ns: int = 0
     first_call_ns: int = 0
+    first_kind_call_ns: int = 0
     new_stream_call_ns: int = 0
     driver_call_ns: int = 0
     synchronize_ns: int = 0
@@ -362,8 +379,12 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "copy_wake_ns", "ns", "not measured"),
     Field("scheduler", "host_return_ns", "ns", "not measured"),
     Field("scheduler", "pageable_bandwidth", "int", "not measured"),
+    Field("scheduler", "pageable_return_bandwidth", "int", "not measured"),
     Field("scheduler", "pageable_small_bytes", "int", "not measured"),
+    Field("scheduler", "pageable_small_bandwidth", "int", "not measured"),
     Field("scheduler", "host_copy_bandwidth", "int", "not measured"),
+    Field("scheduler", "both_ways_to_gpu_bandwidth", "int", "not measured"),
+    Field("scheduler", "both_ways_from_gpu_bandwidth", "int", "not measured"),
     Field("scheduler", "small_copy_bytes", "int", "not measured"),
     Field("scheduler", "small_copy_latency_ns", "ns", "not measured"),
     Field("scheduler", "inline_copy_ns", "ns", "not measured"),
@@ -379,6 +400,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "copy_call_ns", "ns", "not measured"),
     Field("scheduler", "event_call_ns", "ns", "not measured"),
     Field("scheduler", "first_call_ns", "ns", "not measured"),
+    Field("scheduler", "first_kind_call_ns", "ns", "not measured"),
     Field("scheduler", "new_stream_call_ns", "ns", "not measured"),
     Field("scheduler", "driver_call_ns", "ns", "not measured"),
     Field("scheduler", "synchronize_ns", "ns", "not measured"),

@@ -56,36 +56,42 @@ class CallLengths:
 
     def __init__(self, spec: DeviceSpec) -> None:
         self._spec = spec
-        self._made: Counter[tuple[int, int]] = Counter()  # by thread and kind
-        self._streams: set[object] = set()
+        self._works: Counter[int] = Counter()  # by thread
+        self._kinds: set[tuple[int, str]] = set()  # by thread
+        self._streams: set[tuple[object, str]] = set()  # with what was called for them
 
     def next_ns(self, event: Event, host: int) -> int:
         """The length of the next call of a thread."""
         spec = self._spec
         match event:
             case Launch() | GraphLaunch():
-                is_new = event.stream is None or event.stream not in self._streams
-                self._streams.add(event.stream)
-                return (
-                    self._longer(host, 0) + spec.launch_call_ns + is_new * spec.new_stream_call_ns
-                )
+                return spec.launch_call_ns + self._longer("launch", event.stream, host)
             case Copy():
                 is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
-                return self._transfer_ns(host, is_kernel or not event.pinned)
+                longer = self._longer(event.kind, event.stream, host)
+                return self._transfer_ns(is_kernel or not event.pinned) + longer
             case Memset():
                 is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
-                return self._transfer_ns(host, is_kernel)
+                return self._transfer_ns(is_kernel) + self._longer("set", event.stream, host)
             case RecordEvent() | WaitEvent():
-                return spec.event_call_ns
+                return spec.event_call_ns + self._first(type(event).__name__, host)
         return 0
 
-    def _transfer_ns(self, host: int, is_long: bool) -> int:
-        usual_ns = self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
-        return usual_ns + self._longer(host, 0 if is_long else 1)
+    def _transfer_ns(self, is_long: bool) -> int:
+        return self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
 
-    def _longer(self, host: int, kind: int) -> int:
-        self._made[host, kind] += 1
-        return self._spec.first_call_ns // self._made[host, kind]
+    def _longer(self, kind: str, stream: object, host: int) -> int:
+        self._works[host] += 1
+        is_new = stream is None or (stream, kind) not in self._streams
+        self._streams.add((stream, kind))
+        spec = self._spec
+        thread = spec.first_call_ns // self._works[host] + self._first(kind, host)
+        return thread + is_new * spec.new_stream_call_ns
+
+    def _first(self, kind: str, host: int) -> int:
+        is_first = (host, kind) not in self._kinds
+        self._kinds.add((host, kind))
+        return is_first * self._spec.first_kind_call_ns
 
 
 def waits_for_gpu(event: Event) -> bool:

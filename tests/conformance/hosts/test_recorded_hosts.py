@@ -184,7 +184,7 @@ def late(gpu: str, case: str, spec: DeviceSpec) -> float:
     ("case", "sooner"),
     [
         ("one_stream", 0.1),
-        ("eight_streams", 0.25),
+        ("eight_streams", 0.2),
         ("new_streams", 0.25),
         ("mixed", 0.1),
         ("copies_up", 0.1),
@@ -195,6 +195,43 @@ def test_the_first_calls_of_a_thread_take_longer(gpu: str, case: str, sooner: fl
     practised = device("h200-practised-hosts")
     assert abs(late(gpu, case, H200)) < 0.12
     assert late(gpu, case, practised) < late(gpu, case, H200) - sooner
+
+
+def drift(gpu: str, spec: DeviceSpec) -> float:
+    """By how much programs of copies are called sooner than recorded, as a share, at the median."""
+    found = []
+    for trace in recorded(f"copies-{gpu}"):
+        waits = any(isinstance(e, Copy) and (e.blocking or not e.pinned) for e in trace.sequence)
+        if waits or len(trace) < 8:
+            continue
+        assert trace.call_times is not None
+        times = predict(trace.sequence, spec, host=trace.host_gaps).call_ns
+        assert times is not None
+        found.append(times[-1, 0] / 1e9 / trace.call_times[-1][0] - 1)
+    assert len(found) > 20
+    return float(np.median(found))
+
+
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+def test_first_calls_of_each_kind_take_longer(gpu: str) -> None:
+    spec = device(gpu)
+    without = replace(spec, first_kind_call_ns=0, new_stream_call_ns=0)
+    assert abs(drift(gpu, spec)) < 0.1
+    assert drift(gpu, without) < drift(gpu, spec) - 0.05
+
+
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+def test_calls_for_pageable_memory_take_as_long_as_the_device_file_says(gpu: str) -> None:
+    off = {"h2d": [], "d2h": []}  # type: dict[str, list[float]]
+    for trace in recorded(f"copies-{gpu}"):
+        found = predict(trace.sequence, device(gpu), host=trace.host_gaps).call_ns
+        calls = zip(trace.sequence, trace.call_times or (), found, strict=True)  # type: ignore[arg-type]
+        for event, (begin, end), (began_ns, ended_ns) in calls:
+            if isinstance(event, Copy) and not event.pinned and event.bytes > 1 << 18:
+                off[event.kind].append((ended_ns - began_ns) / 1e9 / (end - begin) - 1)
+    for each in off.values():
+        assert len(each) >= 8
+        assert abs(np.median(each)) < 0.2
 
 
 def test_calls_for_copies_take_as_long_as_the_device_file_says() -> None:
@@ -223,4 +260,4 @@ def test_calls_of_several_threads_wait_for_the_driver(threads: int, within: floa
     assert without is not None
     assert between_calls(times) == pytest.approx(seen, rel=within)
     if threads == 8:
-        assert between_calls(without) < 0.5 * seen
+        assert between_calls(without) < 0.55 * seen

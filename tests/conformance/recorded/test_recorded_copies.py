@@ -84,6 +84,42 @@ def test_with_other_values_they_start_at_other_times(other: dict[str, Any]) -> N
     assert late_ns(found, replace(H200, **other)).mean() > 1.1 * late_ns(found).mean()
 
 
+# -- both directions at once ----------------------------------------------------------------------
+
+
+def behind_copies_us(trace: Trace) -> list[float]:
+    """Of the streams with a copy between two launches, from the end of one to the other's start."""
+    of_stream: dict[Any, list[int]] = {}
+    for number, launch in enumerate(trace.sequence.launches):
+        of_stream.setdefault(launch.stream, []).append(number)
+    spans = [span_of(number, placement) for number, placement in enumerate(trace)]
+    pairs = [own for own in of_stream.values() if len(own) == 2]
+    return [(spans[b][0] - spans[a][1]) / 1e3 for a, b in pairs]
+
+
+def both_ways(gpu: str, spec: DeviceSpec) -> dict[str, Any]:
+    """By case, the median of three runs: recorded and predicted, a column for each direction."""
+    found: dict[str, list[Any]] = {}
+    for trace in load_traces(WAYS / f"both-ways-{gpu}.jsonl.xz"):
+        both = [behind_copies_us(x) for x in (trace, predict_as_recorded(trace, spec))]
+        found.setdefault(trace.id, []).append(both)
+    return {case: np.median(runs, axis=0) for case, runs in found.items()}
+
+
+@pytest.mark.parametrize("gpu", ["h200", "h100"])
+def test_copies_both_ways_slow_each_other_down_as_recorded(gpu: str) -> None:
+    found = both_ways(gpu, device(gpu))
+    assert len(found) == 14
+    off = {case: predicted / seen - 1 for case, (seen, predicted) in found.items()}
+    assert np.abs(np.concatenate([*off.values()])).max() < 0.1
+    assert np.median(np.abs(np.concatenate([*off.values()]))) < 0.02
+    alone = both_ways(gpu, device(f"{gpu}-both-ways-as-alone"))
+    for case in ("pair-16M-16M-0", "pair-64M-64M-0"):
+        seen, predicted = alone[case]
+        assert (predicted / seen - 1).max() < -0.05
+        assert np.abs(off[case]).max() < 0.05
+
+
 # -- in streams -----------------------------------------------------------------------------------
 
 

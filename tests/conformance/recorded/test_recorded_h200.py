@@ -147,8 +147,9 @@ COSTS = {
     "no-graph-branches": set(),
     "joins-turn-nothing": set(),
     "no-copy-engines": set(),  # test_recorded_copies
-    "no-copy-kernels": set(),  # likewise, these and the next two
+    "no-copy-kernels": set(),  # likewise, and the next three
     "copy-channel-per-stream": set(),
+    "both-ways-as-alone": set(),
     "no-copy-wake": set(),
     "practised-hosts": set(),  # and hosts/test_recorded_hosts
     "all-queues-watched": set(),  # and test_recorded_times

@@ -16,6 +16,44 @@ bool in_range(const std::vector<int64_t>& times_ns) {
                              [](const int64_t time) { return time >= 0 && time <= kLatestNs; });
 }
 
+constexpr uint32_t bit(const Hosts::Kind kind) { return 1U << static_cast<uint32_t>(kind); }
+
+Hosts::Kind kind_of(const CopyKind kind) {
+  return kind == CopyKind::d2d   ? Hosts::Kind::copy_within
+         : kind == CopyKind::h2d ? Hosts::Kind::copy_to
+                                 : Hosts::Kind::copy_from;
+}
+
+// None: a thread needs no practice for it.
+std::optional<Hosts::Kind> kind_of(const Event& event) {
+  using Kind = Hosts::Kind;
+  using Found = std::optional<Kind>;
+  return std::visit(Overloaded{
+                        [](const Launch&) { return Found(Kind::launch); },
+                        [](const Release&) { return Found(); },
+                        [](const RecordEvent&) { return Found(Kind::record); },
+                        [](const WaitEvent&) { return Found(Kind::wait); },
+                        [](const GraphLaunch&) { return Found(Kind::launch); },
+                        [](const Copy& copy) { return Found(kind_of(copy.kind)); },
+                        [](const Memset&) { return Found(Kind::set); },
+                        [](const Synchronize&) { return Found(); },
+                    },
+                    event);
+}
+
+// Of one that gives the GPU work.
+std::optional<int32_t> stream_of(const Event& event) {
+  using Found = std::optional<int32_t>;
+  return std::visit(Overloaded{
+                        [](const Launch& launch) { return launch.stream; },
+                        [](const GraphLaunch& launched) { return Found(launched.stream); },
+                        [](const Copy& copy) { return copy.stream; },
+                        [](const Memset& memset) { return memset.stream; },
+                        [](const auto&) { return Found(); },
+                    },
+                    event);
+}
+
 }  // namespace
 
 Hosts::Hosts(const DeviceSpec& spec, HostCalls calls)
@@ -157,29 +195,26 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
 }
 
 bool Hosts::is_fresh(const Call& call, const Event& event) const {
-  const bool is_event =
-      std::holds_alternative<RecordEvent>(event) || std::holds_alternative<WaitEvent>(event);
-  return call.is_fresh && !is_event && !std::holds_alternative<Synchronize>(event) &&
-         gaps() != nullptr && spec_.first_call_ns + spec_.new_stream_call_ns > 0;
+  return call.is_fresh && gaps() != nullptr && kind_of(event) &&
+         spec_.first_call_ns + spec_.first_kind_call_ns + spec_.new_stream_call_ns > 0;
 }
 
 void Hosts::take_longer(Call call, const Event& event) {
   call.is_fresh = false;
-  const int64_t longer_ns = std::visit(
-      Overloaded{
-          [&](const Launch& launch) { return unpractised_ns(call, launch.stream); },
-          [&](const GraphLaunch& launched) { return unpractised_ns(call, launched.stream); },
-          [&](const Copy& copy) { return unpractised_ns(call.practice, is_long(copy)); },
-          [&](const Memset& memset) { return unpractised_ns(call.practice, is_long(memset)); },
-          [](const auto&) { return int64_t{0}; },
-      },
-      event);
+  const Kind kind = *kind_of(event);
+  const uint32_t before = std::exchange(call.practice.kinds, call.practice.kinds | bit(kind));
+  int64_t longer_ns = before == call.practice.kinds ? 0 : spec_.first_kind_call_ns;
+  if (kind != Kind::record && kind != Kind::wait) {
+    longer_ns += unpractised_ns(call.practice.works);
+    if (is_new(stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
+  }
   push_again(call, call.due_ns + longer_ns);
 }
 
-int64_t Hosts::unpractised_ns(Call& call, const std::optional<int32_t> stream) {
-  const bool is_new = !stream || launched_in_.insert(*stream).second;
-  return unpractised_ns(call.practice.launches) + (is_new ? spec_.new_stream_call_ns : 0);
+bool Hosts::is_new(const std::optional<int32_t> stream, const Kind kind) {
+  if (!stream) return true;
+  uint32_t& kinds = called_for_[*stream];
+  return std::exchange(kinds, kinds | bit(kind)) != kinds;
 }
 
 void Hosts::queue_for_driver(Call call) {

@@ -61,11 +61,12 @@ using HostCalls = std::variant<CallTimes, CallGaps, CallIntervals>;
 
 class Hosts {
  public:
-  // How many calls a thread has made: launches and the like, shorter ones, and those that wait.
+  // What a thread has called.
+  enum class Kind : uint8_t { launch, copy_within, copy_to, copy_from, set, record, wait };
   struct Practice {
-    int32_t launches = 0;
-    int32_t copies = 0;
-    int32_t waits = 0;
+    int32_t works = 0;   // launches, copies and memsets
+    int32_t waits = 0;   // for work
+    uint32_t kinds = 0;  // a bit for each
   };
   // What a call has done to load its kernel.
   enum class Load : uint8_t { none, asked, loaded };
@@ -149,12 +150,9 @@ class Hosts {
   int64_t call_ns(const bool is_long) const {
     return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
   }
-  // How much longer a call takes the thread that has made few of its kind.
+  // How much longer a call takes the thread that has made few of them.
   int64_t unpractised_ns(int32_t& made) const { return spec_.first_call_ns / ++made; }
-  int64_t unpractised_ns(Practice& practice, const bool is_long) const {
-    return unpractised_ns(is_long ? practice.launches : practice.copies);
-  }
-  int64_t unpractised_ns(Call& call, std::optional<int32_t> stream);
+  bool is_new(std::optional<int32_t> stream, Kind kind);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
   int64_t first_due_ns(size_t event) const;
@@ -174,7 +172,7 @@ class Hosts {
   std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
   std::vector<Call> locked_out_;
   int64_t driver_free_ns_ = 0;
-  std::unordered_set<int32_t> launched_in_;  // streams
+  std::unordered_map<int32_t, uint32_t> called_for_;  // of each stream a bit for each kind
   std::vector<CallTime> called_;
 };
 

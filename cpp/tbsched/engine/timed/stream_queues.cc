@@ -95,7 +95,8 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
   const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
   if (!any_goes_round && spec_.host_write_ns == 0) return;
-  item.seen_ns = now + std::max(spec_.host_write_ns, any_goes_round ? spec_.queue_watch_ns : 0);
+  const int64_t looks_ns = any_goes_round ? spec_.queue_watch_ns : 0;
+  item.seen_ns = std::max(item.seen_ns, now + std::max(spec_.host_write_ns, looks_ns));
   FrontEnd& end = front_ends_[front_end(item.queue)];
   if (goes_round(end)) {
     item.seen_ns = std::max(item.seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;

@@ -89,7 +89,7 @@ void Streams::begin_transfer(const int32_t index, const int64_t now) {
       item.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
   const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
   const int64_t from_ns = std::max(reaches_ns, waited_ns);
-  transfers_.be_ready(item.transfer, from_ns + late_ns_);
+  transfers_.be_ready(item.transfer, from_ns + late_ns_, waited);
   change_later({from_ns, index, Change::reached});
 }
 
@@ -113,7 +113,7 @@ bool Streams::begin_engines(const int64_t now) {
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
   if (transfers_.has_engine(transfer)) {
-    // Another process may have stopped it.
+    // Another one may have slowed it down, or another process stopped it.
     const int64_t end_ns = transfers_.ends_ns(transfer) - late_ns_;
     if (end_ns > now) return end_transfer_at(index, now, end_ns);
     transfers_.end(transfer, now + late_ns_);

@@ -5,13 +5,13 @@
 //
 // The rules:
 //   1. There is a copy engine for each direction between the host and the GPU. It moves the bytes
-//      of one copy at a time.
+//      of one copy at a time. While both engines move bytes, each does so more slowly.
 //   2. An engine has a few channels, each first in, first out. A copy that waits for its stream
 //      holds up what is behind it in its channel, whatever the stream. Streams take channels as
 //      they take hardware queues.
 //   3. An engine goes on with the copies of one channel until the next one there must wait. Then it
-//      turns to the next channel. An engine that stood still takes a while before it begins, and
-//      then takes the first channel, too, of which the copy need not wait.
+//      turns to the next channel. An engine that stood still learns a while later that a copy need
+//      not wait any more, and by then of others, too: it takes the first channel that has one.
 //   4. Small copies from the host and small memsets take no engine. They go through the hardware
 //      queue of their stream, and take no room on an SM.
 //   5. The host itself copies from and to pageable memory, within the call.
@@ -62,11 +62,12 @@ class Transfers {
   void enqueue(int32_t transfer, int32_t stream);
   // In a graph, it takes one that is for graphs alone once it waits for nothing.
   void enqueue_node(int32_t transfer);
-  // It waits for no other work any more, and may move bytes from then on.
-  void be_ready(int32_t transfer, int64_t from_ns);
+  // It waits for no other work any more, if it has, and may move bytes from then on.
+  void be_ready(int32_t transfer, int64_t from_ns, bool has_waited);
   // The next one that an engine begins now, if there is any. times() has its end.
   std::optional<int32_t> begin(int64_t now);
-  // Of one that an engine has begun: when it ends, as far as is known now.
+  // Of one that an engine has begun: when it ends, as far as is known now. It may be later than it
+  // was: another one, which began since, slows it down, or another process stops it.
   int64_t ends_ns(int32_t transfer) const;
   void end(int32_t transfer, int64_t now);
 
@@ -80,6 +81,8 @@ class Transfers {
     std::optional<int64_t> in_graph_ns = {};  // if that is another time
     int64_t call_ns = 0;
     int64_t ready_ns = kNever;
+    bool has_waited = false;
+    bool slows = false;  // while the other engine moves bytes
   };
   struct Channel {
     std::vector<int32_t> waiting;
@@ -88,6 +91,7 @@ class Transfers {
     int32_t last_stream = kNone;
 
     bool empty() const { return head == waiting.size(); }
+    int32_t next() const { return waiting[head]; }
   };
   struct Engine {
     std::vector<Channel> channels;  // the last is for graphs
@@ -95,14 +99,21 @@ class Transfers {
     bool busy = false;
     int64_t free_ns = 0;
     int64_t uses = 0;
+    // What it moves, how long that would take alone from `as_of_ns` on.
+    int32_t moves = kNone;
+    int64_t as_of_ns = 0;
+    int64_t left_ns = 0;
   };
 
   Need need_of(const Copy& copy) const;
   Need need_of(const Memset& memset) const;
-  int64_t ready_ns(const Channel& channel) const {
-    return needs_[channel.waiting[channel.head]].ready_ns;
-  }
+  int64_t ready_ns(const Channel& channel) const { return needs_[channel.next()].ready_ns; }
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
+  int32_t next_of(Engine& engine, int64_t now);  // takes it; kNone: there is none
+  void slow_down(Engine& begun, Engine& other);
+  double slower(const Engine& engine) const;
+  int64_t beside_ns(const Engine& engine) const;
+  int64_t alone_ns(const Engine& engine, int64_t beside_ns) const;
 
   const DeviceSpec& spec_;
   std::vector<Need> needs_;
