@@ -18,7 +18,7 @@
 #include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
-#include "tbsched/engine/timed/turns.h"
+#include "tbsched/engine/turns/turns.h"
 
 namespace py = pybind11;
 

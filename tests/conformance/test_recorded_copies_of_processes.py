@@ -15,7 +15,7 @@ from conformance.test_recorded_processes import launch_of, overlap, recorded, ro
 
 # First runs in which the order of processes was that of the model, and both had a kernel.
 LABELS = ["chain_d2h_beside", "chain_small_beside", "copy_while_stopped", "d2h_after_kernel"]
-LABELS += ["host_loop", "first_copy_then_kernel"]
+LABELS += ["host_loop"]
 
 
 def events_of(row: dict[str, Any]) -> list[tb.Launch | tb.Copy | tb.RecordEvent | tb.Synchronize]:

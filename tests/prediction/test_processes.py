@@ -9,6 +9,7 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event
 
 # Slices of 2 ms. A switch takes 0.1 ms; to stop blocks, or to let them go on, 0.01 ms.
@@ -103,9 +104,9 @@ def test_the_next_process_is_chosen_when_a_turn_begins() -> None:
     # Process 1 comes during the turn of process 0, while process 2 waits.
     found = run([timed(5)], [timed(1)], [timed(5)], issue_ms=[[0], [1], [0]])
     assert [process for process, *_ in turns(found)][:5] == [0, 2, 0, 1, 2]
-    # A turn that is given up passes to whoever follows then.
+    # So it is if the turn is given up.
     found = run([timed(1.5)], [timed(1)], [timed(5)], issue_ms=[[0], [1], [0]])
-    assert [process for process, *_ in turns(found)][:3] == [0, 1, 2]
+    assert [process for process, *_ in turns(found)][:3] == [0, 2, 1]
 
 
 def test_of_those_that_come_during_a_slice_the_first_is_next() -> None:
@@ -159,6 +160,43 @@ def test_what_comes_to_an_empty_hardware_queue_waits_for_the_next_turn() -> None
     found = run([long, two, two, small], [timed(3)], issue_ms=[[0, 0, 0, 1], [0.5]])
     assert spans(found, 0)[2] == (1.5, 5.23)
     assert spans(found, 0)[3][0] == 5.23
+
+
+def test_empty_hardware_queues_are_looked_at_while_something_waits_in_another() -> None:
+    long, small = timed(3, blocks=1, stream=0), timed(0.1, blocks=1, stream=1)
+    found = run([long, long, small], [timed(3)], issue_ms=[[0, 0, 1], [0.5]])
+    assert spans(found, 0)[2] == (1, 1.1)
+
+
+def test_nobody_is_chosen_while_something_waits() -> None:
+    for more, order in ([], [0, 1, 0, 1]), ([timed(1)], [0, 1, 2, 0]):
+        two = [timed(5), *(replace(each, stream=0) for each in more)]
+        two[0] = replace(two[0], stream=0)
+        found = run([timed(5)], two, [timed(5)], issue_ms=[[0], [0.5] * len(two), [3]])
+        assert [process for process, *_ in turns(found)][:4] == order
+
+
+def test_copies_of_processes_in_one_direction_take_turns() -> None:
+    spec = replace(SHARED, engine_slice_ns=1_000_000)
+    program = tb.Sequence([tb.Copy(1, "h2d", stream=0, duration=2.5e-3), timed(1)])
+    copies = tb.Sequence([tb.Copy(1, "d2h", stream=0, duration=2.5e-3), timed(1)])
+
+    def ends(other: tb.Sequence, spec: DeviceSpec) -> list[float]:
+        found = tb.predict_processes([program, other], spec)
+        return [round(float(trace.transfer_ns[0][1]) / 1e6, 1) for trace in found.traces]
+
+    assert ends(program, spec) == [4.5, 5]
+    assert ends(copies, spec) == [2.5, 2.5]
+    assert ends(program, SHARED) == [2.5, 2.5]
+
+
+def test_an_event_needs_a_turn_but_not_behind_a_copy() -> None:
+    copy, event = tb.Copy(8192, "d2h", stream=0, duration=1e-4), tb.RecordEvent(0, stream=0)
+    for first, end in ([], 2.2), ([copy], 0.7):
+        program = tb.Sequence([*first, event, copy, timed(0.1)])
+        gaps = [[0.0], [0.5e-3, *[0.0] * (len(program) - 1)]]
+        found = tb.predict_processes([tb.Sequence([timed(5)]), program], SHARED, host=gaps)
+        assert round(float(found.traces[1].transfer_ns[-1][1]) / 1e6, 1) == end
 
 
 def test_the_host_goes_on_while_its_process_stands_still() -> None:

@@ -89,6 +89,8 @@ inline constexpr Range launch_switch_ns{0, 1000000000};
 inline constexpr Range time_slice_ns{0, 1000000000};
 inline constexpr Range process_switch_ns{0, 1000000000};
 inline constexpr Range preemption_ns{0, 1000000000};
+inline constexpr Range engine_slice_ns{0, 1000000000};
+inline constexpr Range engine_switch_ns{0, 1000000000};
 inline constexpr Range first_preemption_ns{0, 1000000000};
 inline constexpr Range preemption_bandwidth{0, 1000000000};
 }  // namespace ranges
@@ -342,6 +344,10 @@ struct DeviceSpec {
   int64_t process_switch_ns = 0;
   // how long it takes to stop the blocks of a process, or to let them go on, on top of their bytes
   int64_t preemption_ns = 0;
+  // for how long a process keeps a copy engine while others want it; 0 if unknown
+  int64_t engine_slice_ns = 0;
+  // from the end of a process's turn in a copy engine until the next process has it
+  int64_t engine_switch_ns = 0;
   // how much longer it takes to stop blocks that have not been stopped before
   int64_t first_preemption_ns = 0;
   // bytes per microsecond of the registers and shared memory of blocks that stop or go on; 0 if
@@ -459,6 +465,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "time_slice_ns", .range = ranges::time_slice_ns, .required = false}, spec.time_slice_ns);
   visit(Field{.section = "scheduler", .name = "process_switch_ns", .range = ranges::process_switch_ns, .required = false}, spec.process_switch_ns);
   visit(Field{.section = "scheduler", .name = "preemption_ns", .range = ranges::preemption_ns, .required = false}, spec.preemption_ns);
+  visit(Field{.section = "scheduler", .name = "engine_slice_ns", .range = ranges::engine_slice_ns, .required = false}, spec.engine_slice_ns);
+  visit(Field{.section = "scheduler", .name = "engine_switch_ns", .range = ranges::engine_switch_ns, .required = false}, spec.engine_switch_ns);
   visit(Field{.section = "scheduler", .name = "first_preemption_ns", .range = ranges::first_preemption_ns, .required = false}, spec.first_preemption_ns);
   visit(Field{.section = "scheduler", .name = "preemption_bandwidth", .range = ranges::preemption_bandwidth, .required = false}, spec.preemption_bandwidth);
 }

@@ -200,6 +200,10 @@ class DeviceFields:
         process_switch_ns: from the end of a process's turn until the next process has the GPU.
         preemption_ns: how long it takes to stop the blocks of a process, or to let them go on, on
             top of their bytes.
+        engine_slice_ns: for how long a process keeps a copy engine while others want it; 0 if
+            unknown.
+        engine_switch_ns: from the end of a process's turn in a copy engine until the next process
+            has it.
         first_preemption_ns: how much longer it takes to stop blocks that have not been stopped
             before.
         preemption_bandwidth: bytes per microsecond of the registers and shared memory of blocks
@@ -293,6 +297,8 @@ class DeviceFields:
     time_slice_ns: int = 0
     process_switch_ns: int = 0
     preemption_ns: int = 0
+    engine_slice_ns: int = 0
+    engine_switch_ns: int = 0
     first_preemption_ns: int = 0
     preemption_bandwidth: int = 0
 
@@ -406,6 +412,8 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "time_slice_ns", "ns", "not measured"),
     Field("scheduler", "process_switch_ns", "ns", "not measured"),
     Field("scheduler", "preemption_ns", "ns", "not measured"),
+    Field("scheduler", "engine_slice_ns", "ns", "not measured"),
+    Field("scheduler", "engine_switch_ns", "ns", "not measured"),
     Field("scheduler", "first_preemption_ns", "ns", "not measured"),
     Field("scheduler", "preemption_bandwidth", "int", "not measured"),
 )

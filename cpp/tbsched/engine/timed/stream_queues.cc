@@ -17,7 +17,9 @@ void Streams::enqueue(const int32_t index, const int64_t now) {
 void Streams::enqueue(const int32_t index) {
   Item& item = items_[index];
   item.queue = use_queue(item.stream);
-  if (dozing_ && queues_[item.queue].empty()) {
+  Queue& queue = queues_[item.queue];
+  if (queue.goes_unnoticed || (dozing_ && runs_empty(queue) && !waits_elsewhere(index))) {
+    queue.goes_unnoticed = true;
     unnoticed_.push_back(index);
   } else {
     join_queue(index, reaches_gpu_ns(index));
@@ -34,6 +36,7 @@ void Streams::join_queue(const int32_t index, const int64_t seen_ns) {
 
 void Streams::look_again(const int64_t now) {
   dozing_ = false;
+  for (Queue& queue : queues_) queue.goes_unnoticed = false;
   for (const int32_t item : std::exchange(unnoticed_, {})) {
     join_queue(item, std::max(now, reaches_gpu_ns(item)));
   }

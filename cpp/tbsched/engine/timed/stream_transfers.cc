@@ -113,6 +113,7 @@ bool Streams::begin_engines(const int64_t now) {
 void Streams::end_transfer(const int32_t index, const int64_t now) {
   const int32_t transfer = items_[index].transfer;
   if (transfers_.has_engine(transfer)) {
+    // Another one may have slowed it down, or another process stopped it.
     const int64_t end_ns = transfers_.ends_ns(transfer) - late_ns_;
     if (end_ns > now) return end_transfer_at(index, now, end_ns);
     transfers_.end(transfer, now + late_ns_);
@@ -129,6 +130,19 @@ void Streams::go_on(const int32_t index, const int64_t now) {
   } else {
     begin_transfer(index, now);
   }
+}
+
+// Whether anything but this launch waits in a queue for a launch: the GPU goes round these queues.
+bool Streams::waits_elsewhere(const int32_t index) const {
+  if (behind_launches_ > 0) return true;
+  return std::ranges::any_of(queues_, [&](const Queue& queue) {
+    if (queue.empty() || queue.items[queue.head] == index) return false;
+    const Item& head = items_[queue.items[queue.head]];
+    if (head.seen_ns == kNever) return false;
+    if (head.unmet == 0) return queue.head + 1 < queue.items.size();  // behind it
+    return head.last_launch >= 0 && !items_[head.last_launch].done() &&
+           needs_turn(items_[head.last_launch]);
+  });
 }
 
 // A launch that waited for a copy between the host and the GPU, which is over now. While nothing

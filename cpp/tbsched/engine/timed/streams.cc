@@ -74,11 +74,19 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
 
 void Streams::issue(const RecordEvent& record, const int64_t now) {
   const int32_t number = stream_named(record.stream);
-  const int32_t before = streams_[number].last_launch;
-  const bool waits = dozing_ && before >= 0 && items_[before].is_launch() && items_[before].done();
+  const bool waits = dozing_ && goes_unnoticed(streams_[number].last_launch);
   const int32_t index = add({.kind = Kind::record, .unmet = waits ? 1 : 0}, number, now);
   if (waits) put_off_.push_back(index);
   last_record_[record.event] = index;
+}
+
+// Whether a record behind this takes a hardware queue that the GPU does not look at now: that of
+// the kernel before it. Behind a copy by an engine it takes none.
+bool Streams::goes_unnoticed(const int32_t before) const {
+  if (before < 0) return true;
+  const Item& item = items_[before];
+  if (!needs_turn(item)) return false;
+  return item.done() || item.queue < 0 || runs_empty(queues_[item.queue]);
 }
 
 void Streams::issue(const WaitEvent& wait, const int64_t now) {
@@ -153,6 +161,7 @@ void Streams::count_arrival(const int32_t index) {
   } else if (follows_kernel && (item.kind == Kind::record || item.kind == Kind::transfer)) {
     item.behind_launch = true;
     ++behind_launches_;
+    ++came_;
   }
 }
 
@@ -464,7 +473,7 @@ void Streams::met(const int32_t index, const int64_t now) {
   } else if (item.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (waits_for_nothing(index) && !item.programmatic) {
-    if (item.after_copy && dozing_) {
+    if (item.after_copy && dozing_ && !waits_elsewhere(index)) {
       item.seen_ns = kNever;
       asleep_.push_back(index);
       return;

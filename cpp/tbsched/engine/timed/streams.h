@@ -61,6 +61,10 @@ class Streams {
   // Before anything is issued: of launches that may go on at the same time, and are equally urgent,
   // the one of the least number goes first; by launch. Without: the first one issued.
   void take_turns(std::vector<int32_t> turns) { turns_ = std::move(turns); }
+  // Before anything is issued: other processes use the copy engines, too.
+  void share(const std::span<EngineTurns, Transfers::kEngines> engines, const int32_t process) {
+    transfers_.share(engines, process);
+  }
   // Before anything is issued: which streams are non-blocking.
   void make_non_blocking(int32_t stream);
   // Before anything is issued, in the order of the program: the driver brings the graph to the GPU.
@@ -102,10 +106,7 @@ class Streams {
   void look_again(int64_t now);
   // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an
   // event behind a launch that is not over.
-  bool waits() const {
-    return behind_launches_ > 0 ||
-           std::ranges::any_of(queues_, [](const Queue& queue) { return !queue.empty(); });
-  }
+  bool waits() const { return waits_elsewhere(-1); }
   // How many launches have come to queues, but for those that wait for a copy of an engine; and how
   // many have gone on after such a copy.
   int64_t came() const { return came_; }
@@ -220,6 +221,7 @@ class Streams {
     size_t head = 0;
     int64_t last_use = 0;      // counts uses of all queues
     int32_t last_stream = -1;  // counts streams
+    bool goes_unnoticed = false;
 
     bool empty() const { return head == items.size(); }
   };
@@ -322,6 +324,13 @@ class Streams {
   bool needs_turn(const Item& item) const;
   bool is_awaited(const Item& item) const;
   void count_arrival(int32_t item);
+  bool waits_elsewhere(int32_t item) const;
+  bool goes_unnoticed(int32_t before) const;
+  // Whether nothing is left in it once a launch has come that is on the way.
+  bool runs_empty(const Queue& queue) const {
+    return queue.empty() ||
+           (queue.head + 1 == queue.items.size() && items_[queue.items.back()].unmet == 0);
+  }
   std::priority_queue<Later>* first_changes(int64_t now);
   void happen(const Later& later, int64_t now);
   void get_triggered(int32_t item, int64_t now);

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <queue>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -50,8 +51,12 @@ class TimedEngine : private Observer {
   // What is held once all has happened that happens until then. Throws as run().
   Snapshot snapshot(const Sequence& sequence, int64_t at_ns) &&;
 
-  // The same as run(), bit by bit, for a process that shares the GPU: engine/timed/turns.h.
+  // The same as run(), bit by bit, for a process that shares the GPU: engine/turns/turns.h.
   void begin(const Sequence& sequence);
+  // Before that: other processes use the copy engines, too.
+  void share(const std::span<EngineTurns, Transfers::kEngines> engines, const int32_t process) {
+    streams_.share(engines, process);
+  }
   int64_t next_instant() const;
   // Goes on to the next instant, if there is one.
   bool step(const Sequence& sequence);

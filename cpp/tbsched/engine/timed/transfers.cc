@@ -119,6 +119,11 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
     engine.busy = true;
     const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
     times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
+    if (shared_ != nullptr && one_by_one) {
+      EngineTurns& turns = shared_[needs_[transfer].engine];
+      turns.begin(process_, now, start_ns, needs_[transfer].bytes_ns);
+      times_[transfer].end_ns = turns.ends_ns(process_);
+    }
     engine.moves = transfer;
     engine.as_of_ns = start_ns;
     engine.left_ns = needs_[transfer].bytes_ns;
@@ -127,6 +132,12 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
     return transfer;
   }
   return std::nullopt;
+}
+
+int64_t Transfers::ends_ns(const int32_t transfer) const {
+  const int64_t end_ns = times_[transfer].end_ns;
+  if (shared_ == nullptr || !spec_.mechanisms.copy_engines) return end_ns;
+  return std::max(end_ns, shared_[needs_[transfer].engine].ends_ns(process_));
 }
 
 int32_t Transfers::next_of(Engine& engine, const int64_t now) {
@@ -191,6 +202,7 @@ int64_t Transfers::alone_ns(const Engine& engine, const int64_t beside_ns) const
 
 void Transfers::end(const int32_t transfer, const int64_t now) {
   Engine& engine = engines_[needs_[transfer].engine];
+  times_[transfer].end_ns = now;
   engine.busy = false;
   engine.free_ns = now + spec_.host_copy_gap_ns;
   Engine& other = engines_[1 - needs_[transfer].engine];

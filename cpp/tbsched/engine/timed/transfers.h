@@ -25,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "tbsched/engine/timed/engine_turns.h"
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
@@ -33,8 +34,15 @@ namespace tbsched {
 
 class Transfers {
  public:
+  static constexpr size_t kEngines = 2;
+
   explicit Transfers(const DeviceSpec& spec);
 
+  // Before the first: other processes use the engines, too.
+  void share(const std::span<EngineTurns, kEngines> engines, const int32_t process) {
+    shared_ = engines.data();
+    process_ = process;
+  }
   // Before the first: how many there are. Their numbers count from 0.
   void expect(int32_t transfers);
   void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
@@ -59,8 +67,8 @@ class Transfers {
   // The next one that an engine begins now, if there is any. times() has its end.
   std::optional<int32_t> begin(int64_t now);
   // Of one that an engine has begun: when it ends, as far as is known now. It may be later than it
-  // was: another one, which began since, slows it down.
-  int64_t ends_ns(const int32_t transfer) const { return times_[transfer].end_ns; }
+  // was: another one, which began since, slows it down, or another process stops it.
+  int64_t ends_ns(int32_t transfer) const;
   void end(int32_t transfer, int64_t now);
 
   const std::vector<TransferTime>& times() const { return times_; }
@@ -110,7 +118,9 @@ class Transfers {
   const DeviceSpec& spec_;
   std::vector<Need> needs_;
   std::vector<TransferTime> times_;
-  std::array<Engine, 2> engines_;
+  std::array<Engine, kEngines> engines_;
+  EngineTurns* shared_ = nullptr;  // of each engine, if other processes use it
+  int32_t process_ = 0;
 };
 
 }  // namespace tbsched

@@ -1,6 +1,7 @@
-#include "tbsched/engine/timed/turns.h"
+#include "tbsched/engine/turns/turns.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <iterator>
 #include <optional>
@@ -55,8 +56,10 @@ namespace {
 // its copies go on meanwhile.
 class Process {
  public:
-  Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls)
+  Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
+          const std::span<EngineTurns, Transfers::kEngines> engines, const int32_t number)
       : program_(program), engine_(model, state, std::move(calls)) {
+    if (model.device().spec.engine_slice_ns > 0) engine_.share(engines, number);
     engine_.begin(program_);
     engine_.doze();
   }
@@ -64,6 +67,8 @@ class Process {
   const GpuState& gpu() const { return engine_.gpu(); }
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return engine_.works_from_ns(false) != kNever; }
+  // Whether there is something that the GPU does not look at now.
+  bool goes_unnoticed() const { return !busy() && engine_.works_from_ns(true) != kNever; }
   bool waits_in_queue() const { return engine_.waits(); }
   int64_t came() const { return engine_.came(); }
   int64_t woken() const { return engine_.woken(); }
@@ -73,39 +78,38 @@ class Process {
   int64_t wants_ns() const { return stands_ ? stands_->wants_ns : kNever; }
   // When it next does anything, if it has the GPU until then.
   int64_t next_ns() const { return on_the_gpu(engine_.next_instant()); }
+  // The same while it does not have it.
+  int64_t next_without_gpu_ns() const {
+    return stands_ ? std::max(stands_->gpu_ns, engine_.next_live_ns()) : next_ns();
+  }
   void step() { engine_.step(program_); }
   void doze() { engine_.doze(); }
 
-  // While it does not have the GPU: its host and its copies go on until then, or until it wants it.
-  void wait_until(const int64_t gpu_ns) {
-    while (!stands_ && next_ns() <= gpu_ns) wait_for_next();
-  }
-  void wait_for_next() {
-    const int64_t gpu_ns = next_ns();
-    if (gpu_ns == kNever) return;
-    const int64_t own_ns = engine_.next_instant();
+  // While it does not have the GPU: what its host and its copies do next.
+  void live() {
+    const int64_t gpu_ns = next_without_gpu_ns();
+    const int64_t own_ns = stands_ ? stands_->own_ns : engine_.next_instant();
     engine_.live(program_, own_ns, gpu_ns);
+    if (stands_) return;
     const int64_t works_ns = engine_.works_from_ns(true);
-    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), true};
+    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns)};
   }
 
-  // It has the GPU.
+  // It is to have the GPU at this instant: what comes until then is there.
+  int64_t comes_until_ns(const int64_t gpu_ns) const {
+    return gpu_ns - (stands_->wants_ns - stands_->gpu_ns);
+  }
   void go_on(const int64_t gpu_ns) {
     starts_ = engine_.starts();
-    const int64_t until_ns = gpu_ns - (stands_->wants_ns - stands_->gpu_ns);
-    while (engine_.next_live_ns() <= until_ns) {
-      engine_.live(program_, stands_->own_ns, std::max(stands_->gpu_ns, engine_.next_live_ns()));
-      stands_->has_come = true;
-    }
-    engine_.go_on_at(stands_->own_ns, until_ns);
-    if (stands_->has_come) engine_.step_at(program_, stands_->own_ns);
+    engine_.go_on_at(stands_->own_ns, comes_until_ns(gpu_ns));
+    engine_.step_at(program_, stands_->own_ns);
     stands_.reset();
   }
 
   void stop(const int64_t gpu_ns) {
     engine_.doze();
     if (engine_.works_from_ns(true) == kNever) return;
-    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, !busy()};
+    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns};
   }
 
   Timeline finish() && {
@@ -120,7 +124,6 @@ class Process {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
     int64_t wants_ns;
-    bool has_come;  // something that is to be looked at
   };
 
   int64_t on_the_gpu(const int64_t own_ns) const {
@@ -137,9 +140,10 @@ class Round {
  public:
   Round(const Model& model, const std::span<const Sequence* const> programs,
         const InitialState state, std::vector<HostCalls> calls)
-      : spec_(model.device().spec) {
+      : spec_(model.device().spec), engines_{EngineTurns(spec_), EngineTurns(spec_)} {
     for (size_t k = 0; k < programs.size(); ++k) {
-      processes_.emplace_back(model, *programs[k], state, std::move(calls[k]));
+      processes_.emplace_back(model, *programs[k], state, std::move(calls[k]), engines_,
+                              static_cast<int32_t>(k));
     }
   }
 
@@ -153,9 +157,8 @@ class Round {
       const int64_t begin_ns = now_;
       const std::optional<size_t> chosen = take_turn(*next);
       found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
-      const bool expired = processes_[*next].busy();
       last = next;
-      next = expired && chosen ? chosen : next_in_round(*last, now_);
+      next = chosen ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
     for (Process& process : processes_) {
@@ -179,10 +182,9 @@ class Round {
   }
 
   // The process that follows in the round of those that have work by then.
-  std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) {
+  std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (current + k) % processes_.size();
-      processes_[other].wait_until(by_ns);
       if (processes_[other].wants_ns() <= by_ns) return other;
     }
     return std::nullopt;
@@ -203,33 +205,37 @@ class Round {
     return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
   }
 
-  // Until its slice is over, or it has nothing to do while another one has. Returns who is next if
-  // the slice is over, as far as that was chosen before.
+  // Until its slice is over, or it has nothing to do while another one has. Returns who is next, as
+  // far as that was chosen before.
   std::optional<size_t> take_turn(const size_t current) {
     Process& process = processes_[current];
-    std::optional<size_t> chosen = next_in_round(current, now_);
-    bool any_came = chosen.has_value();
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
     const int64_t resumed_ns = now_ + preemption_ns(process);
+    live_until(nullptr, std::min(now_, process.comes_until_ns(resumed_ns)));
+    live_until(&process, now_);
+    std::optional<size_t> chosen;
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
              " ns are over before the blocks of a process can go on");
     }
+    live_until(nullptr, process.comes_until_ns(resumed_ns));
     process.go_on(resumed_ns);
     for (;;) {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
       if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
-      if (next_ns >= other_ns) {
-        process.doze();
-        if (!std::exchange(any_came, true) && !waits) {
-          chosen = first_of_those_that_came(current + 1);
-        }
+      // What is issued from then on reaches the GPU later than the other process.
+      if (next_ns >= other_ns - spec_.launch_latency_ns) process.doze();
+      const bool any_came = other_ns != kNever && next_ns >= other_ns;
+      if (!chosen && !waits && any_came && next_ns > resumed_ns) {
+        chosen = next_in_round(current, std::max(now_, other_ns));
       }
-      const int64_t until_ns = process.busy() ? std::max(slice_ends_ns, other_ns) : other_ns;
+      const bool busy = process.busy();
+      const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
+      live_until(&process, std::min(next_ns, until_ns));
       if (next_ns == kNever || next_ns > until_ns) {
-        if (process.busy()) now_ = until_ns;
+        if (busy || process.goes_unnoticed()) now_ = std::max(now_, until_ns);
         break;
       }
       now_ = std::max(now_, next_ns);
@@ -252,18 +258,35 @@ class Round {
   int64_t wait_for_any(const Process* const but, const int64_t until_ns) {
     for (;;) {
       int64_t wanted_ns = kNever;
-      int64_t next_ns = kNever;
-      Process* next = nullptr;
-      for (Process& each : processes_) {
-        if (&each == but) continue;
-        wanted_ns = std::min(wanted_ns, each.wants_ns());
-        if (each.wants_ns() != kNever || each.next_ns() >= next_ns) continue;
-        next_ns = each.next_ns();
-        next = &each;
+      for (const Process& each : processes_) {
+        if (&each != but) wanted_ns = std::min(wanted_ns, each.wants_ns());
       }
-      if (next == nullptr || next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
-      next->wait_for_next();
+      Process* const next = next_to_live(but);
+      if (next == nullptr) return wanted_ns;
+      const int64_t next_ns = next->next_without_gpu_ns();
+      if (next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
+      next->live();
     }
+  }
+
+  // What the hosts and the copies of all but one do until then, in the order of time.
+  void live_until(const Process* const but, const int64_t until_ns) {
+    for (Process* next = next_to_live(but); next != nullptr; next = next_to_live(but)) {
+      if (next->next_without_gpu_ns() > until_ns) return;
+      next->live();
+    }
+  }
+
+  // Of those that do not have the GPU.
+  Process* next_to_live(const Process* const but) {
+    Process* next = nullptr;
+    int64_t next_ns = kNever;
+    for (Process& each : processes_) {
+      if (&each == but || each.next_without_gpu_ns() >= next_ns) continue;
+      next = &each;
+      next_ns = each.next_without_gpu_ns();
+    }
+    return next;
   }
 
   // One slice follows another until then.
@@ -275,6 +298,7 @@ class Round {
   }
 
   const DeviceSpec& spec_;
+  std::array<EngineTurns, Transfers::kEngines> engines_;
   std::deque<Process> processes_;  // which cannot be moved
   int64_t now_ = 0;
 };

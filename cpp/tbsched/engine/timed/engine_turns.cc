@@ -1,0 +1,54 @@
+#include "tbsched/engine/timed/engine_turns.h"
+
+#include <algorithm>
+
+#include "tbsched/program/timeline.h"
+
+namespace tbsched {
+
+void EngineTurns::begin(const int32_t process, const int64_t now, const int64_t start_ns,
+                        const int64_t bytes_ns) {
+  advance(now, kNobody);
+  const bool goes_on = before_.process == process && start_ns < before_.slice_ends_ns &&
+                       start_ns - before_.ended_ns <= pause_ns_;
+  claims_.insert(goes_on ? claims_.begin() : claims_.end(), {process, start_ns, bytes_ns});
+  if (!goes_on) return;
+  holder_ = process;
+  slice_ends_ns_ = before_.slice_ends_ns;
+}
+
+int64_t EngineTurns::ends_ns(const int32_t process) const {
+  EngineTurns later = *this;
+  return later.advance(kNever, process);
+}
+
+// Returns when the copy of a process ends, if that is earlier.
+int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
+  while (!claims_.empty() && now_ < until_ns) {
+    Claim& first = claims_.front();
+    if (first.process != holder_) {
+      first.start_ns = std::max(first.start_ns, now_ + (holder_ == kNobody ? 0 : switch_ns_));
+      slice_ends_ns_ = first.start_ns + slice_ns_;
+      holder_ = first.process;
+    }
+    const int64_t from_ns = std::max(now_, first.start_ns);
+    // Alone, it has one slice after the other.
+    if (slice_ends_ns_ < from_ns) slice_ends_ns_ += slices_ns(from_ns - slice_ends_ns_);
+    const int64_t ends_ns = from_ns + first.left_ns;
+    const int64_t stops_ns = claims_.size() > 1 ? std::max(slice_ends_ns_, now_) : kNever;
+    now_ = std::min({until_ns, ends_ns, stops_ns});
+    first.left_ns -= std::max<int64_t>(0, now_ - from_ns);
+    if (now_ == ends_ns) {
+      const bool found = first.process == process;
+      before_ = {first.process, now_, slice_ends_ns_};
+      claims_.erase(claims_.begin());
+      if (found) return now_;
+    } else if (now_ == stops_ns) {
+      std::ranges::rotate(claims_, claims_.begin() + 1);
+    }
+  }
+  if (until_ns != kNever) now_ = std::max(now_, until_ns);
+  return now_;
+}
+
+}  // namespace tbsched

@@ -1,0 +1,65 @@
+// A copy engine that several processes use: they take turns, as on the SMs.
+//
+// An example: two processes copy 64 MB each to the GPU at once. After 1.05 ms the engine stops the
+// copy of the first one, which stands still, and goes on with that of the second one.
+//
+// The rules:
+//   1. A process has the engine from the begin of a copy until none of its copies follows, for a
+//      slice at most, if another process wants it.
+//   2. Turns go round in the order in which processes came.
+//   3. A copy of which the bytes move takes as long as ever.
+// Source: traces processes; docs/explanation/processes.md.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+
+namespace tbsched {
+
+class EngineTurns {
+ public:
+  explicit EngineTurns(const DeviceSpec& spec)
+      : slice_ns_(spec.engine_slice_ns),
+        switch_ns_(spec.engine_switch_ns),
+        pause_ns_(spec.host_copy_latency_ns + spec.host_copy_gap_ns) {}
+
+  // A process may move bytes for so long from `start_ns` on; by `now` that is known.
+  void begin(int32_t process, int64_t now, int64_t start_ns, int64_t bytes_ns);
+  // When its copy ends, as far as is known: a process that comes may still stop it.
+  int64_t ends_ns(int32_t process) const;
+
+ private:
+  struct Claim {
+    int32_t process;
+    int64_t start_ns;
+    int64_t left_ns;
+  };
+
+  static constexpr int32_t kNobody = -1;
+
+  int64_t advance(int64_t until_ns, int32_t process);
+  // As many as it takes.
+  int64_t slices_ns(const int64_t missing_ns) const {
+    return (missing_ns + slice_ns_ - 1) / slice_ns_ * slice_ns_;
+  }
+
+  int64_t slice_ns_;
+  int64_t switch_ns_;
+  int64_t pause_ns_;  // a copy that comes so long after another one follows it
+  // The copy that ended last.
+  struct Before {
+    int32_t process;
+    int64_t ended_ns;
+    int64_t slice_ends_ns;
+  };
+
+  std::vector<Claim> claims_;  // the first has the engine
+  int64_t now_ = 0;
+  int32_t holder_ = kNobody;
+  int64_t slice_ends_ns_ = 0;
+  Before before_{.process = kNobody, .ended_ns = 0, .slice_ends_ns = 0};
+};
+
+}  // namespace tbsched
