@@ -205,6 +205,11 @@ def test_the_host_goes_on_while_its_process_stands_still() -> None:
     assert spans(found, 0) == [(0, 5.23), (5.23, 8.46)]
 
 
+def test_more_turns_than_anybody_can_use_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"durations: .* more than 1000000 turns"):
+        run([timed(3.5e6)], [timed(3.5e6)])
+
+
 def test_no_programs_no_slices_and_rows_that_do_not_fit() -> None:
     program = tb.Sequence([timed(1)])
     with pytest.raises(ValueError, match="programs: there are none"):

@@ -52,6 +52,8 @@ void TimedEngine::put_on_the_gpus_clock() {
 
 namespace {
 
+constexpr size_t kMaxTurns = 1'000'000;  // of 24 bytes each
+
 // What a process does by its own clock, which stands still while it waits for the GPU. Its host and
 // its copies go on meanwhile.
 class Process {
@@ -152,6 +154,10 @@ class Round {
     ProcessTimelines found;
     std::optional<size_t> next = first_to_come(last.value_or(0));
     while (next) {
+      if (found.turns.size() == kMaxTurns) {
+        refuse("durations: the processes take more than " + std::to_string(kMaxTurns) +
+               " turns; give shorter ones");
+      }
       now_ = std::max(now_, processes_[*next].wants_ns());
       if (last && next != last) now_ += switch_ns(processes_[*last]);
       const int64_t begin_ns = now_;
