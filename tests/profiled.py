@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+import tbsched
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import CallLengths
 from tbsched.prediction.predict import predict
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import Sequence, with_launches
@@ -20,7 +22,7 @@ def profile_of(
     *,
     longer_ns: int = 0,
     call_ns: int = 0,
-    launch_call_ns: int = 3300,
+    device: str | DeviceSpec = "h200",
 ) -> Program:
     """What a profiler would write about a timed prediction.
 
@@ -29,7 +31,7 @@ def profile_of(
         host: with which it was made.
         longer_ns: how much longer kernels are than their blocks.
         call_ns: how much longer each call is than the device's own.
-        launch_call_ns: how long those are.
+        device: of the prediction.
     """
     sequence = trace.sequence
     rows = np.full(len(trace), -1, MEASURED)
@@ -41,7 +43,9 @@ def profile_of(
     assert trace.issue_times is not None
     issued_ns = np.rint(np.array(trace.issue_times) * 1e9)
     rows["call_ns"] = issued_ns - call_ns
-    rows["return_ns"] = issued_ns + launch_call_ns
+    lengths = CallLengths(tbsched.device(device))
+    took = [(x, lengths.next_ns(x, getattr(x, "host", 0))) for x in sequence]
+    rows["return_ns"] = issued_ns + [length for event, length in took for _ in event.launches]
     for key in ("start_ns", "end_ns", "call_ns", "return_ns"):
         rows[key] += call_ns
     moved = np.empty(len(sequence.transfers), TRANSFERS)
@@ -55,4 +59,4 @@ def profile_of(
 def profiled(sequence: Sequence, device: str | DeviceSpec, host: float = 1e-6) -> Program:
     """The profile of a program whose host calls after so many seconds."""
     gaps = [host] * len(sequence)
-    return profile_of(predict(sequence, device, host=gaps), gaps)
+    return profile_of(predict(sequence, device, host=gaps), gaps, device=device)

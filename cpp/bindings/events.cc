@@ -150,6 +150,7 @@ struct Python {
   Attribute trigger{"trigger"};
   Attribute memory_wait{"memory_wait"};
   Attribute completion_event{"completion_event"};
+  Attribute delay{"delay"};
   Attribute first_use{"first_use"};
   Attribute host{"host"};
   Attribute name{"name"};
@@ -266,6 +267,7 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   found.completion_event = known.completion_event.maybe_of(launch);
   found.first_use = known.first_use.flag_of(launch);
   if (found.first_use) found.kernel = shared.kernel(known.name.of(launch));
+  found.delay_ns = maybe_nanoseconds(known.delay.of(launch)).value_or(0);
   found.host = known.host.number_of(launch);
   return found;
 }

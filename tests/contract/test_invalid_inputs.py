@@ -97,7 +97,7 @@ def damaged(rng: random.Random, text: str) -> str:
 
 def bad_launch(rng: random.Random, _: Path) -> Attempt:
     flags = ("cooperative", "non_blocking", "programmatic")
-    times = ("trigger", "memory_wait")
+    times = ("trigger", "memory_wait", "delay")
     field = rng.choice([*LIMITS, "duration", "name", "partition", *flags, *times])
     value: Any
     if field == "name":

@@ -45,7 +45,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
         "carveout": 0, "cluster": 1, "stream": 0, "priority": 0, "duration": 1.0, "name": "",
         "partition": tb.Partition((0,)), "cooperative": False, "non_blocking": False,
         "programmatic": False, "trigger": 0.5, "memory_wait": 0.5, "completion_event": 0,
-        "first_use": False, "host": 0,
+        "first_use": False, "delay": 0.5, "host": 0,
     },
     tb.Partition: {"sms": (0,), "split": tb.SmSplit(1), "group": 0},
     tb.SmSplit: {"min_sms": 8, "groups": 1, "ignore_coscheduling": False, "max_cluster": False},

@@ -35,7 +35,7 @@ TIMED = tb.Sequence(
 EVERY_WAY = launch(
     8, stream=1, duration=1e-3, partition=tb.Partition((0, 1), split=tb.SmSplit(2), group=0),
     cooperative=True, non_blocking=True, programmatic=True, trigger=1e-6, memory_wait=2e-6,
-    completion_event=3, first_use=True, host=1,
+    completion_event=3, first_use=True, delay=1e-6, host=1,
 )  # fmt: skip
 COPIES = (tb.Copy(1 << 20, "h2d", duration=1e-5), tb.Memset(64))
 GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3), *COPIES], edges=[(0, 1)])

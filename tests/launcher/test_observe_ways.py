@@ -198,6 +198,7 @@ def test_the_carveout_of_a_node_is_one_of_its_kernel(gpu: Gpu, knobs: Fake) -> N
         ),
         (run(trigger=60.1), r"Launch\.trigger: 60100000000 is outside 0\.\.60000000000 ns"),
         (run(memory_wait=60.1), r"Launch\.memory_wait: 60100000000 is outside"),
+        (run(delay=1e-6), r"Launch\.delay: 1000 is outside 0\.\.0 ns"),
     ],
 )
 def test_what_cannot_be_launched_is_refused_before_any_launch(

@@ -69,6 +69,37 @@ def test_blocks_that_end_one_after_the_other_let_the_next_kernel_start_before_th
     assert tb.predict(found, "h200", host=program.host).concurrent(0, 1)
 
 
+def test_launches_that_wait_for_the_same_kernel_go_on_in_the_order_of_the_profile() -> None:
+    fork = [kernel(500, 100, 0), tb.RecordEvent(0, 0), *(tb.WaitEvent(0, k) for k in range(1, 5))]
+    order = {1: 3.0, 2: 1.0, 3: None, 4: 2.0}  # in which they go on, by their delays
+    forked = [
+        replace(kernel(1056, 50 + k, k), delay=None if us is None else us * US)
+        for k, us in order.items()
+    ]
+    sequence = tb.Sequence([*fork, *forked])
+    program = profiled(sequence, "h200")
+    found = tb.fit_durations(program, "h200")
+    again = tb.predict(found.sequence, "h200", host=found.host)
+    start = [int(p.start_ns.min()) for p in again if p.start_ns is not None]
+    assert start == pytest.approx(program.measured["start_ns"].tolist(), abs=1000)
+    undone = [replace(launch, delay=None) for launch in found.sequence.launches]
+    other = tb.predict(with_launches(found.sequence, undone), "h200", host=found.host)
+    assert np.argsort(start).tolist() != np.argsort([p.start_ns.min() for p in other]).tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("distribution", ["last", "falling"])
+def test_kernels_with_a_long_tail_and_with_none_let_the_next_one_start_when_it_did(
+    distribution: str,
+) -> None:
+    uneven = tb.Drawn(distribution, 40 * US, 15 * US)
+    sequence = tb.Sequence([replace(kernel(2112, 1, k % 2), duration=uneven) for k in range(4)])
+    program = profiled(sequence, "h200")
+    found = tb.fit_durations(program, "h200")
+    again = tb.predict(found.sequence, "h200", host=found.host)
+    start = [int(p.start_ns.min()) for p in again if p.start_ns is not None]
+    assert start == pytest.approx(program.measured["start_ns"].tolist(), abs=2000)
+
+
 def test_kernels_of_no_length_and_very_short_ones() -> None:
     program = profiled(tb.Sequence([kernel(1, 0.3), kernel(1, 0), kernel(4000, 0.1)]), "h200")
     found = tb.fit_durations(program, "h200")
@@ -116,6 +147,7 @@ def test_what_a_profiler_adds_to_each_kernel_shows_in_a_stream() -> None:
     program = profile_of(tb.predict(sequence, "h200", host=gaps), gaps, longer_ns=800)
     found = tb.fit_durations(program, "h200")
     assert durations(found) == pytest.approx([(10 + k) * US for k in range(12)], rel=1e-3)
+    assert found.kernel_overhead == pytest.approx(0.8 * US)
     assert any("0.80 us longer" in line for line in found.assumed)
 
 

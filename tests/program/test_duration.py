@@ -75,6 +75,13 @@ def test_draws_of_the_least_mean_are_numbers(distribution: str, mean: float) -> 
     assert ((values >= 0) & (values <= 1e9)).all()
 
 
+def test_durations_that_fall_and_a_long_last_one() -> None:
+    assert durations(Drawn("falling", 2.0, spread=1.0), 5).tolist() == [3.0, 2.5, 2.0, 1.5, 1.0]
+    assert durations(Drawn("last", 2.0, spread=3.0), 3).tolist() == [2.0, 2.0, 5.0]
+    for distribution in ("falling", "last"):
+        assert Drawn(distribution, 2.0, spread=1.0).draw(0).tolist() == []
+
+
 def test_draw_beyond_the_limit_becomes_the_limit() -> None:
     assert durations(Drawn("exponential", 1e9)).max() == 1e9
 
@@ -87,6 +94,7 @@ def test_draw_beyond_the_limit_becomes_the_limit() -> None:
         ({"mean": 2e9}, r"Drawn\.mean: 2000000000\.0 is outside"),
         ({"spread": -1}, r"Drawn\.spread: -1 is outside"),
         ({"spread": 1.1}, r"Drawn\.spread: 1\.1 is more than 1\.0"),
+        ({"distribution": "falling", "spread": 1.1}, r"Drawn\.spread: 1\.1 is more than 1\.0"),
         ({"distribution": "exponential", "spread": 0.1}, r"Drawn\.spread: 0\.1 is more than 0\.0"),
         ({"seed": -1}, r"Drawn\.seed: -1 is outside"),
     ],

@@ -22,6 +22,7 @@ TIMED = {
     "memory_wait": 2e-6,
     "completion_event": 3,
     "first_use": True,
+    "delay": 3e-6,
     "host": 2,
 }
 PLAIN = Launch(4, 32, 16, duration=1e-5)

@@ -8,6 +8,10 @@ FOLDER has NAME-a, NAME-b and NAME-c, each a Kineto trace (``.json.gz``) or a ca
 - *again*: run a is predicted from its own durations and gaps. A check, no evidence.
 - *b*: the same prediction, compared with run b, which was not used.
 - *c*: the calls of run c with the durations and gaps of run a. Of run c no time is used.
+
+There may be more runs of the same, NAME-b2, NAME-b3, …: pairs of kernels that overlap are then
+counted for each of them. What the GPU gets right that way is in the last column: each of these runs
+in the place of the prediction.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +56,20 @@ class Times:
         return Times(self.start[order], self.end[order])
 
 
+class Pairs(NamedTuple):
+    """How many pairs overlap in a run or in its prediction, and how many of them in both."""
+
+    either: int = 0
+    both: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.both} of {self.either}"
+
+    @classmethod
+    def of_all(cls, several: Iterable[Pairs]) -> Pairs:
+        return cls(*map(sum, zip(*several, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """Of one program; errors are shares of the measured makespan, predicted less measured."""
@@ -67,6 +85,8 @@ class Row:
     predicted_gain: float
     pairs_b: int  # that overlap in run b or in its prediction
     alike_b: int  # that do so in both
+    all_b: Pairs  # of all runs of the same
+    of_runs: Pairs  # of all of them, where the prediction is one of the others
 
 
 def times(starts: Iterable[float], ends: Iterable[float]) -> Times:
@@ -78,9 +98,13 @@ def measured(program: tb.Program) -> Times:
     return times(program.measured["start_ns"], program.measured["end_ns"])
 
 
-def predicted(sequence: tb.Sequence, spec: tb.DeviceSpec, host: Iterable[float]) -> Times:
+def predicted(
+    sequence: tb.Sequence, spec: tb.DeviceSpec, host: Iterable[float], overhead: float
+) -> Times:
+    """When kernels run by the model, which a profile shows so many seconds longer."""
     trace = tb.predict(sequence, spec, host=tuple(host))
-    return times((x.start_ns.min() for x in trace), (x.end_ns.max() for x in trace))
+    over_ns = overhead * 1e9
+    return times((x.start_ns.min() for x in trace), (x.end_ns.max() + over_ns for x in trace))
 
 
 def loaded(file: Path) -> tb.Program:
@@ -213,34 +237,40 @@ def matched(a: tb.Program, b: tb.Program) -> list[int]:
     return found
 
 
-def overlaps(a: Times, b: Times, guess: Times) -> tuple[int, int]:
-    """How many pairs overlap in run b or in the prediction, and how many of them in both.
+def overlaps(a: Times, b: Times, guess: Times) -> Pairs:
+    """Pairs that overlap in run b or in the prediction.
 
     Only pairs count of which run a and run b say the same.
     """
     upper = np.triu(np.ones((len(a.start),) * 2, bool), 1)
     in_a, in_b, in_guess = (x.overlapping() for x in (a, b, guess))
     either = upper & (in_a == in_b) & (in_b | in_guess)
-    return int(either.sum()), int((either & in_b & in_guess).sum())
+    return Pairs(int(either.sum()), int((either & in_b & in_guess).sum()))
 
 
-def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.DeviceSpec,
+def score(name: str, a: tb.Program, same: list[tb.Program], c: tb.Program, spec: tb.DeviceSpec,
           changed: tb.DeviceSpec | None = None) -> Row:  # fmt: skip
     """One program.
 
     Args:
+        same: run b, and more runs of the same.
         spec: the device of runs a and b.
         changed: of run c, if the change is one of the device, such as its hardware queues.
     """
     changed = changed or spec
     fitted = tb.fit_durations(a, spec)
     run_a, run_c = measured(a), measured(c)
-    run_b = measured(b).ordered(matched(a, b))
-    again = predicted(fitted.sequence, spec, fitted.host)
+    runs = [measured(b).ordered(matched(a, b)) for b in same]
+    run_b = runs[0]
+    overhead = fitted.kernel_overhead
+    again = predicted(fitted.sequence, spec, fitted.host, overhead)
     sequence, host = transferred(a, fitted, c)
-    guess = predicted(sequence, changed, host)
-    own_gaps = predicted(sequence, changed, c.host)
-    pairs, alike = overlaps(run_a, run_b, again)
+    guess = predicted(sequence, changed, host, overhead)
+    own_gaps = predicted(sequence, changed, c.host, overhead)
+    pairs = [overlaps(run_a, run, again) for run in runs]
+    pairs_of_runs = [
+        overlaps(run_a, run, other) for run in runs for other in runs if other is not run
+    ]
     return Row(
         name=name,
         launches=len(a.sequence.launches),
@@ -251,8 +281,10 @@ def score(name: str, a: tb.Program, b: tb.Program, c: tb.Program, spec: tb.Devic
         c_own_gaps=own_gaps.makespan / run_c.makespan - 1,
         gain=1 - run_c.makespan / run_a.makespan,
         predicted_gain=1 - guess.makespan / again.makespan,
-        pairs_b=pairs,
-        alike_b=alike,
+        pairs_b=pairs[0].either,
+        alike_b=pairs[0].both,
+        all_b=Pairs.of_all(pairs),
+        of_runs=Pairs.of_all([Pairs(), *pairs_of_runs]),
     )
 
 
@@ -289,12 +321,10 @@ def recording(folder: Path, name: str, run: str) -> Path:
 def scored(folder: Path, name: str, device: str) -> Row:
     """A program of a folder."""
     spec = tb.device(device)
-    runs, specs = [], []
-    for run in "abc":
-        program, own = told(name, run, loaded(recording(folder, name, run)), spec)
-        runs.append(program)
-        specs.append(own)
-    return score(name, *runs, specs[0], specs[2])
+    runs = ["a", "b", "c", *[file.name.partition(".")[0].rpartition("-")[2]
+                             for file in sorted(folder.glob(f"{name}-b[0-9]*"))]]  # fmt: skip
+    a, b, c, *more = [told(name, x, loaded(recording(folder, name, x)), spec) for x in runs]
+    return score(name, a[0], [x[0] for x in (b, *more)], c[0], a[1], c[1])
 
 
 def names(folder: Path) -> list[str]:
@@ -308,16 +338,26 @@ COLUMNS = {
 }  # fmt: skip
 
 
+PAIRS = ("pairs of b", "of all runs", "another run")
+
+
+def pairs_of(rows: list[Row]) -> str:
+    """The columns ``PAIRS`` of some rows together."""
+    b = Pairs.of_all(Pairs(row.pairs_b, row.alike_b) for row in rows)
+    of_all = Pairs.of_all(row.all_b for row in rows)
+    of_runs = Pairs.of_all(row.of_runs for row in rows)
+    return f"{b} | {of_all} | {of_runs}"
+
+
 def table(rows: list[Row]) -> str:
     """The rows as Markdown, in percent, with the median and the worst size of each column."""
-    lines = ["| | launches | " + " | ".join(COLUMNS.values()) + " | pairs of b |"]
-    lines.append("| --- |" + " ---: |" * (len(COLUMNS) + 2))
+    lines = ["| | launches | " + " | ".join(COLUMNS.values()) + f" | {' | '.join(PAIRS)} |"]
+    lines.append("| --- |" + " ---: |" * (len(COLUMNS) + 1 + len(PAIRS)))
     for row in rows:
         values = " | ".join(f"{100 * getattr(row, x):.1f}" for x in COLUMNS)
-        pairs = f"{row.alike_b} of {row.pairs_b}"
-        lines.append(f"| {row.name} | {row.launches} | {values} | {pairs} |")
-    pairs = f"{sum(row.alike_b for row in rows)} of {sum(row.pairs_b for row in rows)}"
-    for name, of, last in (("median", statistics.median, ""), ("worst", max, pairs)):
+        lines.append(f"| {row.name} | {row.launches} | {values} | {pairs_of([row])} |")
+    empty = " | ".join([""] * len(PAIRS))
+    for name, of, last in (("median", statistics.median, empty), ("worst", max, pairs_of(rows))):
         values = " | ".join(
             f"{100 * of(abs(getattr(row, x)) for row in rows):.1f}" for x in COLUMNS
         )

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tbsched as tb
-from real.score import Row, loaded, measured, names, recording, scored, told
+from real.score import (
+    Row,
+    loaded,
+    measured,
+    names,
+    overlaps,
+    predicted,
+    recording,
+    scored,
+    told,
+)
+from tbsched.program.sequence import with_launches
 
 RECORDINGS = Path(__file__).parent / "recordings"
 ROUND_TRIP, AGAIN, CHANGED, OVERLAPS = 0.01, 0.05, 0.10, 0.95
@@ -64,6 +76,20 @@ def test_the_change_that_helps_most_brings_what_it_brought_on_the_gpu(
     for gap in explained.gaps:
         if gap.cost > BIG * explained.makespan:
             assert gap.causes[0].cause != "unexplained"
+
+
+def test_launches_that_wait_for_the_same_kernel_start_in_the_order_of_the_profile() -> None:
+    """A memset or a softmax goes first in triton_mixed, as it was in the profile."""
+    folder = RECORDINGS / "h100"
+    assert scored(folder, "triton_mixed", "h100").all_b == (3, 3)
+    spec = tb.device("h100")
+    a = loaded(recording(folder, "triton_mixed", "a"))
+    fitted = tb.fit_durations(a, spec)
+    undelayed = [replace(launch, delay=None) for launch in fitted.sequence.launches]
+    sequence = with_launches(fitted.sequence, undelayed)
+    b = measured(loaded(recording(folder, "triton_mixed", "b")))
+    other = predicted(sequence, spec, fitted.host, fitted.kernel_overhead)
+    assert overlaps(measured(a), b, other) != (3, 3)
 
 
 def test_every_recording_has_its_three_runs() -> None:

@@ -46,6 +46,7 @@ class LaunchCheck {
     if (launch_.memory_wait_ns) {
       within("memory_wait", *launch_.memory_wait_ns, 0, kLongestNs, " ns");
     }
+    within("delay", launch_.delay_ns, 0, 0, " ns");  // which chance decides
     check_dependence(device.architecture);
     if (launch_.carveout) within("carveout", *launch_.carveout, 0, 100);
     if (launch_.blocks % launch_.cluster != 0) {

@@ -54,7 +54,8 @@ struct Launch {
   // so.
   bool first_use = false;
   std::optional<int32_t> kernel = {};  // for first_use; none: one of its own
-  int32_t host = 0;                    // the host thread that calls
+  int64_t delay_ns = 0;  // from when it waits for nothing but room until it stands in line for that
+  int32_t host = 0;      // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
 };

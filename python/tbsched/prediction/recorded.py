@@ -100,7 +100,7 @@ def until_first_end(observation: Trace) -> Trace:
 def _held(launch: Launch) -> Launch:
     return replace(
         launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
-        memory_wait=None, completion_event=None, first_use=False, host=0,
+        memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
     )  # fmt: skip
 
 

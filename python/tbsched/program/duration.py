@@ -24,7 +24,9 @@ class Drawn:
         distribution: ``uniform`` (mean - spread to mean + spread), ``normal`` (spread is the
             standard deviation; draws below 0 are drawn again, which raises the mean),
             ``lognormal`` (spread is the standard deviation of the durations themselves, not of
-            their logarithms) or ``exponential`` (spread must be 0).
+            their logarithms) or ``exponential`` (spread must be 0). Two draw nothing: ``falling``
+            (evenly from mean + spread, of the first block, to mean - spread, of the last one) and
+            ``last`` (mean, and mean + spread of the last block).
         mean: seconds, more than 0.
         spread: seconds.
         seed: 0 to 2**63 - 1. Two launches of equal seed draw equal durations.
@@ -56,7 +58,8 @@ class Drawn:
         object.__setattr__(self, "seed", integer("Drawn", "seed", self.seed, 0, 2**63 - 1))
         if self.mean == 0:
             raise ValueError("Drawn.mean: 0.0 must be more than 0 seconds")
-        limit = {"uniform": self.mean, "exponential": 0.0}.get(self.distribution, math.inf)
+        limits = {"uniform": self.mean, "falling": self.mean, "exponential": 0.0}
+        limit = limits.get(self.distribution, math.inf)
         if self.spread > limit:
             raise ValueError(
                 f"Drawn.spread: {self.spread} is more than {limit}, the most that distribution "
@@ -105,9 +108,21 @@ def _exponential(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64
     return rng.exponential(drawn.mean, blocks)
 
 
+def _last(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    found = np.full(blocks, drawn.mean)
+    found[-1:] += drawn.spread
+    return found
+
+
+def _falling(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    return np.linspace(drawn.mean + drawn.spread, drawn.mean - drawn.spread, blocks)
+
+
 _DRAW: dict[str, Callable[[np.random.Generator, Drawn, int], Float64Array]] = {
     "uniform": _uniform,
     "normal": _normal,
     "lognormal": _lognormal,
     "exponential": _exponential,
+    "falling": _falling,
+    "last": _last,
 }

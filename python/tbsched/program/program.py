@@ -50,6 +50,8 @@ class Program(Shown, HoldsArrays):
         assumed: what the profile does not say, and what was assumed instead.
         fitted: for each launch how well the duration of its blocks is known, 0 to 1; empty: they
             were not fitted.
+        kernel_overhead: seconds by which kernels last longer in the profile than from their first
+            block to their last, as fitted; below 0: shorter.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -69,3 +71,4 @@ class Program(Shown, HoldsArrays):
     sources: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
     fitted: tuple[float, ...] = ()
+    kernel_overhead: float = 0.0

@@ -106,6 +106,8 @@ def _dependence_words(launch: Launch) -> str:
         words += f", completion event {launch.completion_event}"
     if launch.first_use:
         words += ", first use"
+    if launch.delay is not None:
+        words += f", delayed by {seconds_words(launch.delay)}"
     return words + host_words(launch.host)
 
 

@@ -34,7 +34,7 @@ TRACE_VERSION = 2
 # Fields of launches that version 1 does not know.
 _OF_VERSION_2 = {
     "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
-    "completion_event", "first_use", "host",
+    "completion_event", "first_use", "delay", "host",
 }  # fmt: skip
 
 

@@ -59,10 +59,11 @@ void Streams::append_waits(const int32_t launch, const int64_t now,
   if (ordered.last_load >= 0) {
     until(items_[ordered.last_load].done_ns, Refusal::first_use, ordered.last_load);
   }
-  if (item.seen_ns > from && !waits.empty() && waits.back().launch == launch) {
-    waits.back().end_ns = from = item.seen_ns;
-  }
   until(item.at_head_ns, item.follows_nodes ? Refusal::node : Refusal::hardware_queue, item.ahead);
+  if (item.seen_ns > from) {
+    from = item.seen_ns;
+    if (!waits.empty() && waits.back().launch == launch) waits.back().end_ns = from;
+  }
   until(now, Refusal::grids, -1);
 }
 

@@ -56,7 +56,8 @@ void Streams::issue(const Launch& launch, const int32_t launch_number, const int
   const int32_t index = add({.kind = Kind::launch,
                              .programmatic = programmatic,
                              .launch = launch_number,
-                             .priority = launch.priority},
+                             .priority = launch.priority,
+                             .delay_ns = launch.delay_ns},
                             number, now);
   item_of_launch_[launch_number] = index;
   enqueue(index, now);
@@ -202,6 +203,7 @@ std::optional<int32_t> Streams::take(const bool room_for_grid, const int64_t now
   Queue* first = nullptr;
   for (Queue& queue : queues_) {
     if (queue.empty() || !ready(queue.items[queue.head], now)) continue;
+    if (begins_delay(queue.items[queue.head], now)) continue;
     if (first == nullptr || before(queue.items[queue.head], first->items[first->head])) {
       first = &queue;
     }
@@ -247,6 +249,14 @@ bool Streams::before(const int32_t a, const int32_t b) const {
 bool Streams::ready(const int32_t index, const int64_t now) const {
   const Item& item = items_[index];
   return waits_for_nothing(index) && item.seen_ns <= now && reaches_gpu_ns(index) <= now;
+}
+
+bool Streams::begins_delay(const int32_t index, const int64_t now) {
+  Item& item = items_[index];
+  if (item.delay_ns == 0) return false;
+  item.seen_ns = now + std::exchange(item.delay_ns, 0);
+  change_later({item.seen_ns, index, Change::reached});
+  return true;
 }
 
 bool Streams::waits_for_nothing(const int32_t index) const {

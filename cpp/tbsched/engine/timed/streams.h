@@ -175,6 +175,7 @@ class Streams {
     int32_t legacy_behind = -1;   // of the legacy stream: the last item that it waited for,
     int64_t legacy_until_ns = 0;  // and until when
     int32_t graph = -1;           // of a node: the begin of its graph
+    int64_t delay_ns = 0;         // of a launch that still waits
     int64_t issued_ns = 0;        // by the driver, of a root after the call
     int64_t seen_ns = 0;          // when the GPU sees that it need not wait any more
     int64_t at_head_ns = 0;  // of its queue; of a node without one: when it need not wait any more
@@ -309,6 +310,8 @@ class Streams {
   int32_t choose_queue() const;
   int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
   bool ready(int32_t item, int64_t now) const;
+  // Of one that is ready, whether it begins to be late now, as the program has it.
+  bool begins_delay(int32_t item, int64_t now);
   bool waits_for_nothing(int32_t item) const;
   int32_t rank(int32_t item) const;
   int32_t turn(int32_t item) const;

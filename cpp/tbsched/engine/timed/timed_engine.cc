@@ -200,8 +200,9 @@ void TimedEngine::add(const Launch& launch) {
     check_stream("launch", *launch.stream);
     if (launch.non_blocking) streams_.make_non_blocking(*launch.stream);
   }
-  for (const std::optional<int64_t>& time : {launch.trigger_ns, launch.memory_wait_ns}) {
-    if (time.value_or(0) < 0) refuse(index, "trigger and memory_wait must not be negative");
+  for (const int64_t time :
+       {launch.trigger_ns.value_or(0), launch.memory_wait_ns.value_or(0), launch.delay_ns}) {
+    if (time < 0) refuse(index, "trigger, memory_wait and delay must not be negative");
   }
   any_programmatic_ |= launch.programmatic;
   launches_.push_back({.launch = &launch,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.durations import fit_durations
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.predict import predict
 from tbsched.program.program import Program
@@ -29,22 +30,23 @@ def supposed(program: Program, spec: DeviceSpec) -> tuple[Program, DeviceSpec, T
     def error(trace: Trace) -> float:
         return trace.makespan / measured - 1 if measured else 0.0
 
-    best = (program, spec, given)
-    if abs(error(given)) <= _UNEXPLAINED:
-        return best
-    least = _BETTER * abs(error(given))
-    for what, other, changed in _suppositions(program, spec):
-        host, _ = fitted_host(other, changed)
-        other = replace(other, host=host)
-        trace = predict(other.sequence, changed, host=host)
-        if abs(error(trace)) < least:
-            least = abs(error(trace))
-            told = (
-                f"{what}: the program is then predicted to take {_than(error(trace))} than "
-                f"measured, else {_than(error(given))}."
-            )
-            best = (replace(other, assumed=(*program.assumed, told)), changed, trace)
-    return best
+    least, best = _BETTER * abs(error(given)), None
+    if abs(error(given)) > _UNEXPLAINED:
+        for what, other, changed in _suppositions(program, spec):
+            host, _ = fitted_host(other, changed)
+            found = abs(error(predict(other.sequence, changed, host=host)))
+            if found < least:
+                least, best = found, (what, other, changed)
+    if best is None:
+        return program, spec, given
+    what, other, changed = best
+    fitted = fit_durations(other, changed)  # as the durations were for another device
+    trace = predict(fitted.sequence, changed, host=fitted.host)
+    told = (
+        f"{what}: the program is then predicted to take {_than(error(trace))} than measured, else "
+        f"{_than(error(given))}."
+    )
+    return replace(fitted, assumed=(*program.assumed, told)), changed, trace
 
 
 def _than(error: float) -> str:

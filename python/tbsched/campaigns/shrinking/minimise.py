@@ -43,6 +43,7 @@ _WAYS: dict[str, bool | None] = {
     "completion_event": None,
     "non_blocking": False,
     "first_use": False,
+    "delay": None,
 }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -60,9 +61,10 @@ class AsMeasured:
     def predicted(
         self, duration_ns: Float64Array, spread_ns: Float64Array
     ) -> tuple[Placement, ...]:
-        """Where the blocks of each go, and when (see :func:`with_duration`)."""
-        times = zip(self.launches, duration_ns.tolist(), spread_ns.tolist(), strict=True)
-        launches = [with_duration(*each) for each in times]
+        """Where the blocks of each go, and when."""
+        at_once = np.zeros_like(duration_ns)
+        times = BlockTimes(duration_ns, spread_ns, at_once, ends_late=False)
+        launches = timed_launches(self.launches, times)
         issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
         sequence = merged(Sequence(launches), self.spec)
         return predict(sequence, self.spec, issue_times=issued).placements
@@ -84,18 +86,48 @@ class AsMeasured:
         return np.asarray(found > 0)
 
 
-def with_duration(launch: Launch, longest_ns: float, spread_ns: float) -> Launch:
-    """The launch whose longest blocks run so long, and the shortest so much shorter.
+class BlockTimes(NamedTuple):
+    """How long the blocks of launches run, and how late the launches are.
+
+    Attributes:
+        duration_ns: of each launch, how long its longest blocks run.
+        spread_ns: how much shorter the shortest ones run. Below 0: they are the last ones.
+        delay_ns: how late it stands in line for room.
+        ends_late: with a spread above 0, only the last block is a long one.
+    """
+
+    duration_ns: Float64Array
+    spread_ns: Float64Array
+    delay_ns: Float64Array
+    ends_late: bool
+
+
+def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch]:
+    """The launches with such times.
 
     Durations for each block, which a profile may have, stay.
     """
+    longest, spread, delay = (values.tolist() for values in times[:3])
+    rows = zip(launches, longest, spread, delay, strict=True)
+    return [_timed(*row, ends_late=times.ends_late) for row in rows]
+
+
+def _timed(
+    launch: Launch, longest_ns: float, spread_ns: float, delay_ns: float, *, ends_late: bool
+) -> Launch:
+    delay = round(delay_ns) / 1e9 or None
     if isinstance(launch.duration, tuple):
-        return launch
-    half = round(min(spread_ns, longest_ns) / 2) / 1e9
-    if half == 0:
-        return replace(launch, duration=round(longest_ns) / 1e9)
-    mean = max(round(longest_ns) / 1e9 - half, half)
-    return replace(launch, duration=Drawn("uniform", mean, half))
+        return launch if delay is None else replace(launch, delay=delay)
+    longest = round(longest_ns) / 1e9
+    half = round(min(abs(spread_ns), longest_ns) / 2) / 1e9
+    duration: float | Drawn = longest
+    if half > 0 and spread_ns > 0 and ends_late:
+        rest = max(longest - 2 * half, 1e-9)
+        duration = Drawn("last", rest, longest - rest)
+    elif half > 0:
+        mean = max(longest - half, half)
+        duration = Drawn("uniform" if spread_ns > 0 else "falling", mean, half)
+    return replace(launch, duration=duration, delay=delay)
 
 
 def alone(launch: Launch) -> Launch:

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.fitting.as_measured import AsMeasured, with_duration
+from tbsched.prediction.fitting.as_measured import AsMeasured, BlockTimes, timed_launches
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
-from tbsched.prediction.fitting.fit import MOST_SPREAD, Fit
+from tbsched.prediction.fitting.fit import Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
-from tbsched.prediction.fitting.replay import BlockTimes, Replay
+from tbsched.prediction.fitting.replay import Replay
 from tbsched.prediction.program_device import device_of
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import instance
@@ -33,8 +33,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     Three more things are taken from the profile:
 
     - A launch that waited for room started when blocks of another one left. If that one ended
-      later, its blocks did not all run equally long: they get uniform durations (:class:`Drawn`),
-      of which the shortest end then.
+      later, its blocks did not all run equally long: they get durations (:class:`Drawn`) of which
+      the shortest end then.
     - Kernels of a profile last longer or shorter than their blocks, by a constant that the profiler
       and the GPU decide. Kernels that follow each other in a stream show it: the model knows the
       time from the last block of one to the first block of the next.
@@ -47,7 +47,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
 
     At last the whole program is predicted some times, with its streams, events and host. Durations
     change with what is wrong there: the times of kernels, which of them run together, and the
-    makespan. The prediction nearest to the profile counts.
+    makespan. A launch that started later than it could have, or behind one that waited for the same
+    kernel, gets a ``delay``. The prediction nearest to the profile counts.
 
     Launches of very many blocks get fewer and longer ones, if the program has more than 2**23
     blocks.
@@ -58,10 +59,10 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         device: what it ran on: a name, the path of a ``.toml`` file, or a spec.
 
     Returns:
-        The program with ``sequence``, ``host`` and ``fitted``. ``fitted`` is, for each launch, the
-        share of the kernel's time in which its own blocks ran, on the SM that it left last. It is
-        less where no duration gives the measured time. What was done to the program is added to
-        ``assumed``.
+        The program with ``sequence``, ``host``, ``kernel_overhead`` and ``fitted``. ``fitted`` is,
+        for each launch, the share of the kernel's time in which its own blocks ran, on the SM that
+        it left last. It is less where no duration gives the measured time. What was done to the
+        program is added to ``assumed``.
 
     Raises:
         TypeError, ValueError: no program; a launch that cannot run on the device.
@@ -95,15 +96,20 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         fit.improve_again(blocks_ns)
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
-    target_ns = blocks_ns[np.argsort(order)]
-    few = np.array([launch.blocks <= MOST_SPREAD for launch in sequence.launches])
-    replay = Replay(lambda tried: replace(timed(tried), host=host), spec, target_ns, few)
+    by_number = np.argsort(order)
+    replay = Replay.of(
+        program, lambda tried: replace(timed(tried), host=host), blocks_ns[by_number],
+        waves[by_number], spec,
+    )  # fmt: skip
     found = timed(replay.improved(times))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
     others = [line for line in program.assumed if not line.startswith(BLOCK_TIMES)]
     assumed = (*others, *_told(fewer, over_ns, moved_ns))
-    return replace(found, host=host, fitted=tuple(determined.tolist()), assumed=assumed)
+    return replace(
+        found, host=host, fitted=tuple(determined.tolist()), assumed=assumed,
+        kernel_overhead=over_ns / 1e9,
+    )  # fmt: skip
 
 
 def _timed(
@@ -114,10 +120,13 @@ def _timed(
 ) -> Program:
     """The program of which the blocks run so long."""
     ran_ns = _without_memory_waits(sequence, program, times.duration_ns, spec)
-    durations = _alike_in_graphs(program.sequence, ran_ns).tolist()
-    spreads = _alike_in_graphs(program.sequence, times.spread_ns).tolist()
-    each = zip(sequence.launches, durations, spreads, strict=True)
-    return replace(program, sequence=with_launches(sequence, [with_duration(*x) for x in each]))
+    own = times._replace(
+        duration_ns=_alike_in_graphs(program.sequence, ran_ns),
+        spread_ns=_alike_in_graphs(program.sequence, times.spread_ns),
+    )
+    return replace(
+        program, sequence=with_launches(sequence, timed_launches(sequence.launches, own))
+    )
 
 
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tbsched.prediction.fitting.as_measured import AsMeasured
-from tbsched.prediction.fitting.replay import BlockTimes
+from tbsched.prediction.fitting.as_measured import AsMeasured, BlockTimes
 from tbsched.prediction.fitting.search import Search
 from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.arrays import Float64Array, Int64Array
@@ -26,7 +25,7 @@ _SHARE, _NEAR_NS = 1e-3, 20.0
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
 # Blocks that end one after the other cost a prediction 15 times as much as some that end together.
 # A launch of more blocks has short ones, and they hardly matter.
-MOST_SPREAD = 2**13
+MOST_SPREAD = 2**15
 # By more than this a launch is predicted to start too late because of blocks that left before.
 _LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
@@ -64,7 +63,7 @@ class Fit:
         """What was found, for launches that started in this order."""
         duration_ns, spread_ns = np.empty((2, len(order)))
         duration_ns[order], spread_ns[order] = self.duration_ns, self.spread_ns
-        return BlockTimes(duration_ns, spread_ns)
+        return BlockTimes(duration_ns, spread_ns, np.zeros(len(order)), ends_late=False)
 
     def improve(self, target_ns: Float64Array) -> None:
         """Looks for durations with which each kernel takes this time, from guesses on."""

@@ -34,7 +34,7 @@ def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], 
     for _ in range(_PREDICTIONS):
         found = predict(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
         assert found is not None
-        predicted = np.rint(np.array(found)[calls.first] * 1e9)
+        predicted = np.rint(np.array(found)[calls.first] * 1e9) + calls.within_ns
         late = issued_ns - (predicted - predicted.min())
         more = late - np.where(calls.previous >= 0, late[calls.previous], 0)
         if np.abs(more).max() <= _NEAR_NS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.calls import CallLengths
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
@@ -28,6 +29,7 @@ class IssuedCalls:
             takes longer, and the kernel starts soon after the call returned. So a launch is taken
             to be issued as long before its call returned as on the device without a profiler, and
             early enough to have started when it did.
+        within_ns: how long after the begin of the call that is, by the device, int64.
     """
 
     event: Int64Array
@@ -35,6 +37,7 @@ class IssuedCalls:
     previous: Int64Array
     latency_ns: Int64Array
     issued_ns: Float64Array
+    within_ns: Int64Array
 
     @classmethod
     def of(cls, program: Program, spec: DeviceSpec) -> IssuedCalls | None:
@@ -43,25 +46,28 @@ class IssuedCalls:
         if not len(rows) or (rows["call_ns"] < 0).any():
             return None
         found: list[tuple[int, ...]] = []
+        lengths = CallLengths(spec)
         last: dict[int, int] = {}
         number = 0
         for place, event in enumerate(program.sequence):
             count = len(event.launches)
+            host = getattr(event, "host", 0)
+            call_ns = lengths.next_ns(event, host)
             if count:
-                host = getattr(event, "host", 0)
                 is_graph = isinstance(event, GraphLaunch)
                 latency = spec.graph_latency_ns if is_graph else spec.launch_latency_ns
                 began = int(rows["start_ns"][number : number + count].min())
-                found.append((place, number, last.get(host, -1), latency, began))
+                within = call_ns - spec.launch_call_ns
+                found.append((place, number, last.get(host, -1), latency, began, within))
                 last[host] = len(found) - 1
             number += count
-        place, first, previous, latency_ns, started_ns = np.array(found, np.int64).T
+        place, first, previous, latency_ns, started_ns, within_ns = np.array(found, np.int64).T
         returned_ns = np.maximum(rows["return_ns"], rows["call_ns"])[first]
         issued_ns = returned_ns - spec.launch_call_ns
         later_ns = _later_ns(program, issued_ns, issued_ns + latency_ns, started_ns)
         # No kernel starts before its launch has reached the GPU.
         issued = np.minimum(issued_ns + later_ns, started_ns - latency_ns)
-        return cls(place, first, previous, latency_ns, issued)
+        return cls(place, first, previous, latency_ns, issued, within_ns)
 
 
 def _later_ns(

@@ -1,47 +1,101 @@
-"""Durations made better by predictions of the whole program."""
+"""Durations and delays made better by predictions of the whole program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.fitting.as_measured import BoolArray
+from tbsched.prediction.fitting.as_measured import BlockTimes, BoolArray
+from tbsched.prediction.fitting.delays import Delays
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import Spans, Tails
 from tbsched.prediction.predict import predict
-from tbsched.program.arrays import Float64Array
+from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
+from tbsched.traces.trace import Trace
 
-_MOST_PREDICTIONS = 24
-# Blocks of all of them together: so many take some seconds. A launch takes as long as some blocks.
-_MOST_BLOCKS, _LAUNCH_BLOCKS = 2**23, 128
-_VAIN = 6  # predictions that were not better than one before
+_MOST_PREDICTIONS = 24  # of one way to go on
+# Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
+_MOST_BLOCKS, _LAUNCH_BLOCKS = 2**24, 128
 _NEAR = 1e-3  # a distance that needs no more of them
-# In one step a duration changes by this power of how wrong the kernel's time is: its neighbours
-# change as well. After steps in vain it is half as much.
-_POWER, _MOST_FACTOR = 0.6, 2.0
+_NEAR_ENOUGH = 0.01  # one that needs no other way
+# In one step a duration changes by this power of how wrong the kernel's time is, and a spread by
+# this share of how wrong the kernel's tail is: its neighbours change as well.
+_POWER, _SPREAD_SHARE = 0.6, 0.7
+_MOST_FACTOR = 2.0
+# Steps of what was too much and is too little now, or the other way round, become smaller.
+_TURNED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
+_MOST_LONGER = 0.01  # a makespan that is farther off is worse than any that is not, in the end
 _KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # a kernel's time so near is right
-_SPREAD_GAIN = 0.7  # of the time by which a launch starts too early before the end of another
 _MOST_SPREAD = 0.9  # of the longest block
+_MOST_TAIL = 0.3  # of the time of the kernel
+# Where durations of blocks fall, the longest one gets so much of the spread, and the time stays.
+_LONGER = 0.5
 # How often durations are scaled, if the makespan is so far off. If it is farther off, durations are
 # not the reason.
 _SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
+_OFF_NS = 6000.0  # a start and an end that are so far off together are wrong
+_AHEAD = 12  # launches behind the first wrong one
+_HURRY = 1.2  # of the launches that are due by then: some predictions are left at the end
 
 
-class BlockTimes(NamedTuple):
-    """Of each launch how long its longest blocks run, and how much shorter the shortest run."""
+class _Way(NamedTuple):
+    """One way to go on from the first durations.
 
-    duration_ns: Float64Array
-    spread_ns: Float64Array
+    Attributes:
+        ends_late: what makes a tail longer: the last block alone runs longer, or blocks run
+            unequally long.
+        in_order: whether launches are left as they are until those before them are right.
+    """
+
+    ends_late: bool
+    in_order: bool
+
+
+_WAYS = (_Way(False, False), _Way(True, False), _Way(False, True), _Way(True, True))
+
+
+class _Found(NamedTuple):
+    """A prediction.
+
+    Attributes:
+        times: what was predicted.
+        spans: when its kernels ran.
+        distance: how far that is from what was measured.
+        delay_ns: the delays to try next, float64 (launches,).
+        waited: whether each launch waited for room, bool (launches,).
+    """
+
+    times: BlockTimes
+    spans: Spans
+    distance: float
+    delay_ns: Float64Array
+    waited: BoolArray
+
+
+class _Gains:
+    """For each launch by itself, how large a step is."""
+
+    def __init__(self, launches: int) -> None:
+        self._gain = np.ones(launches)
+        self._last = np.zeros(launches)
+
+    def next(self, more: Float64Array) -> Float64Array:
+        """Of the next step, that goes into this direction."""
+        turned, straight = more * self._last < 0, more * self._last > 0
+        gain = self._gain * np.where(turned, _TURNED, np.where(straight, _STRAIGHT, 1.0))
+        self._gain = np.clip(gain, _LEAST_GAIN, 1.0)
+        self._last = np.sign(more)
+        return self._gain
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A program that is predicted again and again, each time with better durations.
+    """A program that is predicted again and again, each time with better durations and delays.
 
     Here launches wait for streams, events and hosts, as they do in the program. So it shows what
     one launch does to the next: which of them run together, and how long all take.
@@ -49,91 +103,154 @@ class Replay:
     Attributes:
         timed: the program with such block times.
         spec: the device.
-        target_ns: float64 (launches,), how long each kernel takes.
-        may_spread: bool (launches,), whether the blocks of a launch may run unequally long.
+        measured: when kernels ran, without what their times have more than their blocks.
+        waves: of each launch, in how many its blocks run if it is alone, float64.
+        delays: finds delays.
+        tails: launches that started while others ran.
     """
 
     timed: Callable[[BlockTimes], Program]
     spec: DeviceSpec
-    target_ns: Float64Array
-    may_spread: BoolArray
+    measured: Spans
+    waves: Float64Array
+    delays: Delays
+    tails: Tails
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        timed: Callable[[BlockTimes], Program],
+        target_ns: Float64Array,
+        waves: Float64Array,
+        spec: DeviceSpec,
+    ) -> Replay:
+        """For a program of which each kernel is to take such a time."""
+        start_ns = program.measured["start_ns"].astype(np.float64)
+        measured = Spans.of(start_ns, start_ns + target_ns)
+        delays = Delays.of(program, measured, spec)
+        return cls(timed, spec, measured, waves, delays, measured.tails())
 
     def improved(self, times: BlockTimes) -> BlockTimes:
         """Block times with which the prediction is nearer to the program as it was measured."""
-        program = self.timed(times)
-        rows = program.measured
-        start_ns = rows["start_ns"].astype(np.float64)
-        measured = Spans.of(start_ns, start_ns + self.target_ns)
-        tails = measured.tails()
-        # The duration of a kernel that ran alone is known.
-        is_beside = tails.beside(len(start_ns))
-        blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in program.sequence.launches)
-        best, nearest, least, vain, power = times, measured, np.inf, 0, _POWER
-        for _ in range(max(2, min(_MOST_PREDICTIONS, _MOST_BLOCKS // blocks))):
-            found = self._predicted(times)
-            distance = measured.distance(found)
-            vain = 0 if distance < least else vain + 1
-            if distance < least:
-                best, nearest, least = times, found, distance
-            if least <= _NEAR:
+        sequence = merged(self.timed(times).sequence, self.spec)
+        blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in sequence.launches)
+        left = _MOST_BLOCKS // blocks
+        tried: list[_Found] = []
+        for way in _WAYS:
+            count = max(2, min(_MOST_PREDICTIONS, left if tried else left - left // 2))
+            tried += self._attempts(times._replace(ends_late=way.ends_late), way, count)
+            left -= count
+            if left <= 0 or min(found.distance for found in tried) <= _NEAR_ENOUGH:
                 break
-            if vain == _VAIN:
-                times, found, vain, power = best, nearest, 0, power / 2
-            spread_ns = self._spread(tails, found, times)
-            duration_ns = self._duration(found, times.duration_ns, power)
-            times = BlockTimes(np.where(is_beside, duration_ns, times.duration_ns), spread_ns)
-        return self._scaled(measured, nearest, best, is_beside)
+        best = self._scaled(min(tried, key=lambda found: found.distance))
+        if self._is_long(best):
+            best = min([best, *tried], key=lambda found: (self._is_long(found), found.distance))
+        return best.times
 
-    def _predicted(self, times: BlockTimes) -> Spans:
+    def _is_long(self, found: _Found) -> bool:
+        """Whether the whole program takes another time than measured."""
+        measured_ns = max(self.measured.makespan, 1.0)
+        return abs(found.spans.makespan / measured_ns - 1) > _MOST_LONGER
+
+    def _attempts(self, times: BlockTimes, way: _Way, count: int) -> Iterator[_Found]:
+        """Predictions, each of times that the one before it made likely."""
+        launches = len(self.waves)
+        # The duration of a kernel that ran alone is known.
+        is_beside = self.tails.beside(launches)
+        order = np.argsort(self.measured.start, kind="stable")
+        gains = _Gains(launches), _Gains(launches)
+        for number in range(1, count + 1):
+            found = self._predicted(times)
+            yield found
+            if found.distance <= _NEAR:
+                return
+            spread_ns = self._spread(found, gains[0])
+            duration_ns = self._duration(found, spread_ns, gains[1])
+            duration_ns = np.where(is_beside, duration_ns, times.duration_ns)
+            moves = np.ones(launches, np.bool_)
+            if way.in_order:
+                least = int(_HURRY * number / count * launches)
+                moves[order[max(least, self._first_wrong(found, order) + _AHEAD) :]] = False
+            times = times._replace(
+                duration_ns=np.where(moves, duration_ns, times.duration_ns),
+                spread_ns=np.where(moves, spread_ns, times.spread_ns),
+                delay_ns=np.where(moves, found.delay_ns, times.delay_ns),
+            )
+
+    def _first_wrong(self, found: _Found, order: Int64Array) -> int:
+        """In this order of the launches, the place of the first that is predicted elsewhere."""
+        off = np.abs(found.spans.start - self.measured.start)
+        off += np.abs(found.spans.end - self.measured.end)
+        wrong = np.flatnonzero(off[order] > _OFF_NS)
+        return int(wrong[0]) if len(wrong) else len(order)
+
+    def _predicted(self, times: BlockTimes) -> _Found:
         program = self.timed(times)
-        sequence = merged(program.sequence, self.spec)
-        trace = predict(sequence, self.spec, host=program.host)
-        start = [x.start_ns.min() for x in trace if x.start_ns is not None]
-        end = [x.end_ns.max() for x in trace if x.end_ns is not None]
-        return Spans.of(np.array(start, np.float64), np.array(end, np.float64))
+        trace = predict(merged(program.sequence, self.spec), self.spec, host=program.host)
+        spans = _spans(trace)
+        delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
+        return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)
 
-    def _duration(self, found: Spans, duration_ns: Float64Array, power: float) -> Float64Array:
+    def _duration(self, found: _Found, spread_ns: Float64Array, gains: _Gains) -> Float64Array:
         """What to try next: kernels that were too short get longer blocks."""
-        ratio = self.target_ns / np.maximum(found.length, 1.0)
+        target_ns, length_ns = self.measured.length, found.spans.length
+        ratio = target_ns / np.maximum(length_ns, 1.0)
+        power = _POWER * gains.next(target_ns - length_ns)
         factor = np.clip(ratio, 1 / _MOST_FACTOR, _MOST_FACTOR) ** power
-        known_ns = np.maximum(_KNOWN_SHARE * self.target_ns, _KNOWN_NS)
-        is_known = np.abs(found.length - self.target_ns) <= known_ns
-        return np.where(is_known, duration_ns, duration_ns * factor)
+        known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
+        factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
+        # With another spread and the same longest block the kernel would take another time.
+        falls = np.maximum(-spread_ns, 0) - np.maximum(-found.times.spread_ns, 0)
+        more_ns = _LONGER * falls
+        if found.times.ends_late:
+            grows = np.maximum(spread_ns, 0) - np.maximum(found.times.spread_ns, 0)
+            more_ns += (1 - 1 / self.waves) * grows
+        return np.maximum(found.times.duration_ns * factor + more_ns, 0.0)
 
-    def _spread(
-        self,
-        tails: Tails,
-        found: Spans,
-        times: BlockTimes,
-    ) -> Float64Array:
+    def _spread(self, found: _Found, gains: _Gains) -> Float64Array:
         """What to try next: ends of blocks as far apart as launches start before the last one."""
-        first, second, apart_ns = tails
-        more_ns = apart_ns - (found.end[first] - found.start[second])
-        longest_ns = times.duration_ns[first]
+        first, second, apart_ns = self.tails
+        times = found.times
+        more_ns = apart_ns - (found.spans.end[first] - found.spans.start[second])
+        most_ns = _MOST_SPREAD * times.duration_ns
         # Before its last blocks had started, its own were next. A launch that is farther off than
         # a block runs waited for something else.
-        says = self.may_spread[first] & (apart_ns <= longest_ns) & (np.abs(more_ns) < longest_ns)
+        limit_ns = times.duration_ns[first]
+        says = np.ones(len(first), np.bool_)
+        longest_ns = most_ns
+        if times.ends_late:
+            tail_ns = _MOST_TAIL * self.measured.length
+            limit_ns = np.maximum(limit_ns, tail_ns[first])
+            longest_ns = np.maximum(most_ns, tail_ns)
+            says = found.waited[second]
+        says = says & (apart_ns <= limit_ns) & (np.abs(more_ns) < limit_ns)
         more = np.full(len(times.spread_ns), -np.inf)
         np.maximum.at(more, first[says], more_ns[says])
-        spread_ns = times.spread_ns + _SPREAD_GAIN * more
-        is_told = np.isfinite(more)
-        limited = np.clip(spread_ns, 0, _MOST_SPREAD * times.duration_ns)
-        return np.where(is_told, limited, times.spread_ns)
+        more = np.where(np.isfinite(more), more, 0.0)
+        spread_ns = times.spread_ns + _SPREAD_SHARE * gains.next(more) * more
+        return np.where(more == 0, times.spread_ns, np.clip(spread_ns, -most_ns, longest_ns))
 
-    def _scaled(
-        self, measured: Spans, found: Spans, times: BlockTimes, is_beside: BoolArray
-    ) -> BlockTimes:
+    def _scaled(self, found: _Found) -> _Found:
         """Kernels beside others longer or shorter, so that the program takes its time."""
-        least = measured.distance(found)
+        is_beside = self.tails.beside(len(self.waves))
         for _ in range(_SCALINGS):
-            ratio = measured.makespan / max(found.makespan, 1.0)
+            ratio = self.measured.makespan / max(found.spans.makespan, 1.0)
             if not _SCALED_SHARE <= abs(ratio - 1) <= _MOST_SCALED_SHARE:
                 break
             factor = np.where(is_beside, ratio, 1.0)
-            scaled = BlockTimes(times.duration_ns * factor, times.spread_ns * factor)
-            found = self._predicted(scaled)
-            distance = measured.distance(found)
-            if distance >= least:
+            times = found.times
+            tried = times._replace(
+                duration_ns=times.duration_ns * factor, spread_ns=times.spread_ns * factor
+            )
+            scaled = self._predicted(tried)
+            if scaled.distance >= found.distance:
                 break
-            times, least = scaled, distance
-        return times
+            found = scaled
+        return found
+
+
+def _spans(trace: Trace) -> Spans:
+    start = [x.start_ns.min() for x in trace if x.start_ns is not None]
+    end = [x.end_ns.max() for x in trace if x.end_ns is not None]
+    return Spans.of(np.array(start, np.float64), np.array(end, np.float64))

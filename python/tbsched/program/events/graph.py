@@ -33,7 +33,7 @@ Node: TypeAlias = Launch | Copy | Memset
 # What work in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
-    "first_use", "host", "pinned", "blocking",
+    "first_use", "delay", "host", "pinned", "blocking",
 }  # fmt: skip
 _NODES: dict[str, Callable[[str, Any], Node]] = {
     "launch": launch_from_data,

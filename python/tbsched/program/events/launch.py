@@ -35,7 +35,7 @@ _RANGES = (
 _FLAGS = ("cooperative", "non_blocking", "programmatic", "first_use")
 _ONLY_TIMED = (
     "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
-    "host",
+    "delay", "host",
 )  # fmt: skip
 _HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
 _HELD.flags.writeable = False
@@ -89,10 +89,15 @@ class Launch:
             default of CUDA). The call loads the kernel: the GPU does so when all earlier work has
             ended, and all later work waits for it. Launches with the same ``name`` use the same
             kernel, and only the first of them loads it.
+        delay: seconds from when the launch waits for nothing but room until it stands in line for
+            room. A GPU takes launches that waited for the same kernel one after the other, in an
+            order that chance decides. None: at once. :func:`tbsched.fit_durations` finds it;
+            :func:`tbsched.observe` refuses it.
         host: the host thread that calls, 0 to 1023.
 
     Only launches with durations can be ``non_blocking``, ``programmatic`` or a ``first_use``, or
-    have a ``trigger``, a ``memory_wait``, a ``completion_event`` or another ``host`` than 0.
+    have a ``trigger``, a ``memory_wait``, a ``completion_event``, a ``delay`` or another ``host``
+    than 0.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -127,6 +132,7 @@ class Launch:
     memory_wait: float | None = field(hash=False)
     completion_event: int | None = field(hash=False)
     first_use: bool = field(hash=False)
+    delay: float | None = field(hash=False)
     host: int = field(hash=False)
 
     # Written out, as the one that dataclasses make takes twice as long; traces have millions.
@@ -152,6 +158,7 @@ class Launch:
         memory_wait: float | None = None,
         completion_event: int | None = None,
         first_use: bool = False,
+        delay: float | None = None,
         host: int = 0,
     ) -> None:
         _set_blocks(self, blocks)
@@ -173,6 +180,7 @@ class Launch:
         _set_memory_wait(self, memory_wait)
         _set_completion_event(self, completion_event)
         _set_first_use(self, first_use)
+        _set_delay(self, delay)
         _set_host(self, host)
         # Nearly all are in range; to look first makes loading traces twice as fast.
         given = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
@@ -193,7 +201,7 @@ class Launch:
             raise TypeError(f"Launch.name: a string or None is needed, got {shown(name)}")
         if not (
             partition is None
-            and trigger is memory_wait is completion_event is None
+            and trigger is memory_wait is completion_event is delay is None
             and cooperative is non_blocking is programmatic is first_use is False
             and type(host) is int
             and host == 0
@@ -232,7 +240,7 @@ class Launch:
             instance("Launch", "partition", self.partition, Partition)
             if not self.partition:
                 raise ValueError(f"Launch.partition: {self.partition!r} has no SMs for any block")
-        for name in ("trigger", "memory_wait"):
+        for name in ("trigger", "memory_wait", "delay"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, seconds("Launch", name, getattr(self, name)))
         if self.completion_event is not None:
@@ -294,7 +302,7 @@ _NAMES = tuple(item.name for item in fields(Launch))
     _set_blocks, _set_threads, _set_registers, _set_shared_memory, _set_local_memory,
     _set_carveout, _set_cluster, _set_stream, _set_priority, _set_duration, _set_name,
     _set_partition, _set_cooperative, _set_non_blocking, _set_programmatic, _set_trigger,
-    _set_memory_wait, _set_completion_event, _set_first_use, _set_host,
+    _set_memory_wait, _set_completion_event, _set_first_use, _set_delay, _set_host,
 ) = (getattr(Launch, name).__set__ for name in _NAMES)  # fmt: skip
 # What every record of a trace file has to spell out, and what it does, default or not.
 _NEEDED = ("blocks", "threads", "registers")

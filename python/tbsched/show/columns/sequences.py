@@ -28,6 +28,7 @@ _OF_LAUNCH = (
 )  # fmt: skip
 _AFTER_DURATION = (
     "cooperative", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
+    "delay",
 )  # fmt: skip
 _KEYS = {kind.event: kind.key for kind in KINDS}
 

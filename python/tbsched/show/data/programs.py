@@ -21,6 +21,7 @@ def program_data(program: Program) -> dict[str, Any]:
         "measured": rows_data(program.measured),
         "transfers": rows_data(program.transfers),
         "fitted": list(program.fitted),
+        "kernel_overhead": program.kernel_overhead,
         "sources": dict(program.sources),
         "assumed": list(program.assumed),
     }

@@ -1,0 +1,128 @@
+"""How late launches stand in line for room, so that they do so in the order of the profile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.as_measured import BoolArray
+from tbsched.prediction.fitting.issued import IssuedCalls
+from tbsched.prediction.fitting.spans import Spans
+from tbsched.program.arrays import Float64Array
+from tbsched.program.events.launch import Launch
+from tbsched.program.program import Program
+from tbsched.traces.trace import Trace
+
+# What a launch waits for before it stands in line for room.
+_BEFORE_THE_LINE = (
+    "stream", "trigger", "event", "legacy_stream", "node", "hardware_queue", "grids", "first_use",
+)  # fmt: skip
+# A launch that is later than this has waited for something that the model does not know.
+_LONGEST_NS = 20_000.0
+_NEAR_NS = 200.0  # a shorter wait for room is none
+_WAITED_NS = 1000.0  # a longer one is one, in a profile
+_APART_NS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """Finds out how late launches stand in line for room.
+
+    A profile says when kernels started. A launch that had room and started later than it could have
+    was late. Of several launches that waited for room, the one that started first had stood in
+    line first.
+
+    Attributes:
+        measured: when kernels ran.
+        transfer_end_ns: when copies and memsets ended, by the same clock.
+        called_ns: when the host made each call, by the same clock; NaN: the profile does not say.
+        priority: of each launch.
+        may_be: whether a launch may be late; nodes of graphs may not.
+    """
+
+    measured: Spans
+    transfer_end_ns: Float64Array
+    called_ns: Float64Array
+    priority: tuple[int, ...]
+    may_be: BoolArray
+
+    @classmethod
+    def of(cls, program: Program, measured: Spans, spec: DeviceSpec) -> Delays:
+        """For a program whose kernels ran then."""
+        begin = float(program.measured["start_ns"].min())
+        launches = program.sequence.launches
+        called_ns = np.full(len(launches), np.nan)
+        calls = IssuedCalls.of(program, spec)
+        if calls is not None:
+            called_ns[calls.first] = calls.issued_ns - calls.within_ns - begin
+        may_be = [isinstance(event, Launch) for event in program.sequence for _ in event.launches]
+        priority = tuple([launch.priority for launch in launches])
+        transfer_end_ns = program.transfers["end_ns"] - begin
+        return cls(measured, transfer_end_ns, called_ns, priority, np.array(may_be))
+
+    def next(
+        self, trace: Trace, found: Spans, delay_ns: Float64Array
+    ) -> tuple[Float64Array, BoolArray]:
+        """The delays to try next, once these gave this prediction, and who waited for room.
+
+        The delays keep the order of the profile, by the times of the prediction. So a prediction
+        that is late as a whole has the order as well.
+        """
+        arrived, free = self._arrivals(trace, found, delay_ns)
+        soonest = arrived - delay_ns
+        has_room = found.start - arrived <= _NEAR_NS
+        start = self.measured.start
+        late = np.where(has_room, np.clip(start - free, 0.0, _LONGEST_NS), 0.0)
+        in_line: defaultdict[int, list[int]] = defaultdict(list)
+        for launch in np.argsort(start, kind="stable").tolist():
+            line = in_line[self.priority[launch]]
+            for earlier in reversed(line):
+                if start[earlier] <= free[launch]:
+                    break
+                behind = soonest[earlier] + late[earlier] + _APART_NS - soonest[launch]
+                if late[launch] < behind < _LONGEST_NS:
+                    late[launch] = behind
+            if not self.may_be[launch]:
+                late[launch] = 0.0
+            line.append(launch)
+        return late, ~has_room | (start - free > _WAITED_NS)
+
+    def _arrivals(
+        self, trace: Trace, found: Spans, delay_ns: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """When each launch stood in line, as predicted, and when it could have, as measured.
+
+        The latter is as long after what the launch waited for as in the prediction.
+        """
+        begin = min(float(x.start_ns.min()) for x in trace if x.start_ns is not None)
+        assert trace.waits is not None
+        assert trace.transfer_ns is not None
+        is_before = np.isin(trace.waits["cause"], _BEFORE_THE_LINE)
+        for_room, waits = trace.waits[~is_before], trace.waits[is_before]
+        arrived = found.start.copy()
+        np.minimum.at(arrived, for_room["launch"], for_room["begin_ns"] - begin)
+        behind = np.full(len(arrived), -1)
+        cause = np.full(len(arrived), "", waits["cause"].dtype)
+        behind[waits["launch"]] = waits["behind"]  # the last one counts
+        cause[waits["launch"]] = waits["cause"]
+        called = np.nan_to_num(self.called_ns - (np.array(trace.issue_times) * 1e9 - begin))
+        moved = self.transfer_end_ns - (trace.transfer_ns[:, 1] - begin)
+        started, ended = self.measured.start - found.start, self.measured.end - found.end
+        free = np.empty(len(arrived))
+        for launch in np.argsort(arrived, kind="stable").tolist():
+            other = int(behind[launch])
+            if other <= -2:
+                later = moved[-2 - other]
+            elif other < 0:
+                later = called[launch]
+            elif cause[launch] == "hardware_queue":
+                later = free[other] - (arrived[other] - delay_ns[other])
+            elif cause[launch] == "trigger":
+                later = started[other]
+            else:
+                later = ended[other]
+            free[launch] = arrived[launch] - delay_ns[launch] + later
+        return arrived, free
