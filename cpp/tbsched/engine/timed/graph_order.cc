@@ -124,6 +124,22 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   return order;
 }
 
+// Whether the branch of a root has a join, and a node with a direct dependent beside another one.
+bool forks_to_join(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
+                   const Nodes& branch, const int32_t root) {
+  bool has_join = false;
+  bool forks = false;
+  for (size_t node = 0; node < branch.size(); ++node) {
+    if (branch[node] != root) continue;
+    const Nodes& after = successors[node];
+    has_join = has_join || joins[node];
+    forks = forks || (after.size() > 1 && std::ranges::any_of(after, [&](const int32_t to) {
+                        return !joins[to];
+                      }));
+  }
+  return has_join && forks;
+}
+
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
   Dependents found{.direct = successors, .relayed = {}};
@@ -174,6 +190,8 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       add(node, to, first_ns + (joins[to] ? relayed_ns : 0));
     }
   }
+  order.turns = !order.relays.empty() &&
+                !forks_to_join(successors, joins, branch, order.roots[order.queued.back()]);
   return order;
 }
 
