@@ -186,8 +186,10 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       add(node, places[k], first_ns + static_cast<int64_t>(served) * spec.node_place_ns);
     }
     // Where these join branches it takes as long as by a relay.
+    int64_t place_ns = 0;
     for (const int32_t to : by_driver | std::views::reverse) {
-      add(node, to, first_ns + (joins[to] ? relayed_ns : 0));
+      add(node, to, first_ns + (joins[to] ? relayed_ns : 0) + place_ns);
+      if (no_kernel[node]) place_ns += spec.node_place_ns;
     }
   }
   order.turns = !order.relays.empty() &&

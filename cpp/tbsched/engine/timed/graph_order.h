@@ -23,6 +23,7 @@
 //      join, and a node with a direct dependent beside another one.
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
+//      What follows one of them is told in turn, too.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
