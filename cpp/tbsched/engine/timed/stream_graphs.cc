@@ -69,10 +69,10 @@ int64_t Streams::issue_nodes(const GraphState& graph, const int32_t begin,
                              const int32_t first_launch, const std::span<const int64_t> issue_ns,
                              const int64_t now) {
   // Dependents of an item are told in the reverse order of these calls.
-  // In a stream that is not its first the graph's first root is told a place later than the others.
-  const bool is_home = items_[begin].stream == graph.home;
+  // Where it waits in another stream than its first one, its first root is told a place later.
+  const bool told_late = items_[begin].stream != graph.home && items_[begin].unmet > 0;
   for (const int32_t node : graph.order.roots | std::views::reverse) {
-    const bool is_late = !is_home && node == graph.order.roots.front();
+    const bool is_late = told_late && node == graph.order.roots.front();
     depend(begin + 1 + node, begin, Until::done, is_late ? spec_.node_place_ns : 0);
   }
   const auto [times, known] = issue_times(graph.order, begin, first_launch, issue_ns, now);
