@@ -133,9 +133,8 @@ bool forks_to_join(const std::vector<Nodes>& successors, const std::vector<bool>
     if (branch[node] != root) continue;
     const Nodes& after = successors[node];
     has_join = has_join || joins[node];
-    forks = forks || (after.size() > 1 && std::ranges::any_of(after, [&](const int32_t to) {
-                        return !joins[to];
-                      }));
+    forks = forks || (after.size() > 1 &&
+                      std::ranges::any_of(after, [&](const int32_t to) { return !joins[to]; }));
   }
   return has_join && forks;
 }
