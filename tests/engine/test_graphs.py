@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import tbsched as tb
@@ -86,8 +87,17 @@ def test_roots_of_later_calls_do_not_keep_those_of_earlier_ones_from_the_queues(
 ) -> None:
     given = graph([50, 50, 50, 50], [])
     found = tb.predict(tb.Sequence([given.launch(stream=stream) for stream in streams]), "h200")
-    assert starts(found) == sorted(starts(found))
-    assert starts(found)[4] > ends(found)[3] > ends(found)[0] > starts(found)[3]
+    first, second, third = (starts(found)[k : k + 4] for k in (0, 4, 8))
+    assert max(first) < min(second)
+    assert max(second) < min(third)
+    assert min(second) > ends(found)[3] > ends(found)[0] > starts(found)[3]
+
+
+def test_the_first_root_is_told_last_in_another_stream() -> None:
+    given = graph([50, 50], [])
+    for stream, order in ((0, [0, 1]), (1, [1, 0])):
+        found = tb.predict(tb.Sequence([given.launch(stream=0), given.launch(stream=stream)]), H200)
+        assert np.argsort(starts(found)[2:]).tolist() == order
 
 
 def test_a_dependent_of_one_branch_starts_sooner_than_a_join() -> None:

@@ -222,5 +222,25 @@ def first_as_recorded(spec: DeviceSpec) -> float:
 
 def test_the_last_root_turns_to_another_front_end_where_branches_join() -> None:
     assert len(three_roots()) == 198
-    assert first_as_recorded(device("h200")) > 0.9
+    assert first_as_recorded(device("h200")) > 0.98
     assert first_as_recorded(device("h200-joins-turn-nothing")) < 0.78
+
+
+@cache
+def told_in_turn() -> list[Trace]:
+    return load_traces(WAYS / "graphs-told.jsonl.xz")
+
+
+def starts_in_order(spec: DeviceSpec) -> float:
+    """The share of recordings whose last two launches start in the recorded order."""
+    found = [
+        [np.argsort([int(p.start_ns.min()) for p in each[-2:]]).tolist() for each in pair]
+        for pair in ((trace, predict_as_recorded(trace, spec)) for trace in told_in_turn())
+    ]
+    return mean(a == b for a, b in found)
+
+
+def test_nodes_behind_a_memset_and_roots_in_another_stream_are_told_in_turn() -> None:
+    assert len(told_in_turn()) == 24
+    assert starts_in_order(H200) == 1
+    assert starts_in_order(replace(H200, node_place_ns=0)) == 0

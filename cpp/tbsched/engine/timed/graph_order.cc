@@ -124,6 +124,21 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   return order;
 }
 
+// Whether the branch of a root has a join, and a node with a direct dependent beside another one.
+bool forks_to_join(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
+                   const Nodes& branch, const int32_t root) {
+  bool has_join = false;
+  bool forks = false;
+  for (size_t node = 0; node < branch.size(); ++node) {
+    if (branch[node] != root) continue;
+    const Nodes& after = successors[node];
+    has_join = has_join || joins[node];
+    forks = forks || (after.size() > 1 &&
+                      std::ranges::any_of(after, [&](const int32_t to) { return !joins[to]; }));
+  }
+  return has_join && forks;
+}
+
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
   Dependents found{.direct = successors, .relayed = {}};
@@ -170,10 +185,14 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       add(node, places[k], first_ns + static_cast<int64_t>(served) * spec.node_place_ns);
     }
     // Where these join branches it takes as long as by a relay.
+    int64_t place_ns = 0;
     for (const int32_t to : by_driver | std::views::reverse) {
-      add(node, to, first_ns + (joins[to] ? relayed_ns : 0));
+      add(node, to, first_ns + (joins[to] ? relayed_ns : 0) + place_ns);
+      if (no_kernel[node]) place_ns += spec.node_place_ns;
     }
   }
+  order.turns = !order.relays.empty() &&
+                !forks_to_join(successors, joins, branch, order.roots[order.queued.back()]);
   return order;
 }
 

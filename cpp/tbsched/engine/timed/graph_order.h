@@ -19,8 +19,11 @@
 //      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
-//   7. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
+//   7. Where branches join, the last root turns to another front end, unless its own branch has a
+//      join, and a node with a direct dependent beside another one.
+//   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
+//      What follows one of them is told in turn, too.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
@@ -53,6 +56,7 @@ struct GraphOrder {
 
   std::vector<int32_t> roots;   // in ascending order
   std::vector<int32_t> queued;  // into roots, in the order in which they take hardware queues
+  bool turns = false;           // the last of these turns to another front end
   std::vector<Issued> issued;   // in this order
   std::vector<int32_t> relays;  // the node that each one follows
   std::vector<Edge> edges;      // those of one `from` in the order in which they are served

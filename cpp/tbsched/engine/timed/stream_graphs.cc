@@ -20,13 +20,14 @@ const GraphOrder& Streams::bring(const GraphLaunch& launched) {
   GraphState& graph = known->second;
   if (!is_new) return graph.order;
   graph.order = graph_order(*launched.graph, spec_);
+  graph.home = stream_named(launched.stream);
   graph.streams.assign(graph.order.roots.size(), stream_named(launched.stream));
   const std::vector<int32_t>& roots = graph.order.queued;
   const int32_t before = last_queue_;
   for (const int32_t root : roots) {
     if (root > 0) graph.streams[root] = stream_named(std::nullopt);
     // Where branches join, the driver turns once more to what it used before the last root.
-    const bool turns = root > 0 && root == roots.back() && !graph.order.relays.empty();
+    const bool turns = root > 0 && root == roots.back() && graph.order.turns;
     if (turns && spec_.mechanisms.joins_turn_front_ends) {
       last_queue_ = before < 0 ? streams_[graph.streams[0]].queue : before;
     }
@@ -68,8 +69,12 @@ int64_t Streams::issue_nodes(const GraphState& graph, const int32_t begin,
                              const int32_t first_launch, const std::span<const int64_t> issue_ns,
                              const int64_t now) {
   // Dependents of an item are told in the reverse order of these calls.
-  for (const int32_t node : graph.order.roots | std::views::reverse)
-    depend(begin + 1 + node, begin);
+  // Where it waits in another stream than its first one, its first root is told a place later.
+  const bool told_late = items_[begin].stream != graph.home && items_[begin].unmet > 0;
+  for (const int32_t node : graph.order.roots | std::views::reverse) {
+    const bool is_late = told_late && node == graph.order.roots.front();
+    depend(begin + 1 + node, begin, Until::done, is_late ? spec_.node_place_ns : 0);
+  }
   const auto [times, known] = issue_times(graph.order, begin, first_launch, issue_ns, now);
   const int64_t ends_ns = std::max(times.back(), now);
   for (size_t k = 0; k < times.size(); ++k) {

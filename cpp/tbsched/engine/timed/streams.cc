@@ -438,7 +438,7 @@ void Streams::finish(const int32_t index, const int64_t now) {
     if (items_[dependent].kind == Kind::graph_end) items_[dependent].launch = item.launch;
     items_[dependent].after_copy =
         item.kind == Kind::transfer || (!item.is_launch() && item.after_copy);
-    const int64_t known_ns = known_ns_of(index, dependent);
+    const int64_t known_ns = known_ns_of(index, dependent) + latency_ns;
     if (known_ns > now) {
       change_later({known_ns, dependent, Change::one_met});
     } else {
