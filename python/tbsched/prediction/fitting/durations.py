@@ -142,10 +142,12 @@ def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
             f"The time of a kernel: {abs(over_ns) / 1e3:.2f} us {longer} than from the first block "
             "to the last, as kernels that follow each other in a stream show."
         )
-    if moved_ns:
+    moved_us = round(moved_ns / 1e3, 1)
+    if moved_us:
+        more, longer = ("more", "longer") if moved_us > 0 else ("less", "less long")
         told.append(
-            f"The host: {moved_ns / 1e3:.1f} us more between calls, at the median, as calls of the "
-            "profile take longer."
+            f"The host: {abs(moved_us)} us {more} between calls, at the median, as calls of the "
+            f"profile take {longer}."
         )
     return [*told, f"{BLOCK_TIMES}: found with the model, from the times of whole kernels."]
 
