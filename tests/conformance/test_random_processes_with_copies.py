@@ -76,10 +76,10 @@ def events_of(each: Row) -> list[Event]:
             return [tb.Synchronize(stream=stream)]
         case "memset":
             own: Event = tb.Memset(each["bytes"], stream=stream, non_blocking=True)
-        case "rawcopy":
-            return [tb.Copy(each["bytes"], each["kind"], stream=stream, non_blocking=True)]
         case _:
             own = tb.Copy(each["bytes"], each["kind"], stream=stream, non_blocking=True)
+    if each["what"] == "rawcopy":
+        return [own]
     return [tb.RecordEvent(0, stream=stream), own, tb.RecordEvent(1, stream=stream)]
 
 

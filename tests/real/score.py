@@ -83,8 +83,7 @@ class Row:
     c_own_gaps: float  # with the gaps of run c
     gain: float  # share of run a's makespan that the change saves, measured
     predicted_gain: float
-    pairs_b: int  # that overlap in run b or in its prediction
-    alike_b: int  # that do so in both
+    pairs_b: Pairs  # of run b
     all_b: Pairs  # of all runs of the same
     of_runs: Pairs  # of all of them, where the prediction is one of the others
 
@@ -281,8 +280,7 @@ def score(name: str, a: tb.Program, same: list[tb.Program], c: tb.Program, spec:
         c_own_gaps=own_gaps.makespan / run_c.makespan - 1,
         gain=1 - run_c.makespan / run_a.makespan,
         predicted_gain=1 - guess.makespan / again.makespan,
-        pairs_b=pairs[0].either,
-        alike_b=pairs[0].both,
+        pairs_b=pairs[0],
         all_b=Pairs.of_all(pairs),
         of_runs=Pairs.of_all([Pairs(), *pairs_of_runs]),
     )
@@ -343,7 +341,7 @@ PAIRS = ("pairs of b", "of all runs", "another run")
 
 def pairs_of(rows: list[Row]) -> str:
     """The columns ``PAIRS`` of some rows together."""
-    b = Pairs.of_all(Pairs(row.pairs_b, row.alike_b) for row in rows)
+    b = Pairs.of_all(row.pairs_b for row in rows)
     of_all = Pairs.of_all(row.all_b for row in rows)
     of_runs = Pairs.of_all(row.of_runs for row in rows)
     return f"{b} | {of_all} | {of_runs}"

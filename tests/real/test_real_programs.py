@@ -54,7 +54,7 @@ def test_a_program_is_predicted_from_its_own_durations(row: Row) -> None:
 
 def test_the_next_run_is_predicted(row: Row) -> None:
     assert abs(row.b) <= AGAIN
-    assert row.alike_b >= OVERLAPS * row.pairs_b
+    assert row.pairs_b.both >= OVERLAPS * row.pairs_b.either
 
 
 def test_the_changed_program_is_predicted(row: Row) -> None:

@@ -18,6 +18,9 @@
 
 namespace tbsched {
 
+// The end of a process's slice if one follows another until then.
+int64_t renewed(int64_t slice_ends_ns, int64_t until_ns, int64_t slice_ns);
+
 class EngineTurns {
  public:
   explicit EngineTurns(const DeviceSpec& spec)
@@ -40,10 +43,6 @@ class EngineTurns {
   static constexpr int32_t kNobody = -1;
 
   int64_t advance(int64_t until_ns, int32_t process);
-  // As many as it takes.
-  int64_t slices_ns(const int64_t missing_ns) const {
-    return (missing_ns + slice_ns_ - 1) / slice_ns_ * slice_ns_;
-  }
 
   int64_t slice_ns_;
   int64_t switch_ns_;

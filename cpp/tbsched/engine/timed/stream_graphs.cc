@@ -20,7 +20,6 @@ const GraphOrder& Streams::bring(const GraphLaunch& launched) {
   GraphState& graph = known->second;
   if (!is_new) return graph.order;
   graph.order = graph_order(*launched.graph, spec_);
-  graph.home = stream_named(launched.stream);
   graph.streams.assign(graph.order.roots.size(), stream_named(launched.stream));
   const std::vector<int32_t>& roots = graph.order.queued;
   const int32_t before = last_queue_;
@@ -70,7 +69,7 @@ int64_t Streams::issue_nodes(const GraphState& graph, const int32_t begin,
                              const int64_t now) {
   // Dependents of an item are told in the reverse order of these calls.
   // Where it waits in another stream than its first one, its first root is told a place later.
-  const bool told_late = items_[begin].stream != graph.home && items_[begin].unmet > 0;
+  const bool told_late = items_[begin].stream != graph.streams[0] && items_[begin].unmet > 0;
   for (const int32_t node : graph.order.roots | std::views::reverse) {
     const bool is_late = told_late && node == graph.order.roots.front();
     depend(begin + 1 + node, begin, Until::done, is_late ? spec_.node_place_ns : 0);

@@ -228,8 +228,7 @@ class Streams {
   };
   struct GraphState {
     GraphOrder order;
-    std::vector<int32_t> streams;  // of each root; the first is in that of the launch
-    int32_t home = -1;             // the stream of the first launch
+    std::vector<int32_t> streams;  // of each root; the first is in that of the first launch
     int32_t last_end = -1;         // of the launch before
   };
   // Of each node that the driver issues; of the first `known` somebody has said when.

@@ -119,7 +119,7 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
     engine.busy = true;
     const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
     times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
-    if (shared_ != nullptr && one_by_one) {
+    if (shared_ != nullptr) {
       EngineTurns& turns = shared_[needs_[transfer].engine];
       turns.begin(process_, now, start_ns, needs_[transfer].bytes_ns);
       times_[transfer].end_ns = turns.ends_ns(process_);
@@ -136,7 +136,7 @@ std::optional<int32_t> Transfers::begin(const int64_t now) {
 
 int64_t Transfers::ends_ns(const int32_t transfer) const {
   const int64_t end_ns = times_[transfer].end_ns;
-  if (shared_ == nullptr || !spec_.mechanisms.copy_engines) return end_ns;
+  if (shared_ == nullptr) return end_ns;
   return std::max(end_ns, shared_[needs_[transfer].engine].ends_ns(process_));
 }
 

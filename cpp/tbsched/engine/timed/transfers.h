@@ -40,6 +40,7 @@ class Transfers {
 
   // Before the first: other processes use the engines, too.
   void share(const std::span<EngineTurns, kEngines> engines, const int32_t process) {
+    if (!spec_.mechanisms.copy_engines || spec_.engine_slice_ns == 0) return;
     shared_ = engines.data();
     process_ = process;
   }
@@ -119,7 +120,7 @@ class Transfers {
   std::vector<Need> needs_;
   std::vector<TransferTime> times_;
   std::array<Engine, kEngines> engines_;
-  EngineTurns* shared_ = nullptr;  // of each engine, if other processes use it
+  EngineTurns* shared_ = nullptr;  // of each engine, if processes take turns in it
   int32_t process_ = 0;
 };
 

@@ -61,7 +61,7 @@ class Process {
   Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
           const std::span<EngineTurns, Transfers::kEngines> engines, const int32_t number)
       : program_(program), engine_(model, state, std::move(calls)) {
-    if (model.device().spec.engine_slice_ns > 0) engine_.share(engines, number);
+    engine_.share(engines, number);
     engine_.begin(program_);
     engine_.doze();
   }
@@ -199,10 +199,6 @@ class Round {
   // Of several at once the first in the round from this one on.
   std::optional<size_t> first_to_come(const size_t from) {
     wait_for_any(nullptr, kNever);
-    return first_of_those_that_came(from);
-  }
-
-  std::optional<size_t> first_of_those_that_came(const size_t from) const {
     size_t first = from % processes_.size();
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (from + k) % processes_.size();
@@ -230,7 +226,9 @@ class Round {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
-      if (waits) slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns));
+      if (waits) {
+        slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
+      }
       // What is issued from then on reaches the GPU later than the other process.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.doze();
       const bool any_came = other_ns != kNever && next_ns >= other_ns;
@@ -293,14 +291,6 @@ class Round {
       next_ns = each.next_without_gpu_ns();
     }
     return next;
-  }
-
-  // One slice follows another until then.
-  int64_t renewed(const int64_t slice_ends_ns, const int64_t until_ns) const {
-    const int64_t missing_ns = until_ns - slice_ends_ns;
-    if (missing_ns <= 0 || until_ns == kNever) return slice_ends_ns;
-    const int64_t slices = (missing_ns + spec_.time_slice_ns - 1) / spec_.time_slice_ns;
-    return slice_ends_ns + slices * spec_.time_slice_ns;
   }
 
   const DeviceSpec& spec_;

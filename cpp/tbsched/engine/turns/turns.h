@@ -22,8 +22,7 @@
 //   5. To switch takes a while. To stop blocks, and to let them go on, takes longer the more
 //      registers and shared memory they have.
 //   6. Meanwhile hosts go on, and copies by engines. Who only waits for such copies has no work.
-//   The
-//      record of an event needs a turn, but not behind a copy by an engine.
+//      The record of an event needs a turn, but not behind a copy by an engine.
 //   7. Processes that copy in one direction take turns in the engine: engine_turns.h.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once

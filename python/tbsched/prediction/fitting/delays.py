@@ -14,6 +14,7 @@ from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.arrays import Float64Array
 from tbsched.program.events.launch import Launch
 from tbsched.program.program import Program
+from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
 
 # What a launch waits for before it stands in line for room.
@@ -97,7 +98,8 @@ class Delays:
 
         The latter is as long after what the launch waited for as in the prediction.
         """
-        begin = min(float(x.start_ns.min()) for x in trace if x.start_ns is not None)
+        earliest = int(found.start.argmin())
+        begin, _ = span_of(earliest, trace[earliest])
         assert trace.waits is not None
         assert trace.transfer_ns is not None
         is_before = np.isin(trace.waits["cause"], _BEFORE_THE_LINE)

@@ -25,7 +25,7 @@ _SHARE, _NEAR_NS = 1e-3, 20.0
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
 # Blocks that end one after the other cost a prediction 15 times as much as some that end together.
 # A launch of more blocks has short ones, and they hardly matter.
-MOST_SPREAD = 2**15
+_MOST_SPREAD = 2**15
 # By more than this a launch is predicted to start too late because of blocks that left before.
 _LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
@@ -146,7 +146,7 @@ class Fit:
         """
         start, end = self._launches.start_ns, self._launches.end_ns
         late = self._late_ns > np.maximum(_LATE_NS, _LATE_SHARE * (end - start))
-        few = np.array([launch.blocks <= MOST_SPREAD for launch in self._launches.launches])
+        few = np.array([launch.blocks <= _MOST_SPREAD for launch in self._launches.launches])
         first, second, apart_ns = self._tails
         apart_ns = apart_ns + self._launches.spec.exit_latency_ns
         # Before its last blocks had started, its own were next.

@@ -10,6 +10,7 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.fitting.spans import kernel_times
 from tbsched.prediction.predict import predict
 from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
@@ -22,7 +23,6 @@ from tbsched.program.sequence import (
     Stream,
     WaitEvent,
 )
-from tbsched.traces.placement import Placement
 
 _FEWEST = 5  # pairs of kernels that say something
 _LONGEST_NS = 5000  # between two kernels of which nothing else keeps the second one back
@@ -45,19 +45,13 @@ def overhead_ns(program: Program, spec: DeviceSpec) -> float:
     first, second = pairs.T
     measured = program.measured["start_ns"][second] - program.measured["end_ns"][first]
     trace = predict(merged(program.sequence, spec), spec, host=program.host)
-    start, end = (np.array(times) for times in zip(*map(_span, trace), strict=True))
+    start, end = kernel_times(trace)
     predicted = start[second] - end[first]
     near = (np.abs(measured) <= _LONGEST_NS) & (np.abs(predicted) <= _LONGEST_NS)
     if np.count_nonzero(near) < _FEWEST:
         return 0.0
     found = float(np.median((predicted - measured)[near]))
     return found if abs(found) >= _LEAST_NS else 0.0
-
-
-def _span(placement: Placement) -> tuple[int, int]:
-    assert placement.start_ns is not None
-    assert placement.end_ns is not None
-    return int(placement.start_ns.min()), int(placement.end_ns.max())
 
 
 def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:

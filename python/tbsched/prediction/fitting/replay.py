@@ -12,11 +12,10 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import BlockTimes, BoolArray
 from tbsched.prediction.fitting.delays import Delays
 from tbsched.prediction.fitting.merged import merged
-from tbsched.prediction.fitting.spans import Spans, Tails
+from tbsched.prediction.fitting.spans import Spans, Tails, kernel_times
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
-from tbsched.traces.trace import Trace
 
 _MOST_PREDICTIONS = 24  # of one way to go on
 # Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
@@ -188,7 +187,7 @@ class Replay:
     def _predicted(self, times: BlockTimes) -> _Found:
         program = self.timed(times)
         trace = predict(merged(program.sequence, self.spec), self.spec, host=program.host)
-        spans = _spans(trace)
+        spans = Spans.of(*kernel_times(trace))
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
         return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)
 
@@ -248,9 +247,3 @@ class Replay:
                 break
             found = scaled
         return found
-
-
-def _spans(trace: Trace) -> Spans:
-    start = [x.start_ns.min() for x in trace if x.start_ns is not None]
-    end = [x.end_ns.max() for x in trace if x.end_ns is not None]
-    return Spans.of(np.array(start, np.float64), np.array(end, np.float64))

@@ -9,10 +9,18 @@ import numpy as np
 
 from tbsched.prediction.fitting.as_measured import BoolArray
 from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.traces.timeline import span_of
+from tbsched.traces.trace import Trace
 
 # Kernels run together if they do so for this share of the shorter one, as in tb.compare_times.
 _TOLERANCE = 0.05
 _MAKESPANS = 2.0  # how much more a makespan that is wrong counts than times that are, at the mean
+
+
+def kernel_times(trace: Trace) -> tuple[Float64Array, Float64Array]:
+    """When each kernel of a prediction started and ended, in ns, by the clock of the prediction."""
+    start, end = np.array([span_of(*each) for each in enumerate(trace)], np.float64).T
+    return start, end
 
 
 class Tails(NamedTuple):
