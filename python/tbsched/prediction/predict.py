@@ -30,7 +30,7 @@ from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_durations
 from tbsched.traces.annotations import issued
-from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.placement import DeviceInfo, Placement, Room
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
 
@@ -402,11 +402,11 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 
 def _capacities(
     spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
-) -> tuple[Capacity, ...]:
+) -> tuple[Room, ...]:
     """What each SM had room for, of a prediction that may have been made in another process."""
     model, _, core_states = prepared(spec, policy)
     found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
-    return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
+    return tuple(Room(blocks, limiter) for blocks, limiter in found)
 
 
 def _timed_trace(
