@@ -1,0 +1,114 @@
+"""Witnesses and fixes on the GPU, with real barriers and a time limit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.fixes.fix import Fix
+from tbsched.advice.together.given import held
+from tbsched.campaigns.steer import steer
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher.meet import Meeting, meet, meet_many
+from tbsched.launcher.observe import Gpu
+from tbsched.program.sequence import Sequence
+from tbsched.show.text.tables import render, table_of
+
+_ALL_ORDERS = 4  # launches; of more, one order is run
+_SEEN = {None: "not run", True: "as predicted", False: "NOT as predicted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The witness, or a fix in several orders of arrival.
+
+    Attributes:
+        what: in words.
+        hangs: whether it should hang.
+        runs: how many orders were run.
+        hung: how many of them hung.
+        why: what kept it from running, else empty.
+    """
+
+    what: str
+    hangs: bool
+    runs: int = 0
+    hung: int = 0
+    why: str = ""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all was as predicted; None if nothing ran."""
+        return None if not self.runs else self.hung == (self.runs if self.hangs else 0)
+
+
+def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
+    """Runs the witness, and each fix in every order of up to four launches.
+
+    Raises:
+        NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.observe`.
+    """
+    with Gpu(0) as gpu:
+        return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
+
+
+def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
+    if found.witness is None:
+        return Ran("nothing strands a block", False, why="there is no witness to run")
+    what = f"strands {found.launches[found.stranded or 0].name or f'launch {found.stranded}'}"
+    if found.witness.timed:
+        return Ran(what, True, why="it hangs above the thread block scheduler")
+    if found.state is not None and found.state != spec.initial_states()[0]:
+        steer(gpu, spec, to=found.state)
+    groups = _numbered(found.groups, found.order)
+    return Ran(what, True, 1, 0 if meet(found.witness, groups, gpu=gpu) else 1)
+
+
+def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
+    what = f"{fix.kind}: {fix.text}"
+    if fix.device is not None:
+        return Ran(what, False, why="a process sets it up before its first launch")
+    launches, pairs = held(fix.launches)
+    orders = list(_orders(len(launches), (*fix.after, *pairs)))
+    sequences = [Sequence([launches[k] for k in order]) for order in orders]
+    groups = [_numbered(fix.groups, order) for order in orders]
+    hung = 0
+    for outcome in meet_many(sequences, groups, gpu=gpu):
+        if not isinstance(outcome, Meeting):
+            raise outcome
+        hung += not outcome
+    return Ran(what, False, len(orders), hung)
+
+
+def _orders(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """The orders of arrival that the pairs allow; of many launches, one."""
+    pairs = list(after)
+    allowed = (
+        order
+        for order in itertools.permutations(range(launches))
+        if all(order.index(first) < order.index(second) for first, second in pairs)
+    )
+    return allowed if launches <= _ALL_ORDERS else itertools.islice(allowed, 1)
+
+
+def _numbered(groups: Iterable[Iterable[int]], order: tuple[int, ...]) -> list[list[int]]:
+    """The groups, by the places of their launches in an order; those that came."""
+    placed = [[order.index(k) for k in group if k in order] for group in groups]
+    return [group for group in placed if group]
+
+
+def ran_words(runs: list[Ran]) -> str:
+    """A row per thing that ran."""
+    rows = [
+        (run.what, f"{run.hung} of {run.runs}", _SEEN[run.agrees] + (run.why and f": {run.why}"))
+        for run in runs
+    ]
+    return render(table_of(("on the GPU", "hung", "verdict"), rows, left=(0, 2)))
+
+
+def ran_data(runs: list[Ran]) -> list[dict[str, Any]]:
+    """An object per thing that ran."""
+    return [{**asdict(run), "agrees": run.agrees} for run in runs]
