@@ -60,8 +60,7 @@ def test_several_groups_are_judged_apart(gpu: Gpu) -> None:
     found = meet(gpu, HALF, FULL, groups=[[0], [1]])
     assert (found.groups, found.met) == (((0,), (1,)), (True, False))
     assert str(found) == (
-        "group 0 has met: launch 0\n"
-        "group 1 hangs: launch 1; of launch 1 4 of 8 blocks never came"
+        "group 0 has met: launch 0\ngroup 1 hangs: launch 1; of launch 1 4 of 8 blocks never came"
     )
     assert repr(found) == "<Meeting: 1 of 2 groups met on Fake GPU, 4 SMs, observed>"
 
