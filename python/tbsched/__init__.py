@@ -41,6 +41,7 @@ _NAMES_OF = {
     "importers.live": "capture",
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
+    "launcher.meet": "Meeting meet meet_many",
     "launcher.observe": "observe observe_many",
     "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
@@ -115,6 +116,9 @@ if TYPE_CHECKING:
     from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.launch_of import launch_of as launch_of
+    from tbsched.launcher.meet import Meeting as Meeting
+    from tbsched.launcher.meet import meet as meet
+    from tbsched.launcher.meet import meet_many as meet_many
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.fitting.durations import fit_durations as fit_durations

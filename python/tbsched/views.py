@@ -28,6 +28,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Explanation": ("explanations", "explanation"),
     "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
+    "Meeting": ("traces", "meeting"),
     "Partition": ("devices", "partition"),
     "Processes": ("traces", "processes"),
     "Program": ("programs", "program"),
@@ -38,7 +39,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),
 }
-WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Partition"})
+WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Meeting", "Partition"})
 _EXPLANATION = "tbsched.show.waits"
 
 

@@ -87,6 +87,7 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
     everywhere.blocks = context().properties().sms;
     RunOptions before = options;
     before.by_worker = timed;
+    before.groups.clear();
     observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);
@@ -100,8 +101,8 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
     const Stopwatch stopwatch(spent_.plan);
     resources.plan = {};  // its graphs have kernels that may be forgotten
     resources.supplies.trim();
-    resources.plan =
-        plan_sequence(sequence, context(), resources.supplies, now_and_then(options.interrupted));
+    resources.plan = plan_sequence(sequence, options.groups, context(), resources.supplies,
+                                   now_and_then(options.interrupted));
   }
   int doubtful = 0;
   size_t shared = 0;
@@ -118,7 +119,9 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
       const auto pause = kPausesWhileShared[shared++];
       comes_true(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
-      return {.launches = std::move(verdict.launches), .calls_ns = std::move(verdict.calls_ns)};
+      return {.launches = std::move(verdict.launches),
+              .calls_ns = std::move(verdict.calls_ns),
+              .met = std::move(verdict.met)};
     } else if (++doubtful == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);
@@ -161,7 +164,11 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
       plan.launches.empty() ? end - end : end - first_issue(plan.launches);
   const std::vector<Evidence> evidence = evidence_of(plan.launches);
   const int32_t sms = context().properties().sms;
-  if (!plan.timed) return judge(sequence, evidence, sms, took);
+  if (!plan.timed) {
+    Verdict verdict = judge(sequence, evidence, sms, took);
+    judge_meetings(plan.meetings, run.met(), verdict);
+    return verdict;
+  }
   Verdict verdict = judge_timed(evidence, sms, took);
   verdict.calls_ns = calls_of(plan.calls);
   return verdict;
@@ -176,14 +183,15 @@ int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
   const Lane lane = supplies.lane(launch);
-  return supplies.probe.function(launch, lane.partition)
+  return supplies.probe.function(launch, /*meets=*/false, lane.partition)
       .resident(launch, supplies.streams.at(context().driver(), lane, 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
-  const ProbeFunction& function = supplies.probe.function(launch, supplies.lane(launch).partition);
+  const ProbeFunction& function =
+      supplies.probe.function(launch, /*meets=*/false, supplies.lane(launch).partition);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

@@ -42,6 +42,10 @@ size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::
   return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
 }
 
+bool has_met(const PlannedMeeting& meeting) {
+  return std::atomic_ref(*meeting.met).load(std::memory_order_relaxed) != 0;
+}
+
 void launch_probe(const Driver& driver, PlannedLaunch& planned) {
   const CurrentContext current = planned.function->enter();
   planned.function->prepare(planned.launch);
@@ -99,7 +103,10 @@ Run::~Run() {
 void Run::perform(const Sequence& sequence) {
   try {
     play(sequence);
-    if (!timed_) clean_up();
+    if (!timed_) {
+      await_meetings();
+      clean_up();
+    }
     synchronise();
   } catch (const DeadlineExceeded& exceeded) {
     abandon();
@@ -239,6 +246,23 @@ void Run::release(const size_t number) {
   room_free_ = Clock::now() + kExit;
 }
 
+// Blocks know within microseconds that the last of them has come. A group of which some wait for
+// room hangs: the wait for these is over.
+void Run::await_meetings() {
+  wait([this](const Count& count) { return count.met >= complete(); });
+  for (const PlannedMeeting& meeting : plan_.meetings) met_.push_back(has_met(meeting));
+}
+
+// Groups all of whose blocks have started.
+size_t Run::complete() const {
+  const auto whole = [this](const size_t number) {
+    return progress_[number].started == launches_[number].records.size();
+  };
+  return static_cast<size_t>(std::ranges::count_if(plan_.meetings, [&](const auto& meeting) {
+    return std::ranges::all_of(meeting.launches, whole);
+  }));
+}
+
 // Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
 // That is lost where blocks have waited for room, and need not be where any state will do.
 void Run::clean_up() {
@@ -316,6 +340,7 @@ Run::Count Run::look() {
     count.unseen += progress.started == 0 ? 1 : 0;
     (progress.released ? count.leaving : count.held) += progress.started - progress.ended;
   }
+  count.met = static_cast<size_t>(std::ranges::count_if(plan_.meetings, has_met));
   return count;
 }
 

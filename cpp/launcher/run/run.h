@@ -33,6 +33,8 @@ struct RunOptions {
   // Whatever latent state the GPU starts from will do, and so will any that it ends in: no time
   // goes into letting blocks leave in order.
   bool any_state = false;
+  // The blocks of each group wait for each other.
+  Groups groups;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
@@ -60,6 +62,8 @@ class Run {
 
   // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
   void perform(const Sequence& sequence);
+  // Of each group, whether all its blocks were there at the same time before the clean-up.
+  const std::vector<bool>& met() const { return met_; }
   // Whether blocks left launch by launch, which takes the GPU back to its usual state.
   bool in_order() const { return !timed_ && !left_at_once_; }
 
@@ -83,6 +87,7 @@ class Run {
     size_t held = 0;     // started, not released
     size_t leaving = 0;  // started and released, not ended
     uint64_t returned = 0;
+    size_t met = 0;  // groups
     bool operator==(const Count&) const = default;
   };
 
@@ -98,6 +103,8 @@ class Run {
   void launch(size_t number);
   void launch(const PlannedGraph& graph);
   void release(size_t number);
+  void await_meetings();
+  size_t complete() const;
   void clean_up();
   // False: it gave up, since blocks are held and nothing has moved for long enough.
   template <typename Done>
@@ -130,6 +137,7 @@ class Run {
   const std::shared_ptr<std::atomic<bool>> may_begin_ = std::make_shared<std::atomic<bool>>(false);
   Clock::time_point asked_ = Clock::now();
   Clock::time_point room_free_{};  // that the last release made
+  std::vector<bool> met_;
   bool left_at_once_ = false;
   bool abandoned_ = false;
 };

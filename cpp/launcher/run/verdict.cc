@@ -232,6 +232,21 @@ Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence
   return verdict;
 }
 
+void judge_meetings(const std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
+                    Verdict& verdict) {
+  verdict.met = met;
+  for (size_t group = 0; group < meetings.size() && verdict.doubt.empty(); ++group) {
+    const bool placed = std::ranges::all_of(meetings[group].launches, [&](const size_t launch) {
+      const std::vector<int32_t>& smid = verdict.launches[launch].placement.final_smid;
+      return std::ranges::find(smid, kNotPlaced) == smid.end();
+    });
+    if (placed == met[group]) continue;
+    verdict.doubt = "group " + std::to_string(group) +
+                    (placed ? " has not met, though all its blocks were placed"
+                            : " has met, though not all its blocks were placed");
+  }
+}
+
 Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms,
                     const std::chrono::nanoseconds took) {
   uint64_t first_start = kNever;

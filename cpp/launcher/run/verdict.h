@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/plan/meetings.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/trace.h"
@@ -38,7 +39,8 @@ using CallsNs = std::vector<std::array<int64_t, 2>>;
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
-  std::string doubt;  // empty: none
+  std::vector<bool> met;  // of each group
+  std::string doubt;      // empty: none
   // The longest time for which a block was off its SM: another process had the GPU.
   std::chrono::nanoseconds still{};
 };
@@ -46,6 +48,11 @@ struct Verdict {
 // `evidence`: one per launch of the sequence. `took`: from the first launch call to the end.
 Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms,
               std::chrono::nanoseconds took);
+
+// Adds which groups have met. The blocks' time stamps must say the same: a group meets where all
+// its blocks were placed.
+void judge_meetings(std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
+                    Verdict& verdict);
 
 // Of a timed sequence: all blocks ran. Times are from the start of the first block on.
 Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms, std::chrono::nanoseconds took);

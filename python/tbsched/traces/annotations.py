@@ -15,6 +15,8 @@ MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, to
 _UNSTABLE = "unstable"
 _ISSUED_NS = "issued_ns"
 _CALLED_NS = "called_ns"
+_GROUPS = "groups"
+_MET = "met"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +142,15 @@ def called(calls_ns: list[list[int]]) -> dict[str, Any]:
 def called_ns(extra: Extra) -> list[list[int]] | None:
     """When each call began and returned, nanoseconds from the first; None: nobody says."""
     return extra.get(_CALLED_NS)
+
+
+def meetings(groups: tuple[tuple[int, ...], ...], met: tuple[bool, ...]) -> dict[str, Any]:
+    """The launches of each group whose blocks wait for each other, and whether they have met."""
+    return {_GROUPS: [list(group) for group in groups], _MET: list(met)}
+
+
+def met_groups(extra: Extra) -> list[tuple[tuple[int, ...], bool]] | None:
+    """Each group of launches, and whether its blocks have met; None: nobody says."""
+    if _GROUPS not in extra:
+        return None
+    return [(tuple(g), bool(m)) for g, m in zip(extra[_GROUPS], extra[_MET], strict=True)]

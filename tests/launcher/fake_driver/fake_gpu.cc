@@ -30,6 +30,7 @@ struct Sm {
   static uint32_t exchange(uint32_t& place, const uint32_t value) {
     return std::atomic_ref(place).exchange(value);
   }
+  static uint32_t add_one(uint32_t& place) { return std::atomic_ref(place).fetch_add(1); }
 };
 
 // What no working GPU writes.
@@ -323,6 +324,9 @@ void FakeGpu::look(Block& block) {
     block.start_tick += sm.ticks(arguments.waiting) - block.last_tick;
     block.last_tick = sm.ticks(arguments.waiting);
   }
+  if (arguments.meeting.point != nullptr && settings_["never_meets"] == 0) {
+    tbsched::cuda::meet(sm, arguments, block.meets);
+  }
   const Step* const step = next_step(block);
   const uint32_t until = block.start_tick + (step != nullptr ? step->ticks : block.duration);
   const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, until);
@@ -407,6 +411,7 @@ void FakeGpu::place_next(Grid& grid, const int sm) {
   block.last_tick = static_cast<uint32_t>(block.start >> arguments.waiting.tick_bits);
   block.start_tick = block.last_tick;
   block.duration = arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
+  if (arguments.meeting.point != nullptr) Sm::add_one(arguments.meeting.point->arrived);
   block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
   block.record->smid = static_cast<uint32_t>(sm);

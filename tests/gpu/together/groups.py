@@ -1,0 +1,103 @@
+"""Random groups of launches whose blocks wait for each other, near the edge of what fits at once.
+
+They take 1 to 3,000 blocks in 2 or 3 launches: clusters, carveouts, partitions, shared memory,
+cooperative launches.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import tbsched as tb
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.partition import Partition
+
+KB = 1024
+THREADS = (32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024)
+REGISTERS = (16, 24, 32, 40, 48, 64, 80, 96, 128, 168, 255)
+CLUSTERS = (1, 1, 1, 1, 1, 2, 4, 8, 16)
+CARVEOUTS = (None, None, 0, 25, 50, 100)
+SPLITS = (16, 32, 64)  # fewest SMs of a partition
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Launches that meet.
+
+    Attributes:
+        number: of the draw.
+        launches: in the order in which the last one was drawn near the edge.
+    """
+
+    number: int
+    launches: tuple[tb.Launch, ...]
+
+    def orders(self) -> Iterator[tuple[int, ...]]:
+        """All orders of arrival, by the numbers of the launches."""
+        return itertools.permutations(range(len(self.launches)))
+
+    def arriving(self, order: tuple[int, ...]) -> tb.Sequence:
+        return tb.Sequence([self.launches[number] for number in order])
+
+
+def random_groups(seed: int, count: int, spec: DeviceSpec) -> Iterator[Group]:
+    """So many groups; the first of them do not depend on how many there are."""
+    for number in range(count):
+        yield Group(number, _launches(random.Random(f"{seed} {number}"), spec))
+
+
+def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
+    size = rng.choice((2, 2, 2, 3, 3))
+    places = _places(rng, spec)
+    carveouts = rng.choice(((None,), (100,), CARVEOUTS, CARVEOUTS))
+    launches: list[tb.Launch] = []
+    while len(launches) < size:
+        kernel = _kernel(rng, rng.choice(places), rng.choice(carveouts))
+        alone = _fitting(spec, kernel)
+        if alone == 0:
+            continue
+        blocks = rng.uniform(0.05, 1.2 / (size - 1)) * alone
+        if len(launches) == size - 1:
+            steps = rng.choice((0, 0, 0, -1, -2, 1, 1, 1, 1, 2))
+            blocks = _fitting(spec, kernel, *launches) + steps * kernel.cluster
+        launches.append(_with_blocks(rng, kernel, blocks, alone))
+    return tuple(launches)
+
+
+def _places(rng: random.Random, spec: DeviceSpec) -> tuple[Partition | None, ...]:
+    """Where launches go: mostly to the whole GPU."""
+    if rng.random() < 0.85:
+        return (None,)
+    groups, rest = tb.split_sms(spec, rng.choice(SPLITS))
+    return (None, groups[0], groups[-1], rest)
+
+
+def _kernel(rng: random.Random, partition: Partition | None, carveout: int | None) -> tb.Launch:
+    threads = rng.choice(THREADS)
+    registers = rng.choice([count for count in REGISTERS if threads * count <= 64 * KB])
+    shared = rng.choice((0, 0, 0, rng.randrange(48 * KB), rng.randrange(227 * KB)))
+    cluster = rng.choice(CLUSTERS)
+    return tb.Launch(
+        cluster, threads, registers, shared, cluster=cluster, carveout=carveout,
+        partition=partition,
+    )  # fmt: skip
+
+
+def _with_blocks(rng: random.Random, kernel: tb.Launch, blocks: float, alone: int) -> tb.Launch:
+    """Whole clusters; a cooperative launch is refused if it does not fit the idle GPU."""
+    whole = max(1, round(blocks / kernel.cluster)) * kernel.cluster
+    cooperative = rng.random() < 0.08 and whole <= alone
+    return replace(kernel, blocks=whole, cooperative=cooperative)
+
+
+def _fitting(spec: DeviceSpec, kernel: tb.Launch, *before: tb.Launch) -> int:
+    """How many blocks of a kernel are placed behind these, as predicted, if it has many."""
+    many = 33 * spec.sms // kernel.cluster * kernel.cluster
+    huge = replace(kernel, blocks=many)
+    try:
+        return tb.predict(tb.Sequence([*before, huge]), spec)[-1].placed
+    except ValueError:  # a cluster that the partition never holds
+        return 0
