@@ -68,10 +68,12 @@ def capacity(
     The last launch of a sequence is asked about. The others are resident already: they arrived in
     their order, and stay.
 
-    Example: how many workers fit beside 16 schedulers? In two.json is
+    Example: how many workers fit beside 16 schedulers? The file two.json has
 
-      [{"launch":{"blocks":16,"threads":128,"registers":64,"name":"schedulers"}},
-       {"launch":{"blocks":128,"threads":256,"registers":64,"shared_memory":204800}}]
+    \b
+      [{"launch":{"blocks":16,"threads":128,"registers":64}},
+       {"launch":{"blocks":128,"threads":256,"registers":64,
+                  "shared_memory":204800}}]
 
       tbsched capacity two.json
 

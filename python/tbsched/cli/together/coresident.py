@@ -73,10 +73,12 @@ def coresident(
     If they are not, the answer has the fewest events that strand a block, and what to change. The
     exit status is 0 if they are safe, and 1 if they are not, or if nobody knows.
 
-    Example: 128 workers and 16 schedulers wait for each other. In two.json is
+    Example: 128 workers and 16 schedulers wait for each other. The file two.json has
 
-      [{"launch":{"blocks":128,"threads":256,"registers":64,"shared_memory":204800}},
-       {"launch":{"blocks":16,"threads":128,"registers":64,"name":"schedulers"}}]
+    \b
+      [{"launch":{"blocks":16,"threads":128,"registers":64}},
+       {"launch":{"blocks":128,"threads":256,"registers":64,
+                  "shared_memory":204800}}]
 
       tbsched coresident two.json
 

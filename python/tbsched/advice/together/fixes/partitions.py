@@ -25,9 +25,8 @@ def partition(unsafe: Unsafe) -> Iterator[Fix]:
                 for other, one in enumerate(launches)
             }
             name = called(launches, number)
-            text = (
-                f"give {name} {len(part)} SMs of its own, the others {len(rest)} (green contexts)"
-            )
+            text = f"keep {name} on {len(part)} SMs and the others on the other {len(rest)}"
+            text += " (green contexts)"
             if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
                 yield unsafe.changed("partition", text, changes)
 
