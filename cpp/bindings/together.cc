@@ -65,7 +65,7 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
     full_sms.append(py::make_tuple(full.launch, full.most, full.needed));
   }
   py::list steps;
-  for (const Step& step : answer.witness) steps.append(py::make_tuple(step.launch, step.arrives));
+  for (const Step& step : answer.witness) steps.append(py::make_tuple(step.launch, step.leaving));
   return py::make_tuple(kVerdictNames[static_cast<size_t>(answer.verdict)],
                         kProofNames[static_cast<size_t>(answer.proof)], full_sms, steps,
                         index_of(answer.state, model), answer.group, answer.stranded,
@@ -80,13 +80,14 @@ void bind_together(py::module_& module) {
              "Of the last launch, beside the others in this order: the SM of each block that fits, "
              "int32 (blocks,), and for each SM the index among CAUSES of what refuses one more, "
              "uint8 (sms,). `blocks` of the last one is the most to place.");
-  module.def("coresident", &coresident_in_python, py::arg("model"), py::arg("launches"),
-             py::arg("groups"), py::arg("after"), py::arg("plays"),
-             "The verdict (safe, unsafe, undecided) and the proof (none, full_sms, played); for "
-             "each launch (launch, most SMs that can be full, SMs that must be); the witness, as "
-             "(launch, whether it arrives or leaves), the index of its state, the group, the "
-             "launch stranded, the cause, the launch that holds it up or -1; and the sequences "
-             "played.");
+  module.def(
+      "coresident", &coresident_in_python, py::arg("model"), py::arg("launches"), py::arg("groups"),
+      py::arg("after"), py::arg("plays"),
+      "The verdict (safe, unsafe, undecided) and the proof (none, full_sms, played); for "
+      "each launch (launch, most SMs that can be full, SMs that must be); the witness, as "
+      "(launch, blocks that leave, none: it arrives), the index of its state, the group, the "
+      "launch stranded, the cause, the launch that holds it up or -1; and the sequences "
+      "played.");
 }
 
 }  // namespace tbsched

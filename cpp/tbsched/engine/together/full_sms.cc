@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <set>
 
 #include "tbsched/engine/sm_groups.h"
@@ -67,8 +68,7 @@ class AnySm {
   }
 
   static bool suits(const Demand& demand, const int32_t configured) {
-    return demand.configuration.minimum <= configured &&
-           configured <= demand.configuration.maximum;
+    return demand.configuration.minimum <= configured && configured <= demand.configuration.maximum;
   }
 
   bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const {
@@ -126,11 +126,11 @@ class AnySm {
   std::vector<Share> shares_;
 };
 
-// The fewest blocks with which an SM may be full for a launch, from `kind` on.
+// The fewest blocks with which an SM may be full for a launch; `most`: of each launch on an SM.
 class FullSets {
  public:
-  FullSets(const AnySm& sm, const size_t launch, const Multiset& stock)
-      : sm_(sm), launch_(launch), stock_(stock), blocks_(stock.size()) {
+  FullSets(const AnySm& sm, const size_t launch, const Multiset& most)
+      : sm_(sm), launch_(launch), most_(most), blocks_(most.size()) {
     extend(0);
   }
 
@@ -145,7 +145,7 @@ class FullSets {
       return;
     }
     for (size_t kind = first; kind < blocks_.size(); ++kind) {
-      if (blocks_[kind] == stock_[kind]) continue;
+      if (blocks_[kind] == most_[kind]) continue;
       ++blocks_[kind];
       if (sm_.can_hold(blocks_)) extend(kind);
       --blocks_[kind];
@@ -154,7 +154,7 @@ class FullSets {
 
   const AnySm& sm_;
   const size_t launch_;
-  const Multiset& stock_;
+  const Multiset& most_;
   Multiset blocks_;
   size_t looked_at_ = 0;
   std::vector<Multiset> found_;
@@ -191,18 +191,39 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
 }
 
+int32_t usable_sms(const Demand& demand, const int32_t sms) {
+  return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
+}
+
 // How many SMs must be full before a block, or a cluster, finds no room.
 int32_t needed(const Demand& demand, const Device& device) {
-  if (demand.cluster == 1) {
-    int32_t sms = 0;
-    for (int32_t sm = 0; sm < device.spec.sms; ++sm) sms += demand.may_use(sm) ? 1 : 0;
-    return sms;
-  }
+  if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
   int32_t sum = 0;
   for (const ClusterDomain& domain : device.cluster_domains) {
     sum += needed_in(domain, demand, device.spec);
   }
   return sum;
+}
+
+// How many of its blocks a launch can have on one SM, where so many of each are there when
+// `asking` comes. A policy that takes the SM with the most room gives none a block more than an SM
+// has that was idle when the launch came, and each block that was there keeps one SM from being so.
+Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
+                        const Multiset& there, const size_t asking) {
+  const DeviceSpec& spec = model.device().spec;
+  Multiset most = there;
+  if (!model.policy().most_room_first) return most;
+  const int64_t all = std::accumulate(there.begin(), there.end(), int64_t{0}) - there[asking];
+  for (size_t launch = 0; launch < there.size(); ++launch) {
+    const Demand& demand = demands[launch];
+    const int64_t idle = usable_sms(demand, spec.sms) - (all - there[launch]);
+    const bool idle_is_best =
+        model.device().empty_sm.room(spec, demand, demand.configuration.target).blocks ==
+        demand.blocks_per_sm;
+    if (launch == asking || demand.cluster > 1 || idle <= 0 || !idle_is_best) continue;
+    most[launch] = std::min(most[launch], static_cast<int32_t>((there[launch] + idle - 1) / idle));
+  }
+  return most;
 }
 
 bool applies(const Model& model, const std::vector<Launch>& launches) {
@@ -216,8 +237,8 @@ bool applies(const Model& model, const std::vector<Launch>& launches) {
   std::set<int32_t> streams;
   return std::ranges::all_of(launches, [&](const Launch& launch) {
     const bool alone = !launch.stream || streams.insert(*launch.stream).second;
-    const bool grows = mechanisms.local_memory_configuration &&
-                       launch.local_memory > spec.local_memory_initial;
+    const bool grows =
+        mechanisms.local_memory_configuration && launch.local_memory > spec.local_memory_initial;
     return alone && !launch.cooperative && !grows;
   });
 }
@@ -251,7 +272,7 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
     for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
       Multiset there = others;
       if (absent != kNobody) there[absent] = 0;
-      const FullSets full(sm, launch, there);
+      const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
       if (full.too_many()) return std::nullopt;
       if (!full.found().empty()) most = std::max(most, most_packed(full.found(), there));
     }

@@ -36,7 +36,9 @@ class Simplex {
   }
 
  private:
-  double& at(const size_t row, const size_t column) { return table_[row * (columns_ + 1) + column]; }
+  double& at(const size_t row, const size_t column) {
+    return table_[row * (columns_ + 1) + column];
+  }
 
   size_t entering() {
     size_t column = 0;

@@ -30,10 +30,10 @@ inline constexpr std::array<std::string_view, 3> kVerdictNames = {"safe", "unsaf
 enum class Proof : uint8_t { none, full_sms, played };
 inline constexpr std::array<std::string_view, 3> kProofNames = {"none", "full_sms", "played"};
 
-// A launch arrives, or an outsider leaves.
+// A launch arrives, or blocks of an outsider leave.
 struct Step {
   int32_t launch = -1;
-  bool arrives = true;
+  std::vector<int32_t> leaving = {};  // none: it arrives
 
   bool operator==(const Step&) const = default;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
@@ -36,6 +38,27 @@ class Standing final : public Observer {
   std::vector<Launch> launches_;
 };
 
+// Sets of the blocks that a launch still has, to leave at once.
+std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
+  std::vector<std::vector<int32_t>> sets = {there};
+  const size_t count = there.size();
+  if (std::cmp_less_equal(count, kMostToChoose)) {
+    for (uint32_t chosen = (1U << count) - 2; chosen > 0; --chosen) {
+      std::vector<int32_t>& set = sets.emplace_back();
+      for (size_t k = 0; k < count; ++k) {
+        if ((chosen >> k & 1U) != 0) set.push_back(there[k]);
+      }
+    }
+    return sets;
+  }
+  for (const size_t some : {size_t{1}, count / 2, count - 1}) {
+    const auto length = static_cast<std::ptrdiff_t>(some);
+    sets.emplace_back(there.begin(), there.begin() + length);
+    sets.emplace_back(there.end() - length, there.end());
+  }
+  return sets;
+}
+
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
@@ -46,16 +69,17 @@ class Search {
         most_plays_(most_plays),
         in_group_(launches_.size()),
         arrived_(launches_.size()),
-        left_(launches_.size()) {
+        there_(launches_.size()) {
     for (const int32_t launch : group) in_group_[launch] = true;
     for (const Launch& launch : launches_) events_.emplace_back(launch);
     outsiders_ = launches_.size() - group.size();
   }
 
   WitnessSearch run() {
-    const size_t longest = launches_.size() + outsiders_;
-    for (size_t length = 1; length <= longest && !found_ && !given_up(); ++length) extend(length);
-    return {std::move(found_), !given_up() && outsiders_ == 0, plays_};
+    // Between two arrivals each outsider lets blocks leave at most once.
+    const size_t longest = launches_.size() + outsiders_ * (launches_.size() - 1);
+    for (size_t length = 1; length <= longest && !over(); ++length) extend(length);
+    return {std::move(found_), all_sets_ && !given_up(), plays_};
   }
 
  private:
@@ -67,24 +91,43 @@ class Search {
       play_from_all_states();
       return;
     }
+    // Who leaves last strands nobody.
     const bool is_last = steps_.size() + 1 == length;
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (!is_last || strands_others(launch))) {
-        step({static_cast<int32_t>(launch), true}, arrived_, length);
-      }
-      // Who leaves last strands nobody.
-      if (!is_last && arrived_[launch] && !left_[launch] && !in_group_[launch]) {
-        step({static_cast<int32_t>(launch), false}, left_, length);
-      }
+      if (may_arrive(launch) && (!is_last || strands_others(launch))) arrive(launch, length);
+      if (may_leave(launch) && !is_last) leave(launch, length);
     }
   }
 
-  void step(const Step& next, std::vector<bool>& done, const size_t length) {
-    done[next.launch] = true;
-    steps_.push_back(next);
+  void arrive(const size_t launch, const size_t length) {
+    arrived_[launch] = true;
+    there_[launch].resize(launches_[launch].blocks);
+    std::iota(there_[launch].begin(), there_[launch].end(), 0);
+    steps_.push_back({static_cast<int32_t>(launch)});
     extend(length);
     steps_.pop_back();
-    done[next.launch] = false;
+    there_[launch].clear();
+    arrived_[launch] = false;
+  }
+
+  void leave(const size_t launch, const size_t length) {
+    const std::vector<int32_t> there = there_[launch];
+    all_sets_ = all_sets_ && std::cmp_less_equal(there.size(), kMostToChoose);
+    for (std::vector<int32_t>& set : leaving_sets(there)) {
+      if (over()) break;
+      there_[launch].clear();
+      std::ranges::set_difference(there, set, std::back_inserter(there_[launch]));
+      steps_.push_back({static_cast<int32_t>(launch), std::move(set)});
+      extend(length);
+      steps_.pop_back();
+    }
+    there_[launch] = there;
+  }
+
+  // Those that leave between two arrivals do so by number.
+  bool may_leave(const size_t launch) const {
+    if (in_group_[launch] || there_[launch].empty()) return false;
+    return steps_.back().leaving.empty() || std::cmp_less(steps_.back().launch, launch);
   }
 
   // Of launches that are the same, the first comes first.
@@ -145,12 +188,16 @@ class Search {
   void play(const InitialState& state) {
     ++plays_;
     Standing standing;
-    HeldEngine engine(model_, state, {&standing});
+    using Leaving = BlockScheduler::Leaving;
+    HeldEngine engine(model_, state, {&standing},
+                      {.leaving = outsiders_ > 0 ? Leaving::one_by_one : Leaving::together});
     std::vector<int32_t> number(launches_.size(), -1);  // among those of the play
     std::vector<int32_t> launch_of;
     for (const Step& step : steps_) {
-      if (!step.arrives) {
-        engine.step(Release{number[step.launch]});
+      if (!step.leaving.empty()) {
+        const int32_t waiting = standing.launches()[number[step.launch]].waiting;
+        if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
+        for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
         continue;
       }
       if (!predecessors_resident(step.launch, number, standing)) return;
@@ -180,7 +227,8 @@ class Search {
   size_t outsiders_ = 0;
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
-  std::vector<bool> left_;
+  std::vector<std::vector<int32_t>> there_;  // blocks of each that has arrived
+  bool all_sets_ = true;
   int64_t plays_ = 0;
   std::optional<Stranding> found_;
 };

@@ -1,5 +1,5 @@
-// The shortest way to strand a block of a group: orders of arrival, outsiders that leave, and
-// states, one after the other.
+// The shortest way to strand a block of a group: orders of arrival, blocks of outsiders that leave,
+// and states, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,13 @@ struct Stranding {
 
 struct WitnessSearch {
   std::optional<Stranding> found;
-  bool complete = false;  // every order of arrival was played: what was not found is not there
+  bool complete = false;  // all was played: what was not found is not there
   int64_t plays = 0;
 };
 
-// Outsiders leave whole here, so where there are some the search is never complete.
+// Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, and the
+// first and the last few. The search is not complete then.
+inline constexpr int32_t kMostToChoose = 8;
 WitnessSearch strand(const Model& model, const TogetherQuestion& question,
                      const std::vector<int32_t>& group, int64_t most_plays);
 
