@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
@@ -54,11 +53,14 @@ size_t index_of(const InitialState& state, const Model& model) {
 
 py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                                std::vector<std::vector<int32_t>> groups,
-                               std::vector<std::array<int32_t, 2>> after, const int64_t plays) {
+                               const std::vector<std::pair<int32_t, int32_t>>& after,
+                               const int64_t plays) {
   TogetherAnswer answer;
   {
     const py::gil_scoped_release unlocked;
-    answer = coresident(model, {launches_of(sequence), std::move(groups), std::move(after), plays});
+    TogetherQuestion question{launches_of(sequence), std::move(groups), {}, plays};
+    for (const auto& [first, second] : after) question.after.push_back({first, second});
+    answer = coresident(model, question);
   }
   py::list full_sms;
   for (const FullSms& full : answer.full_sms) {
