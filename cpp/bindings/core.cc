@@ -4,10 +4,12 @@
 #include "bindings/device.h"
 #include "bindings/device_spec.h"
 #include "bindings/predictions.h"
+#include "bindings/together.h"
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The predictor: state of the SMs, policies and the loop over events.";
   tbsched::bind_device_spec(module);
   tbsched::bind_device(module);
   tbsched::bind_predictions(module);
+  tbsched::bind_together(module);
 }

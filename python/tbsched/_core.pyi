@@ -28,8 +28,29 @@ class Sequence:
 def capacities(
     model: Model, sequence: Sequence, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...
+def capacity(
+    model: Model, launches: Sequence, state: InitialState
+) -> tuple[_Ints, npt.NDArray[np.uint8]]: ...
 def check(spec: object) -> None: ...
 def check_documented(spec: object, measured: _Sequence[str]) -> None: ...
+def coresident(
+    model: Model,
+    launches: Sequence,
+    groups: _Sequence[_Sequence[int]],
+    after: _Sequence[tuple[int, int]],
+    plays: int,
+) -> tuple[
+    str,
+    str,
+    list[tuple[int, float, int]],
+    list[tuple[int, list[int]]],
+    int,
+    int,
+    int,
+    str,
+    int,
+    int,
+]: ...
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def matching_state(
     model: Model, sequence: Sequence, states: _Sequence[InitialState], smid: npt.NDArray[np.int32]

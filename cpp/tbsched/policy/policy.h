@@ -50,6 +50,8 @@ struct PolicyRow {
   std::string_view summary;
   std::string_view source;
   bool places_clusters;
+  // Whether each single block goes to an SM with room for as many as any SM has room for.
+  bool most_room_first;
   // The device as the policy's authors knew it: the identity, or with mechanisms left out.
   DeviceSpec (*sees)(DeviceSpec spec);
   StartPolicy (*make)(const Device& device);

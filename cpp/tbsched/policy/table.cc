@@ -37,17 +37,17 @@ DeviceSpec whole_sms(DeviceSpec spec) {
 // From the weakest to the strongest, as recordings of an H200 show (README.md).
 constexpr std::array kPolicies = {
     PolicyRow{"first_fit", "the first SM with room, in order of preference",
-              "leftover policy with first fit", false, whole_sms, make_first_fit},
+              "leftover policy with first fit", false, false, whole_sms, make_first_fit},
     PolicyRow{"round_robin", "the next SM with room, in turn", "the baseline of scheduling papers",
-              false, whole_sms, make_round_robin},
+              false, false, whole_sms, make_round_robin},
     PolicyRow{"most_room", "the SM with room for most blocks; SMs without processing blocks",
-              "Gilman et al. 2020, most room", false, whole_sms, make_most_room},
+              "Gilman et al. 2020, most room", false, true, whole_sms, make_most_room},
     PolicyRow{"algorithm1", "Algorithm 1 to the letter, the slow reference",
-              "ICCD 2023, Algorithm 1", false, as_it_is, make_algorithm1},
+              "ICCD 2023, Algorithm 1", false, true, as_it_is, make_algorithm1},
     PolicyRow{"ampere", "the same answers as algorithm1, level by level", "ICCD 2023, Algorithm 1",
-              false, as_it_is, make_most_room},
+              false, true, as_it_is, make_most_room},
     PolicyRow{"hopper", "as ampere, with block indices handed out in runs per GPC, and clusters",
-              "traces h200/basic, h200/ptr, h200/cl", true, as_it_is, make_hopper,
+              "traces h200/basic, h200/ptr, h200/cl", true, true, as_it_is, make_hopper,
               kHopperStateNames, hopper_states},
 };
 

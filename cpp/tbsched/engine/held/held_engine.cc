@@ -7,6 +7,11 @@
 #include <variant>
 
 namespace tbsched {
+namespace {
+
+bool has_left(const Footprint& footprint) { return footprint.blocks == 0; }
+
+}  // namespace
 
 HeldEngine::HeldEngine(const Model& model, const InitialState state,
                        std::vector<Observer*> observers, HeldOptions options)
@@ -49,7 +54,7 @@ Snapshot HeldEngine::snapshot() const {
   std::vector<ResidentBlocks> blocks;
   for (int32_t launch = 0; launch < launches; ++launch) {
     for (const Footprint& footprint : launches_[launch].resident) {
-      blocks.push_back({launch, footprint});
+      if (!has_left(footprint)) blocks.push_back({launch, footprint});
     }
   }
   return snapshot_of(scheduler_, launches, std::move(blocks));
@@ -106,6 +111,27 @@ void HeldEngine::release(const int32_t index) {
   place_waiting();
 }
 
+void HeldEngine::let_leave(const int32_t launch, const int32_t block) {
+  const auto refuse = [&](const std::string& why) {
+    throw std::invalid_argument("block " + std::to_string(block) + " of launch " +
+                                std::to_string(launch) + ": " + why);
+  };
+  if (leaving_ != BlockScheduler::Leaving::one_by_one) refuse("blocks leave together");
+  if (launch < 0 || std::cmp_greater_equal(launch, launches_.size())) refuse("not there");
+  std::vector<Footprint>& resident = launches_[launch].resident;
+  if (block < 0 || std::cmp_greater_equal(block, resident.size()) || resident[block].blocks == 0) {
+    refuse("not there");
+  }
+  scheduler_.leave(launch, resident[block]);
+  resident[block].blocks = 0;
+  if (scheduler_.placed_whole(launch) && std::ranges::all_of(resident, has_left)) {
+    launches_[launch].released = true;
+    resident.clear();
+    let_successor(launch);
+  }
+  place_waiting();
+}
+
 void HeldEngine::let_successor(const int32_t index) {
   const int32_t successor = launches_[index].successor;
   if (successor >= 0 && finished(index)) scheduler_.enqueue(successor);
@@ -143,7 +169,8 @@ bool HeldEngine::finished(const int32_t index) const {
 }
 
 void HeldEngine::leave(const int32_t index, const bool have_started) {
-  const std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
+  std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
+  std::erase_if(leaving, has_left);
   if (!race_) {
     for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
     return;

@@ -36,6 +36,9 @@ class HeldEngine : private Observer {
   // legacy stream or a stream of a negative number, for a release of a launch that is not there or
   // is released already, and for CUDA events; the state is then as before.
   void step(const Event& event);
+  // One block of a launch that is not released exits. Needs blocks that leave one by one. Throws
+  // std::invalid_argument for one that is not there.
+  void let_leave(int32_t launch, int32_t block);
 
   // What is held now, by launch.
   Snapshot snapshot() const;
@@ -44,8 +47,8 @@ class HeldEngine : private Observer {
   struct LaunchState {
     int32_t successor = -1;  // the launch after it in its stream, or -1
     bool released = false;
-    int32_t leaving = 0;  // blocks that were told to leave and are there
-    std::vector<Footprint> resident;
+    int32_t leaving = 0;              // blocks that were told to leave and are there
+    std::vector<Footprint> resident;  // of no blocks: it has left by itself
   };
 
   void on_place(const PlacedBlocks& placed) override;

@@ -1,0 +1,10 @@
+// Capacity and coresidency for Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tbsched {
+
+void bind_together(pybind11::module_& module);
+
+}  // namespace tbsched

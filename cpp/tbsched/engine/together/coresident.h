@@ -1,0 +1,14 @@
+// Whether all blocks of a group become resident, whatever the order of arrival, the latent state
+// and the outsiders: with a proof or a witness, or undecided.
+#pragma once
+
+#include "tbsched/engine/together/question.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+// Throws std::invalid_argument for launches that the device refuses, for groups that are empty,
+// name no launch or share one, and for launches that come after each other in a circle.
+TogetherAnswer coresident(const Model& model, const TogetherQuestion& question);
+
+}  // namespace tbsched

@@ -1,0 +1,286 @@
+#include "tbsched/engine/together/full_sms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <set>
+
+#include "tbsched/engine/sm_groups.h"
+#include "tbsched/engine/together/packing.h"
+#include "tbsched/hardware/gpu/local_memory.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/units.h"
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMostMultisets = 20'000;
+// What rounding may add to the number of full SMs.
+constexpr double kRounding = 1e-6;
+constexpr int32_t kNobody = -1;
+
+// What one block takes of one processing block at most: the worst that the turns of warps, and
+// blocks that have left, can make of it.
+struct Share {
+  int32_t warps;
+  int32_t registers;
+};
+
+// One SM, whoever came and went.
+class AnySm {
+ public:
+  AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
+        const std::vector<bool>& may_leave)
+      : spec_(spec), demands_(demands), may_leave_(may_leave) {
+    for (const Demand& demand : demands) {
+      const int32_t warps = ceil_div(demand.warps, spec.processing_blocks);
+      shares_.push_back({warps, warps * demand.registers_per_warp});
+    }
+  }
+
+  // Whether so many blocks of each launch can be on one SM.
+  bool can_hold(const Multiset& blocks) const {
+    return total(blocks, [](const Demand&) { return 1; }) <= spec_.blocks_per_sm &&
+           total(blocks, [](const Demand& one) { return one.warps; }) <= spec_.warps_per_sm &&
+           total(blocks, [](const Demand& one) { return one.warps * one.registers_per_warp; }) <=
+               spec_.registers_per_sm &&
+           exists_configuration(blocks, [](int32_t) { return true; });
+  }
+
+  // Whether an SM with these blocks can be without room for one more of a launch. An idle one has
+  // room: whatever comes configures it.
+  bool may_be_full(const Multiset& blocks, const size_t launch) const {
+    if (total(blocks, [](const Demand&) { return 1; }) == 0) return false;
+    const Demand& demand = demands_[launch];
+    if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, launch)) return true;
+    return exists_configuration(blocks, [&](const int32_t configured) {
+      return !suits(demand, configured) || memory_may_be_full(blocks, demand, configured);
+    });
+  }
+
+ private:
+  template <typename Value>
+  int64_t total(const Multiset& blocks, const Value& value) const {
+    int64_t sum = 0;
+    for (size_t k = 0; k < blocks.size(); ++k) sum += int64_t{blocks[k]} * value(demands_[k]);
+    return sum;
+  }
+
+  static bool suits(const Demand& demand, const int32_t configured) {
+    return demand.configuration.minimum <= configured && configured <= demand.configuration.maximum;
+  }
+
+  bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const {
+    const auto of_cluster = [](const Demand& one) { return one.cluster > 1 ? 1 : 0; };
+    return total(blocks, [](const Demand&) { return 1; }) >= spec_.blocks_per_sm ||
+           (demand.cluster > 1 && total(blocks, of_cluster) >= spec_.cluster_blocks_per_sm);
+  }
+
+  bool warps_may_be_full(const Multiset& blocks, const size_t launch) const {
+    Share taken = shares_[launch];
+    for (size_t k = 0; k < blocks.size(); ++k) {
+      taken.warps += blocks[k] * shares_[k].warps;
+      taken.registers += blocks[k] * shares_[k].registers;
+    }
+    return taken.warps > spec_.warps_per_sm / spec_.processing_blocks ||
+           taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
+  }
+
+  // What is free may be in as many gaps as there are blocks, each too small by one unit.
+  bool memory_may_be_full(const Multiset& blocks, const Demand& demand,
+                          const int32_t configured) const {
+    if (demand.shared_memory == 0) return false;
+    const auto memory = [](const Demand& one) { return one.shared_memory; };
+    const int64_t free = configured - total(blocks, memory);
+    const bool in_pieces = spec_.mechanisms.shared_memory != Layout::pooled && anyone_left();
+    const int64_t gaps = in_pieces ? total(blocks, [](const Demand&) { return 1; }) : 1;
+    return free <= gaps * (demand.shared_memory - spec_.shared_memory_unit);
+  }
+
+  bool anyone_left() const { return std::ranges::find(may_leave_, true) != may_leave_.end(); }
+
+  // A launch that may have left, or is there, set it, and all that are there could enter.
+  template <typename Holds>
+  bool exists_configuration(const Multiset& blocks, const Holds& holds) const {
+    if (!spec_.mechanisms.shared_memory_configuration) {
+      return holds(spec_.shared_memory_configurations.back());
+    }
+    for (size_t k = 0; k < blocks.size(); ++k) {
+      const int32_t configured = demands_[k].configuration.target;
+      if (blocks[k] == 0 && !may_leave_[k]) continue;
+      const auto memory = [](const Demand& one) { return one.shared_memory; };
+      if (total(blocks, memory) > configured) continue;
+      bool all_suit = true;
+      for (size_t other = 0; other < blocks.size(); ++other) {
+        all_suit = all_suit && (blocks[other] == 0 || suits(demands_[other], configured));
+      }
+      if (all_suit && holds(configured)) return true;
+    }
+    return false;
+  }
+
+  const DeviceSpec& spec_;
+  const std::vector<Demand>& demands_;
+  const std::vector<bool>& may_leave_;
+  std::vector<Share> shares_;
+};
+
+// The fewest blocks with which an SM may be full for a launch; `most`: of each launch on an SM.
+class FullSets {
+ public:
+  FullSets(const AnySm& sm, const size_t launch, const Multiset& most)
+      : sm_(sm), launch_(launch), most_(most), blocks_(most.size()) {
+    extend(0);
+  }
+
+  bool too_many() const { return looked_at_ > kMostMultisets; }
+  const std::vector<Multiset>& found() const { return found_; }
+
+ private:
+  void extend(const size_t first) {
+    if (++looked_at_ > kMostMultisets) return;
+    if (sm_.may_be_full(blocks_, launch_)) {
+      found_.push_back(blocks_);
+      return;
+    }
+    for (size_t kind = first; kind < blocks_.size(); ++kind) {
+      if (blocks_[kind] == most_[kind]) continue;
+      ++blocks_[kind];
+      if (sm_.can_hold(blocks_)) extend(kind);
+      --blocks_[kind];
+    }
+  }
+
+  const AnySm& sm_;
+  const size_t launch_;
+  const Multiset& most_;
+  Multiset blocks_;
+  size_t looked_at_ = 0;
+  std::vector<Multiset> found_;
+};
+
+// How many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
+int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
+  const Mechanisms& mechanisms = spec.mechanisms;
+  const bool balanced = mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
+  const bool shares_sms = balanced && (domain.gpc >= 0 || demand.partition != nullptr);
+  if (domain.gpc < 0 && !mechanisms.clusters_use_singletons) return 0;
+  if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return 0;
+  int32_t whole = 0;  // TPCs of which all SMs may be used
+  int32_t parts = 0;  // SMs of the others
+  for (const std::vector<int32_t>& tpc : domain.tpcs) {
+    const auto sms = static_cast<int32_t>(
+        std::ranges::count_if(tpc, [&](const int32_t sm) { return demand.may_use(sm); }));
+    if (std::cmp_equal(sms, tpc.size())) {
+      ++whole;
+    } else {
+      parts += sms;
+    }
+  }
+  const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
+  const int32_t all = whole * per_tpc + parts;
+  if (balanced || !mechanisms.clusters_take_whole_tpcs) {
+    return std::max(0, all - demand.cluster + 1);
+  }
+  const int32_t tpcs = demand.cluster / per_tpc;
+  const int32_t singles = demand.cluster % per_tpc;
+  if (whole < tpcs) return 0;
+  if (singles == 0) return whole - tpcs + 1;
+  const int32_t others = std::max(0, all - tpcs * per_tpc - singles + 1);
+  return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
+}
+
+int32_t usable_sms(const Demand& demand, const int32_t sms) {
+  return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
+}
+
+// How many SMs must be full before a block, or a cluster, finds no room.
+int32_t needed(const Demand& demand, const Device& device) {
+  if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
+  int32_t sum = 0;
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    sum += needed_in(domain, demand, device.spec);
+  }
+  return sum;
+}
+
+// How many of its blocks a launch can have on one SM, where so many of each are there when
+// `asking` comes. A policy that takes the SM with the most room gives none a block more than an SM
+// has that was idle when the launch came, and each block that was there keeps one SM from being so.
+Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
+                        const Multiset& there, const size_t asking) {
+  const DeviceSpec& spec = model.device().spec;
+  Multiset most = there;
+  if (!model.policy().most_room_first) return most;
+  const int64_t all = std::accumulate(there.begin(), there.end(), int64_t{0}) - there[asking];
+  for (size_t launch = 0; launch < there.size(); ++launch) {
+    const Demand& demand = demands[launch];
+    const int64_t idle = usable_sms(demand, spec.sms) - (all - there[launch]);
+    const bool idle_is_best =
+        model.device().empty_sm.room(spec, demand, demand.configuration.target).blocks ==
+        demand.blocks_per_sm;
+    if (launch == asking || demand.cluster > 1 || idle <= 0 || !idle_is_best) continue;
+    most[launch] = std::min(most[launch], static_cast<int32_t>((there[launch] + idle - 1) / idle));
+  }
+  return most;
+}
+
+bool applies(const Model& model, const std::vector<Launch>& launches) {
+  const DeviceSpec& spec = model.device().spec;
+  const Mechanisms& mechanisms = spec.mechanisms;
+  if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
+  const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
+  if (shares && spec.sms_per_tpc > 1) return false;
+  // Algorithm 1 divides the largest gap alone.
+  if (mechanisms.shared_memory == Layout::contiguous) return false;
+  std::set<int32_t> streams;
+  return std::ranges::all_of(launches, [&](const Launch& launch) {
+    const bool alone = !launch.stream || streams.insert(*launch.stream).second;
+    const bool grows =
+        mechanisms.local_memory_configuration && launch.local_memory > spec.local_memory_initial;
+    return alone && !launch.cooperative && !grows;
+  });
+}
+
+}  // namespace
+
+std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
+                                                     const std::vector<Launch>& launches,
+                                                     const std::vector<int32_t>& group) {
+  if (!applies(model, launches)) return std::nullopt;
+  const Device& device = model.device();
+  SmGroups groups;
+  std::vector<Demand> demands;
+  std::vector<bool> may_leave(launches.size(), true);
+  for (const int32_t launch : group) may_leave[launch] = false;
+  Multiset stock;
+  for (const Launch& launch : launches) {
+    Demand demand = demand_of(launch, device);
+    const int32_t of = groups.of(launch, device);
+    if (of != kWholeGpu) demand.partition = groups[of].partition();
+    demands.push_back(demand);
+    stock.push_back(launch.blocks);
+  }
+  const AnySm sm(device.spec, demands, may_leave);
+  std::vector<FullSms> found;
+  for (size_t launch = 0; launch < launches.size(); ++launch) {
+    Multiset others = stock;
+    --others[launch];
+    // An outsider that waits strands only what comes after it: one of the group is not there yet.
+    double most = 0;
+    for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
+      Multiset there = others;
+      if (absent != kNobody) there[absent] = 0;
+      const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
+      if (full.too_many()) return std::nullopt;
+      if (!full.found().empty()) most = std::max(most, most_packed(full.found(), there));
+    }
+    const int32_t sms = needed(demands[launch], device);
+    if (std::floor(most + kRounding) >= sms) return std::nullopt;
+    found.push_back({static_cast<int32_t>(launch), most, sms});
+  }
+  return found;
+}
+
+}  // namespace tbsched

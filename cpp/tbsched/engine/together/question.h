@@ -1,0 +1,63 @@
+// Will launches be resident at the same time? What is asked, and what the answer is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tbsched/policy/policy.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/refusal.h"
+
+namespace tbsched {
+
+// Launches of a group wait for each other, and leave only when all their blocks are resident. What
+// is in no group may stay for ever, or leave at any time, block by block.
+struct TogetherQuestion {
+  std::vector<Launch> launches;  // without durations
+  std::vector<std::vector<int32_t>> groups;
+  // The second launch arrives only when all blocks of the first are resident.
+  std::vector<std::array<int32_t, 2>> after = {};
+  int64_t most_plays = 100'000;  // sequences to play before the search gives up
+};
+
+enum class Verdict : uint8_t { safe, unsafe, undecided };
+inline constexpr std::array<std::string_view, 3> kVerdictNames = {"safe", "unsafe", "undecided"};
+
+// Whose proof it is: none, that too few SMs can be full (full_sms.h), or that every order of
+// arrival from every state was played.
+enum class Proof : uint8_t { none, full_sms, played };
+inline constexpr std::array<std::string_view, 3> kProofNames = {"none", "full_sms", "played"};
+
+// A launch arrives, or blocks of an outsider leave.
+struct Step {
+  int32_t launch = -1;
+  std::vector<int32_t> leaving = {};  // none: it arrives
+
+  bool operator==(const Step&) const = default;
+};
+
+// Of a launch: how many of its SMs can be full at once at most, and how many must be before a block
+// of it finds no room.
+struct FullSms {
+  int32_t launch = -1;
+  double most = 0;
+  int32_t needed = 0;
+};
+
+struct TogetherAnswer {
+  Verdict verdict = Verdict::undecided;
+  Proof proof = Proof::none;
+  std::vector<FullSms> full_sms;  // of a proof by them: of each launch
+  // Of an unsafe group: the fewest steps that strand a block.
+  std::vector<Step> witness;
+  InitialState state{};
+  int32_t group = -1;
+  int32_t stranded = -1;  // the launch
+  Refusal cause = Refusal::none;
+  int32_t behind = -1;  // the launch that holds it up, or -1
+  int64_t plays = 0;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,243 @@
+#include "tbsched/engine/together/witness.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+#include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/observer.h"
+
+namespace tbsched {
+namespace {
+
+// Whether the launches so far are resident whole, and why not.
+class Standing final : public Observer {
+ public:
+  struct Launch {
+    int32_t waiting;
+    Refusal cause = Refusal::none;
+    int32_t behind = -1;
+  };
+
+  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState&) override {
+    launches_.push_back({blocks});
+  }
+  void on_place(const PlacedBlocks& placed) override {
+    launches_[placed.launch].waiting -= static_cast<int32_t>(placed.sms.size());
+  }
+  void on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) override {
+    launches_[launch].cause = cause;
+    launches_[launch].behind = behind;
+  }
+
+  const std::vector<Launch>& launches() const { return launches_; }
+
+ private:
+  std::vector<Launch> launches_;
+};
+
+// Sets of the blocks that a launch still has, to leave at once.
+std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
+  std::vector<std::vector<int32_t>> sets = {there};
+  const size_t count = there.size();
+  if (std::cmp_less_equal(count, kMostToChoose)) {
+    for (uint32_t chosen = (1U << count) - 2; chosen > 0; --chosen) {
+      std::vector<int32_t>& set = sets.emplace_back();
+      for (size_t k = 0; k < count; ++k) {
+        if ((chosen >> k & 1U) != 0) set.push_back(there[k]);
+      }
+    }
+    return sets;
+  }
+  for (const size_t some : {size_t{1}, count / 2, count - 1}) {
+    const auto length = static_cast<std::ptrdiff_t>(some);
+    sets.emplace_back(there.begin(), there.begin() + length);
+    sets.emplace_back(there.end() - length, there.end());
+  }
+  return sets;
+}
+
+class Search {
+ public:
+  Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
+         const int64_t most_plays)
+      : model_(model),
+        launches_(question.launches),
+        after_(question.after),
+        most_plays_(most_plays),
+        in_group_(launches_.size()),
+        arrived_(launches_.size()),
+        there_(launches_.size()) {
+    for (const int32_t launch : group) in_group_[launch] = true;
+    for (const Launch& launch : launches_) events_.emplace_back(launch);
+    outsiders_ = launches_.size() - group.size();
+  }
+
+  WitnessSearch run() {
+    // Between two arrivals each outsider lets blocks leave at most once.
+    const size_t longest = launches_.size() + outsiders_ * (launches_.size() - 1);
+    for (size_t length = 1; length <= longest && !over(); ++length) extend(length);
+    return {std::move(found_), all_sets_ && !given_up(), plays_};
+  }
+
+ private:
+  bool given_up() const { return plays_ >= most_plays_; }
+  bool over() const { return found_.has_value() || given_up(); }
+
+  void extend(const size_t length) {
+    if (steps_.size() == length) {
+      play_from_all_states();
+      return;
+    }
+    // Who leaves last strands nobody.
+    const bool is_last = steps_.size() + 1 == length;
+    for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
+      if (may_arrive(launch) && (!is_last || strands_others(launch))) arrive(launch, length);
+      if (may_leave(launch) && !is_last) leave(launch, length);
+    }
+  }
+
+  void arrive(const size_t launch, const size_t length) {
+    arrived_[launch] = true;
+    there_[launch].resize(launches_[launch].blocks);
+    std::iota(there_[launch].begin(), there_[launch].end(), 0);
+    steps_.push_back({static_cast<int32_t>(launch)});
+    extend(length);
+    steps_.pop_back();
+    there_[launch].clear();
+    arrived_[launch] = false;
+  }
+
+  void leave(const size_t launch, const size_t length) {
+    const std::vector<int32_t> there = there_[launch];
+    all_sets_ = all_sets_ && std::cmp_less_equal(there.size(), kMostToChoose);
+    for (std::vector<int32_t>& set : leaving_sets(there)) {
+      if (over()) break;
+      there_[launch].clear();
+      std::ranges::set_difference(there, set, std::back_inserter(there_[launch]));
+      steps_.push_back({static_cast<int32_t>(launch), std::move(set)});
+      extend(length);
+      steps_.pop_back();
+    }
+    there_[launch] = there;
+  }
+
+  // Those that leave between two arrivals do so by number.
+  bool may_leave(const size_t launch) const {
+    if (in_group_[launch] || there_[launch].empty()) return false;
+    return steps_.back().leaving.empty() || std::cmp_less(steps_.back().launch, launch);
+  }
+
+  // Of launches that are the same, the first comes first.
+  bool may_arrive(const size_t launch) const {
+    if (arrived_[launch]) return false;
+    for (size_t other = 0; other < launch; ++other) {
+      if (!arrived_[other] && twins(other, launch)) return false;
+    }
+    return std::ranges::all_of(after_, [&](const auto& pair) {
+      return std::cmp_not_equal(pair[1], launch) || arrived_[pair[0]];
+    });
+  }
+
+  bool twins(const size_t a, const size_t b) const {
+    const auto tied = [&](const size_t launch) {
+      return std::ranges::any_of(after_, [&](const auto& pair) {
+        return std::cmp_equal(pair[0], launch) || std::cmp_equal(pair[1], launch);
+      });
+    };
+    return in_group_[a] == in_group_[b] && !tied(a) && !tied(b) &&
+           is_same(launches_[a], launches_[b]);
+  }
+
+  static bool is_same(const Launch& a, const Launch& b) {
+    const auto is_same_partition = [](const auto& one, const auto& other) {
+      return one == other || (one && other && *one == *other);
+    };
+    return a.blocks == b.blocks && a.threads == b.threads && a.registers == b.registers &&
+           a.shared_memory == b.shared_memory && a.local_memory == b.local_memory &&
+           a.carveout == b.carveout && a.cluster == b.cluster && !a.stream && !b.stream &&
+           a.priority == b.priority && is_same_partition(a.partition, b.partition) &&
+           a.cooperative == b.cooperative;
+  }
+
+  // Whether a block of the group waits for ever if this launch is not resident whole: one of its
+  // own, or one that must come later.
+  bool strands_others(const size_t launch) const {
+    if (in_group_[launch]) return true;
+    std::vector<bool> later(launches_.size());
+    later[launch] = true;
+    for (bool moved = true; std::exchange(moved, false);) {
+      for (const auto& [first, second] : after_) {
+        if (!later[first] || later[second]) continue;
+        if (in_group_[second]) return true;
+        later[second] = moved = true;
+      }
+    }
+    return false;
+  }
+
+  void play_from_all_states() {
+    for (const InitialState& state : model_.states()) {
+      if (over()) return;
+      play(state);
+    }
+  }
+
+  void play(const InitialState& state) {
+    ++plays_;
+    Standing standing;
+    using Leaving = BlockScheduler::Leaving;
+    HeldEngine engine(model_, state, {&standing},
+                      {.leaving = outsiders_ > 0 ? Leaving::one_by_one : Leaving::together});
+    std::vector<int32_t> number(launches_.size(), -1);  // among those of the play
+    std::vector<int32_t> launch_of;
+    for (const Step& step : steps_) {
+      if (!step.leaving.empty()) {
+        const int32_t waiting = standing.launches()[number[step.launch]].waiting;
+        if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
+        for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
+        continue;
+      }
+      if (!predecessors_resident(step.launch, number, standing)) return;
+      number[step.launch] = static_cast<int32_t>(launch_of.size());
+      launch_of.push_back(step.launch);
+      engine.step(events_[step.launch]);
+    }
+    const Standing::Launch& last = standing.launches().back();
+    if (last.waiting == 0) return;
+    found_ = {steps_, state, launch_of.back(), last.cause,
+              last.behind < 0 ? -1 : launch_of[last.behind]};
+  }
+
+  bool predecessors_resident(const int32_t launch, const std::vector<int32_t>& number,
+                             const Standing& standing) const {
+    return std::ranges::all_of(after_, [&](const auto& pair) {
+      return pair[1] != launch || standing.launches()[number[pair[0]]].waiting == 0;
+    });
+  }
+
+  const Model& model_;
+  const std::vector<Launch>& launches_;
+  const std::vector<std::array<int32_t, 2>>& after_;
+  const int64_t most_plays_;
+  std::vector<Event> events_;
+  std::vector<bool> in_group_;
+  size_t outsiders_ = 0;
+  std::vector<Step> steps_;
+  std::vector<bool> arrived_;
+  std::vector<std::vector<int32_t>> there_;  // blocks of each that has arrived
+  bool all_sets_ = true;
+  int64_t plays_ = 0;
+  std::optional<Stranding> found_;
+};
+
+}  // namespace
+
+WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+                     const std::vector<int32_t>& group, const int64_t most_plays) {
+  return Search(model, question, group, most_plays).run();
+}
+
+}  // namespace tbsched

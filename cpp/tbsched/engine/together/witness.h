@@ -1,0 +1,34 @@
+// The shortest way to strand a block of a group: orders of arrival, blocks of outsiders that leave,
+// and states, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tbsched/engine/together/question.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+struct Stranding {
+  std::vector<Step> steps;
+  InitialState state{};
+  int32_t launch = -1;
+  Refusal cause = Refusal::none;
+  int32_t behind = -1;
+};
+
+struct WitnessSearch {
+  std::optional<Stranding> found;
+  bool complete = false;  // all was played: what was not found is not there
+  int64_t plays = 0;
+};
+
+// Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, and the
+// first and the last few. The search is not complete then.
+inline constexpr int32_t kMostToChoose = 8;
+WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+                     const std::vector<int32_t>& group, int64_t most_plays);
+
+}  // namespace tbsched
