@@ -17,11 +17,10 @@ import numpy as np
 from tbsched.advice.together.given import Pairs
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.prediction.together.search import FOREVER, STEP
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.traces.trace import Trace
 
-FOREVER = 1000.0  # seconds: longer than anything else takes
-_INTERVAL = 1e-3  # between two launch calls: each launch arrives when the one before is placed
 MOST_IN_ALL_ORDERS = 6  # launches
 
 
@@ -102,9 +101,10 @@ def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
             yield order
 
 
-def hanging(spec: DeviceSpec, policy: str, sequence: Sequence) -> Trace:
-    """The prediction of a sequence whose blocks stay for ever."""
-    return predict(sequence, spec, policy, launch_interval=_INTERVAL)
+def issue_times(launches: int) -> tuple[float, ...]:
+    """When they are called: each arrives when the one before is placed, and before any has left."""
+    step = min(STEP, FOREVER / (2 * launches))
+    return tuple([number * step for number in range(launches)])
 
 
 def late_blocks(trace: Trace, launch: int) -> int:
@@ -122,7 +122,7 @@ def _played(
     members: tuple[int, ...],
 ) -> Hang | None:
     sequence = Sequence([launches[k] for k in order])
-    trace = hanging(spec, policy, sequence)
+    trace = predict(sequence, spec, policy, issue_times=issue_times(len(order)))
     for place, number in enumerate(order):
         if number in members and late_blocks(trace, place):
             cause, behind = _why(trace, place)

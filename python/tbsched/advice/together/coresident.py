@@ -45,10 +45,13 @@ class Coresidency(Shown):
         safe: True, False, or None if the search ended without a proof or a witness.
         argument: why, in words and numbers.
         proof: of a safe answer: ``full_sms``, because too few SMs can be full, or ``played``,
-            because every order was played; else empty.
+            because every order was played; else ``none``.
         full_sms: of the first proof, a row per launch.
-        witness: the fewest events that strand a block; play it from ``state`` to see it. In a
-            witness with durations the launches hang above the thread block scheduler.
+        witness: the fewest events that strand a block; ``tb.predict(witness, device,
+            initial_state=state, issue_times=issue_times)`` shows it. It has durations where blocks
+            of a launch leave singly, or where launches hang above the thread block scheduler. A
+            second then stands for ever.
+        issue_times: when the launches of a witness with durations are called, else None.
         order: of each launch of the witness, its number in ``launches``.
         state: the latent state of the GPU before the witness.
         stranded: the number of the launch that is not resident whole.
@@ -77,6 +80,7 @@ class Coresidency(Shown):
     proof: str
     full_sms: tuple[FullSms, ...]
     witness: Sequence | None = None
+    issue_times: tuple[float, ...] | None = None
     order: tuple[int, ...] = ()
     state: InitialState | None = None
     stranded: int | None = None
@@ -160,8 +164,9 @@ def coresident(
         )
     waiting, limits = left_waiting(spec, policy, stranding)
     return Coresidency(
-        *asked, argument(problem, found, waiting), "", (), stranding.sequence, stranding.order,
-        stranding.state, stranding.stranded, waiting, stranding.cause, stranding.behind, limits,
+        *asked, argument(problem, found, waiting), found.proof, (), stranding.sequence,
+        stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
+        stranding.cause, stranding.behind, limits,
         fixes_of(Unsafe(problem, stranding)) if wants_fixes else (), found.plays,
     )  # fmt: skip
 

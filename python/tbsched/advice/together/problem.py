@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tbsched.advice.together.above import hang_above
+from tbsched.advice.together.above import hang_above, issue_times
 from tbsched.advice.together.given import Groups, Pairs, held
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.together.search import FullSms, Question, played, search
 from tbsched.program.sequence import Launch, Sequence
+
+NO_PROOF = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Stranding:
 
     Attributes:
         sequence: the witness.
+        issue_times: when its launches are called, if it has durations.
         order: of each of its launches, the number among those that were given.
         state: the latent state from which it strands the block.
         stranded: the number of the launch.
@@ -51,6 +54,7 @@ class Stranding:
     """
 
     sequence: Sequence
+    issue_times: tuple[float, ...] | None
     order: tuple[int, ...]
     state: InitialState
     stranded: int
@@ -64,7 +68,7 @@ class Decision:
 
     Attributes:
         safe: None if nobody knows.
-        proof: of a safe one ``full_sms`` or ``played``; else empty.
+        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
         full_sms: of the first proof.
         stranding: of an unsafe one.
         plays: how many predictions it took.
@@ -87,20 +91,28 @@ def decided(problem: Problem) -> Decision:
     question = Question(launches, problem.groups, (*problem.after, *pairs), problem.plays)
     found = search(problem.spec, problem.policy, question)
     if found.verdict == "unsafe":
-        order = tuple([number for what, number in found.steps if what == "launch"])
+        order = tuple([step.launch for step in found.steps if not step.leaving])
         behind = None if found.behind < 0 else found.behind
-        sequence = played(launches, found.steps)
-        stranding = Stranding(sequence, order, found.state, found.stranded, found.cause, behind)
-        return Decision(False, "", (), stranding, found.plays)
+        sequence, times = played(launches, found.steps)
+        stranding = Stranding(
+            sequence, times, order, found.state, found.stranded, found.cause, behind
+        )
+        return Decision(False, NO_PROOF, (), stranding, found.plays)
     above = hang_above(
         problem.spec, problem.policy, problem.launches, problem.members, problem.after
     )
     if above.hang is not None:
         hang, state = above.hang, problem.spec.initial_states(problem.policy)[0]
         stranding = Stranding(
-            hang.sequence, hang.order, state, hang.stranded, hang.cause, hang.behind
+            hang.sequence,
+            issue_times(len(hang.order)),
+            hang.order,
+            state,
+            hang.stranded,
+            hang.cause,
+            hang.behind,
         )
-        return Decision(False, "", (), stranding, found.plays + above.plays)
+        return Decision(False, NO_PROOF, (), stranding, found.plays + above.plays)
     safe = True if found.verdict == "safe" and above.complete else None
-    proof = found.proof if safe else ""
+    proof = found.proof if safe else NO_PROOF
     return Decision(safe, proof, found.full_sms, None, found.plays + above.plays)

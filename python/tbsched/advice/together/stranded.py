@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.together.above import hanging, late_blocks
+from tbsched.advice.together.above import late_blocks
 from tbsched.advice.together.limits import NO_CLUSTER, Limit, limits_of
 from tbsched.advice.together.problem import Stranding
 from tbsched.hardware.spec import DeviceSpec
@@ -25,7 +25,8 @@ def left_waiting(
     """
     sequence, place = stranding.sequence, stranding.order.index(stranding.stranded)
     if sequence.timed:
-        return late_blocks(hanging(spec, policy, sequence), place), ()
+        trace = predict(sequence, spec, policy, stranding.state, issue_times=stranding.issue_times)
+        return late_blocks(trace, place), ()
     launch = sequence.launches[place]
     # What each SM says to a launch is known of one that finds no room: so one more comes.
     more = replace(launch, blocks=launch.cluster, stream=None, cooperative=False)

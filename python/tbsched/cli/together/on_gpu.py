@@ -60,7 +60,7 @@ def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
         return Ran("nothing strands a block", False, why="there is no witness to run")
     what = f"strands {found.launches[found.stranded or 0].name or f'launch {found.stranded}'}"
     if found.witness.timed:
-        return Ran(what, True, why="it hangs above the thread block scheduler")
+        return Ran(what, True, why="blocks of it have durations: observe runs it")
     if found.state is not None and found.state != spec.initial_states()[0]:
         steer(gpu, spec, to=found.state)
     groups = _numbered(found.groups, found.order)

@@ -10,7 +10,6 @@ from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
-from tbsched.prediction.together import standin
 from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import Launch, Sequence
 
@@ -44,5 +43,5 @@ def free_room(
                     f"beside[{number}]: {waiting} of {len(smid)} blocks find no room ({limiter})"
                 )
             resident.append(smid)
-    smid, refusals = standin.capacity(model, [*beside, launch], first)
+    smid, refusals = _core.capacity(model, _core.Sequence([*beside, launch]), first)
     return smid, np.concatenate(resident), tuple([_core.CAUSES[code] for code in refusals.tolist()])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
-from tbsched.prediction.together import standin
 from tbsched.program.sequence import Event, Launch, Release, Sequence
+
+# Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
+STEP = 1e-3
+FOREVER = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,27 @@ class FullSms:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A launch arrives, or some of its blocks leave.
+
+    Attributes:
+        launch: its number.
+        leaving: the blocks that leave; none: it arrives.
+    """
+
+    launch: int
+    leaving: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What the search answers.
 
     Attributes:
         verdict: ``safe``, ``unsafe`` or ``undecided``.
-        proof: of a safe one ``full_sms`` or ``played``.
+        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
         full_sms: of the first proof.
-        steps: of an unsafe one what strands a block: ("launch", k) or ("release", k).
+        steps: of an unsafe one what strands a block.
         state: from which.
         group, stranded, cause, behind: whose block, what refuses it, and the launch that holds it
             up, or -1.
@@ -70,7 +85,7 @@ class Found:
     verdict: str
     proof: str
     full_sms: tuple[FullSms, ...]
-    steps: tuple[tuple[str, int], ...]
+    steps: tuple[Step, ...]
     state: InitialState
     group: int
     stranded: int
@@ -86,21 +101,39 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
         ValueError: a launch that could never run on the device.
     """
     spec.check(Sequence(question.launches))
-    model, _, _ = prepared(spec, policy)
-    answer: Any = standin.coresident(
-        model, question.launches, question.groups, question.after, question.plays
-    )
+    model, _, states = prepared(spec, policy)
+    asked = _core.Sequence(question.launches)
+    (
+        verdict, proof, full_sms, steps, state, group, stranded, cause, behind, plays
+    ) = _core.coresident(model, asked, question.groups, question.after, question.plays)  # fmt: skip
     return Found(
-        answer.verdict, answer.proof, tuple([FullSms(*row) for row in answer.full_sms]),
-        tuple(answer.events), InitialState(**answer.state), answer.group, answer.stranded,
-        _core.CAUSES[answer.refusal], answer.behind, answer.plays,
+        verdict, proof, tuple([FullSms(*row) for row in full_sms]),
+        tuple([Step(launch, tuple(leaving)) for launch, leaving in steps]),
+        list(states)[state if verdict == "unsafe" else 0], group, stranded, cause, behind, plays,
     )  # fmt: skip
 
 
-def played(launches: Several[Launch], steps: Several[tuple[str, int]]) -> Sequence:
-    """The steps of a witness as a sequence."""
-    order = [number for what, number in steps if what == "launch"]
-    events: list[Event] = []
-    for what, number in steps:
-        events.append(launches[number] if what == "launch" else Release(order.index(number)))
-    return Sequence(events)
+def played(
+    launches: Several[Launch], steps: Several[Step]
+) -> tuple[Sequence, tuple[float, ...] | None]:
+    """The steps of a witness as a sequence, and when its launches are issued.
+
+    Where launches leave whole, the sequence has releases, and no times. Else a block that leaves
+    has a duration up to then, and one that stays has :data:`FOREVER`.
+    """
+    order = [step.launch for step in steps if not step.leaving]
+    if all(len(step.leaving) in (0, launches[step.launch].blocks) for step in steps):
+        events: list[Event] = []
+        for step in steps:
+            if step.leaving:
+                events.append(Release(order.index(step.launch)))
+            else:
+                events.append(launches[step.launch])
+        return Sequence(events), None
+    stay = {number: [FOREVER] * launches[number].blocks for number in order}
+    arrived = {step.launch: place for place, step in enumerate(steps) if not step.leaving}
+    for place, step in enumerate(steps):
+        for block in step.leaving:
+            stay[step.launch][block] = (place - arrived[step.launch]) * STEP
+    timed = [replace(launches[number], duration=tuple(stay[number])) for number in order]
+    return Sequence(timed), tuple([arrived[number] * STEP for number in order])

@@ -21,6 +21,7 @@ _LIMITS_SHOWN = 12
 _CHOICES_SHOWN = 50
 _NAMES_SHOWN = 4
 _NAME = 36
+_WHICH = 30  # characters that name SMs
 _VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
 
 
@@ -46,13 +47,19 @@ def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> tuple[Table, 
     """A row per class of SMs; and how many are left out, in words."""
     rows = [
         (str(len(row.sms)), str(row.beside), str(row.blocks), cause_words(row.cause, device),
-         sms_words(row.sms))
+         _which(row.sms))
         for row in limits[:_LIMITS_SHOWN]
     ]  # fmt: skip
     headings = ("SMs", "of others", "blocks", "what refuses one more", "which")
     left = len(limits) - len(rows)
     more = f"and {counted(left, 'class', 'classes')} of SMs more" if left else ""
     return table_of(headings, rows, left=(3, 4)), more
+
+
+def _which(sms: tuple[int, ...]) -> str:
+    words = sms_words(sms)
+    first = words[:_WHICH].rpartition(", ")[0]
+    return words if len(words) <= _WHICH else f"{first}, ..."
 
 
 def cause_words(cause: str, device: DeviceInfo) -> str:
