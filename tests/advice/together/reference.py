@@ -37,7 +37,7 @@ class Step:
 class Case:
     """A question: the launches, one group of them, and who waits for whom."""
 
-    spec: DeviceSpec
+    spec: DeviceSpec = field(repr=False)
     policy: str
     launches: tuple[Launch, ...]
     group: frozenset[int]
