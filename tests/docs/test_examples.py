@@ -23,13 +23,14 @@ from tbsched.comparison.times import LaunchTimes
 from tbsched.hardware.spec import Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import Policy
+from tbsched.prediction.together.search import FullSms
 from tbsched.traces.placement import DeviceInfo, Room
 from tbsched.traces.residents import SmLimits
 
 PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns)
 # What public functions return or take, but users do not make by name.
 RETURNED = (
-    BestOrder, Change, Coverage, DeviceInfo, Gpu, LaunchDiff, LaunchTimes, Policy,
+    BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, LaunchDiff, LaunchTimes, Policy,
     Provenance, Room, SmLimits, WhatIf,
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}

@@ -112,7 +112,7 @@ def test_assertion_has_the_witness_and_the_fixes() -> None:
         tb.assert_coresident([WORKERS, SCHEDULERS], "h200")
     words = str(caught.value)
     assert "12 of 128 blocks of workers never start" in words
-    assert "give schedulers a carveout of" in words
+    assert "a carveout of 44 % for schedulers" in words
     assert "launch       0  schedulers  16 x 128" in words
     tb.assert_coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
 

@@ -104,14 +104,9 @@ def capacities(
 
     Example:
         >>> kernel = tb.Launch(1, 384, 168, 200 * 1024, name="gemm")
-        >>> print(tb.capacities(kernel, "h200", clusters=[1, 2, 4, 8, 16]))
-        h200: 5 choices; most blocks: 132, with cluster 1
-        threads  carveout  cluster  blocks  clusters  threads in all  idle SMs  bound by
-            384                  1     132       132           50688         0  shared_memory
-            384                  2     132        66           50688         0  shared_memory
-            384                  4     120        30           46080        12  shared_memory
-            384                  8     120        15           46080        12  shared_memory
-            384                 16      96         6           36864        36  cluster
+        >>> table = tb.capacities(kernel, "h200", clusters=[1, 2, 4, 8, 16])
+        >>> [(row.launch.cluster, row.blocks, row.idle_sms) for row in table]
+        [(1, 132, 0), (2, 132, 0), (4, 120, 12), (8, 120, 12), (16, 112, 20)]
     """
     spec = find_device(device)
     instance("capacities", "launch", launch, Launch)

@@ -75,7 +75,7 @@ class Capacity(Shown, HoldsArrays):
         Example:
             >>> gemm = tb.Launch(132, 384, 168, 200 * 1024, cluster=4)
             >>> len(tb.capacity(gemm, "h200").idle_sms)
-            0
+            12
         """
         return tuple(np.flatnonzero(self.per_sm + self.beside_per_sm == 0).tolist())
 
@@ -109,12 +109,13 @@ def capacity(
             become resident whole; names the launch.
 
     Example:
-        >>> beside = [tb.Launch(66, 1024, 32, name="other")]
-        >>> print(tb.capacity(tb.Launch(132, 256, 64), "h200", beside=beside))
-        h200: 396 blocks of 132 x 256, 64 regs fit beside other; no SM is idle
-        SMs  beside  blocks  one more is refused by
-         66       0       4  registers
-         66       1       2  registers
+        >>> schedulers = tb.Launch(16, 128, 32, name="schedulers")
+        >>> workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
+        >>> found = tb.capacity(workers, "h200", beside=[schedulers])
+        >>> found.blocks, found.fits
+        (116, False)
+        >>> [(len(row.sms), row.beside, row.blocks, row.cause) for row in found.limits]
+        [(116, 0, 1, 'registers'), (16, 1, 0, 'configuration')]
     """
     spec = find_device(device)
     others = launches_of("capacity", "beside", beside)

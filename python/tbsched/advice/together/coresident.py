@@ -133,13 +133,13 @@ def coresident(
             launches that are not there; names the field, the value and the limit.
 
     Example:
-        >>> workers = tb.Launch(128, 256, 64, 100 * 1024, name="workers")
-        >>> schedulers = tb.Launch(16, 256, 64, name="schedulers")
+        >>> workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
+        >>> schedulers = tb.Launch(16, 128, 32, name="schedulers")
         >>> found = tb.coresident([workers, schedulers], "h200")
-        >>> found.safe, found.cause, found.waiting
-        (False, 'configuration', 12)
+        >>> found.safe, found.waiting
+        (False, 12)
         >>> found.fixes[1].text
-        'give schedulers a carveout of 44 %'
+        'a carveout of 44 % for schedulers'
     """
     spec = find_device(device)
     given = launches_of("coresident", "launches", launches)
@@ -192,8 +192,8 @@ def assert_coresident(
 
     Example:
         >>> def test_workers_and_schedulers_fit():
-        ...     workers = tb.Launch(128, 256, 64, 100 * 1024, name="workers")
-        ...     schedulers = tb.Launch(16, 256, 64, carveout=100, name="schedulers")
+        ...     workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
+        ...     schedulers = tb.Launch(16, 128, 32, carveout=100, name="schedulers")
         ...     tb.assert_coresident([workers, schedulers], "h200")
     """
     __tracebackhide__ = True

@@ -10,6 +10,7 @@ from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
+from tbsched.hardware.initial_state import InitialState
 from tbsched.program.events.launch import Launch
 from tbsched.show.layout.names import cut
 from tbsched.show.text.sequences import rows_of, rows_table
@@ -136,7 +137,8 @@ def coresidency_text(found: Coresidency) -> str:
 
 def witness_words(found: Coresidency) -> str:
     """What strands a block, above its events."""
-    return f"This strands {stranded_words(found)}, from {found.state}:"
+    words = f"This strands {stranded_words(found)}"
+    return f"{words}:" if found.state == InitialState() else f"{words}, from {found.state}:"
 
 
 def stranded_words(found: Coresidency) -> str:

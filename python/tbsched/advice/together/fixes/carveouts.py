@@ -20,7 +20,7 @@ def carveout(unsafe: Unsafe) -> Iterator[Fix]:
             if all(launches[number] == one for number, one in changes.items()):
                 continue
             who = called(launches, numbers[0]) if len(numbers) == 1 else "every kernel"
-            yield unsafe.changed("carveout", f"give {who} a carveout of {value} %", changes)
+            yield unsafe.changed("carveout", f"a carveout of {value} % for {who}", changes)
 
 
 def carveouts_of(spec: DeviceSpec) -> list[int]:

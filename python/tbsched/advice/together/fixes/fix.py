@@ -27,7 +27,7 @@ class Fix:
         >>> full = [tb.Launch(132, 1024, 32, name="a"), tb.Launch(140, 1024, 32, name="b")]
         >>> for fix in tb.coresident(full, "h200").fixes:
         ...     print(fix.kind, "|", fix.text)
-        grid | give b 132 blocks at most, not 140
+        grid | at most 132 blocks for b, not 140
     """
 
     kind: str

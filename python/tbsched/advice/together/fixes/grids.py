@@ -21,5 +21,5 @@ def grid(unsafe: Unsafe) -> Iterator[Fix]:
         _, number, blocks = max(found, key=lambda row: row[0])
         launch = problem.launches[number]
         name = called(problem.launches, number)
-        text = f"give {name} {blocks} blocks at most, not {launch.blocks}"
+        text = f"at most {blocks} blocks for {name}, not {launch.blocks}"
         yield unsafe.changed("grid", text, {number: with_blocks(launch, blocks)})

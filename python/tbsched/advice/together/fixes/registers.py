@@ -25,7 +25,7 @@ def registers(unsafe: Unsafe) -> Iterator[Fix]:
         _, number, most = min(found)
         launch = problem.launches[number]
         name = called(problem.launches, number)
-        text = f"give {name} {most} registers per thread at most, not {launch.registers}"
+        text = f"at most {most} registers per thread for {name}, not {launch.registers}"
         text += " (__launch_bounds__, -maxrregcount)"
         yield unsafe.changed("registers", text, {number: replace(launch, registers=most)})
 
