@@ -43,7 +43,7 @@ py::tuple capacity_in_python(const Model& model, const Sequence& sequence,
   }
   std::vector<uint8_t> refusals;
   for (const Refusal refusal : found.refusals) refusals.push_back(static_cast<uint8_t>(refusal));
-  return py::make_tuple(to_array(std::move(found.smid)), to_array(std::move(refusals)));
+  return py::make_tuple(to_array(std::move(found.by_sm)), to_array(std::move(refusals)));
 }
 
 // The number of a state among those of the model.
@@ -77,11 +77,11 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
 }  // namespace
 
 void bind_together(py::module_& module) {
-  module.def("capacity", &capacity_in_python, py::arg("model"), py::arg("launches"),
-             py::arg("state"),
-             "Of the last launch, beside the others in this order: the SM of each block that fits, "
-             "int32 (blocks,), and for each SM the index among CAUSES of what refuses one more, "
-             "uint8 (sms,). `blocks` of the last one is the most to place.");
+  module.def(
+      "capacity", &capacity_in_python, py::arg("model"), py::arg("launches"), py::arg("state"),
+      "Of the last launch, beside the others in this order: how many of its blocks each SM "
+      "takes, int32 (sms,), and the index among CAUSES of what refuses one more there, uint8 "
+      "(sms,). However many blocks it has, as many as fit are tried.");
   module.def(
       "coresident", &coresident_in_python, py::arg("model"), py::arg("launches"), py::arg("groups"),
       py::arg("after"), py::arg("plays"),

@@ -150,3 +150,12 @@ def test_example_refuses_what_it_cannot_run(build: Path, text: str, message: str
     done = subprocess.run([build / "embed"], input=text, capture_output=True, text=True)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_example_decides_whether_launches_run_together(build: Path) -> None:
+    done = subprocess.run([build / "together"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "unsafe: launch 0 waits for shared_memory",
+        "50 of 80 workers fit beside the schedulers",
+        "with carveout 100: safe",
+    ]

@@ -1,22 +1,31 @@
 #include "tbsched/engine/together/capacity.h"
 
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/observer.h"
+#include "tbsched/hardware/gpu/rooms.h"
 
 namespace tbsched {
 namespace {
 
-class LastLaunch final : public Observer {
+class CountBySm final : public Observer {
  public:
+  explicit CountBySm(std::vector<int32_t>& by_sm) : by_sm_(by_sm) {}
+
   void on_place(const PlacedBlocks& placed) override {
-    smid.assign(placed.sms.begin(), placed.sms.end());
+    for (const int32_t sm : placed.sms) ++by_sm_[sm];
   }
 
-  std::vector<int32_t> smid;
+ private:
+  std::vector<int32_t>& by_sm_;
 };
+
+Room room_on(const int32_t sm, const GpuState& gpu, const Demand& demand) {
+  return gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory};
+}
 
 }  // namespace
 
@@ -33,20 +42,26 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
                                   " is not resident whole beside those before it");
     }
   }
+  const DeviceSpec& spec = model.device().spec;
   Launch asked = launch;
   asked.cooperative = false;
+  asked.blocks = spec.sms * spec.blocks_per_sm;
+  if (launch.cluster > 0) asked.blocks -= asked.blocks % launch.cluster;
   const int32_t index = scheduler.add(asked, BlockScheduler::Leaving::together);
-  scheduler.enqueue(index);
-  LastLaunch last;
-  scheduler.place(last);
-
-  FreeRoom found{.smid = std::move(last.smid), .refusals = {}};
-  const Demand& demand = scheduler.demand(index);
-  const GpuState& gpu = scheduler.gpu();
-  for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) {
-    const Room room = gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory};
-    found.refusals.push_back(room.blocks > 0 ? Refusal::none : room.limiter);
+  FreeRoom found{.blocks = 0, .by_sm = std::vector<int32_t>(spec.sms), .refusals = {}};
+  // Single blocks take all room that there is, so none needs to be placed.
+  const bool fills_all = launch.cluster == 1 && room_falls_by_one(spec);
+  if (!fills_all) {
+    scheduler.enqueue(index);
+    CountBySm count(found.by_sm);
+    scheduler.place(count);
   }
+  for (int32_t sm = 0; sm < spec.sms; ++sm) {
+    const Room room = room_on(sm, scheduler.gpu(), scheduler.demand(index));
+    if (fills_all) found.by_sm[sm] = room.blocks;
+    found.refusals.push_back(fills_all || room.blocks == 0 ? room.limiter : Refusal::none);
+  }
+  found.blocks = std::accumulate(found.by_sm.begin(), found.by_sm.end(), int64_t{0});
   return found;
 }
 

@@ -12,13 +12,14 @@
 namespace tbsched {
 
 struct FreeRoom {
-  std::vector<int32_t> smid;      // of each block that fits, whole clusters
+  int64_t blocks = 0;             // that fit, whole clusters
+  std::vector<int32_t> by_sm;     // the same on each SM
   std::vector<Refusal> refusals;  // per SM; none: it has room, but no cluster fits
 };
 
-// `beside` arrive in this order, stay, and take their streams for granted. `launch.blocks` is the
-// most to place, however few are resident at once: a cooperative launch is not refused. Throws
-// std::invalid_argument where one of those beside is not resident whole.
+// `beside` arrive in this order and stay; streams do not count. Nor does launch.blocks: as many as
+// fit are tried, cooperative or not. Throws std::invalid_argument where one of those beside is not
+// resident whole.
 FreeRoom capacity(const Model& model, std::span<const Launch> beside, const Launch& launch,
                   InitialState state);
 
