@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from tbsched.advice.together.fixes.carveouts import carveout
 from tbsched.advice.together.fixes.cooperative import cooperative
@@ -21,13 +20,10 @@ from tbsched.advice.together.problem import decided
 KINDS: tuple[Callable[[Unsafe], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
-_PLAYS = 20_000  # of the search after each change
 
 
 def fixes_of(unsafe: Unsafe) -> tuple[Fix, ...]:
     """Of each kind the least change that the search proves safe."""
-    limited = replace(unsafe.problem, plays=min(_PLAYS, unsafe.problem.plays))
-    unsafe = replace(unsafe, problem=limited)
     found = []
     for kind in KINDS:
         for fix in kind(unsafe):
