@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "tbsched/engine/sm_groups.h"
+#include "tbsched/engine/together/any_sm.h"
 #include "tbsched/engine/together/packing.h"
-#include "tbsched/hardware/gpu/local_memory.h"
 #include "tbsched/hardware/sm/demand.h"
-#include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
 namespace {
@@ -20,117 +20,11 @@ constexpr size_t kMostMultisets = 20'000;
 constexpr double kRounding = 1e-6;
 constexpr int32_t kNobody = -1;
 
-// What one block takes of one processing block at most: the worst that the turns of warps, and
-// blocks that have left, can make of it.
-struct Share {
-  int32_t warps;
-  int32_t registers;
-};
-
-// One SM, whoever came and went.
-class AnySm {
- public:
-  AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
-        const std::vector<bool>& may_leave)
-      : spec_(spec), demands_(demands), may_leave_(may_leave) {
-    for (const Demand& demand : demands) {
-      const int32_t warps = ceil_div(demand.warps, spec.processing_blocks);
-      shares_.push_back({warps, warps * demand.registers_per_warp});
-    }
-  }
-
-  // Whether so many blocks of each launch can be on one SM.
-  bool can_hold(const Multiset& blocks) const {
-    return total(blocks, [](const Demand&) { return 1; }) <= spec_.blocks_per_sm &&
-           total(blocks, [](const Demand& one) { return one.warps; }) <= spec_.warps_per_sm &&
-           total(blocks, [](const Demand& one) { return one.warps * one.registers_per_warp; }) <=
-               spec_.registers_per_sm &&
-           exists_configuration(blocks, [](int32_t) { return true; });
-  }
-
-  // Whether an SM with these blocks can be without room for one more of a launch. An idle one has
-  // room: whatever comes configures it.
-  bool may_be_full(const Multiset& blocks, const size_t launch) const {
-    if (total(blocks, [](const Demand&) { return 1; }) == 0) return false;
-    const Demand& demand = demands_[launch];
-    if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, launch)) return true;
-    return exists_configuration(blocks, [&](const int32_t configured) {
-      return !suits(demand, configured) || memory_may_be_full(blocks, demand, configured);
-    });
-  }
-
- private:
-  template <typename Value>
-  int64_t total(const Multiset& blocks, const Value& value) const {
-    int64_t sum = 0;
-    for (size_t k = 0; k < blocks.size(); ++k) sum += int64_t{blocks[k]} * value(demands_[k]);
-    return sum;
-  }
-
-  static bool suits(const Demand& demand, const int32_t configured) {
-    return demand.configuration.minimum <= configured && configured <= demand.configuration.maximum;
-  }
-
-  bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const {
-    const auto of_cluster = [](const Demand& one) { return one.cluster > 1 ? 1 : 0; };
-    return total(blocks, [](const Demand&) { return 1; }) >= spec_.blocks_per_sm ||
-           (demand.cluster > 1 && total(blocks, of_cluster) >= spec_.cluster_blocks_per_sm);
-  }
-
-  bool warps_may_be_full(const Multiset& blocks, const size_t launch) const {
-    Share taken = shares_[launch];
-    for (size_t k = 0; k < blocks.size(); ++k) {
-      taken.warps += blocks[k] * shares_[k].warps;
-      taken.registers += blocks[k] * shares_[k].registers;
-    }
-    return taken.warps > spec_.warps_per_sm / spec_.processing_blocks ||
-           taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
-  }
-
-  // What is free may be in as many gaps as there are blocks, each too small by one unit.
-  bool memory_may_be_full(const Multiset& blocks, const Demand& demand,
-                          const int32_t configured) const {
-    if (demand.shared_memory == 0) return false;
-    const auto memory = [](const Demand& one) { return one.shared_memory; };
-    const int64_t free = configured - total(blocks, memory);
-    const bool in_pieces = spec_.mechanisms.shared_memory != Layout::pooled && anyone_left();
-    const int64_t gaps = in_pieces ? total(blocks, [](const Demand&) { return 1; }) : 1;
-    return free <= gaps * (demand.shared_memory - spec_.shared_memory_unit);
-  }
-
-  bool anyone_left() const { return std::ranges::find(may_leave_, true) != may_leave_.end(); }
-
-  // A launch that may have left, or is there, set it, and all that are there could enter.
-  template <typename Holds>
-  bool exists_configuration(const Multiset& blocks, const Holds& holds) const {
-    if (!spec_.mechanisms.shared_memory_configuration) {
-      return holds(spec_.shared_memory_configurations.back());
-    }
-    for (size_t k = 0; k < blocks.size(); ++k) {
-      const int32_t configured = demands_[k].configuration.target;
-      if (blocks[k] == 0 && !may_leave_[k]) continue;
-      const auto memory = [](const Demand& one) { return one.shared_memory; };
-      if (total(blocks, memory) > configured) continue;
-      bool all_suit = true;
-      for (size_t other = 0; other < blocks.size(); ++other) {
-        all_suit = all_suit && (blocks[other] == 0 || suits(demands_[other], configured));
-      }
-      if (all_suit && holds(configured)) return true;
-    }
-    return false;
-  }
-
-  const DeviceSpec& spec_;
-  const std::vector<Demand>& demands_;
-  const std::vector<bool>& may_leave_;
-  std::vector<Share> shares_;
-};
-
 // The fewest blocks with which an SM may be full for a launch; `most`: of each launch on an SM.
 class FullSets {
  public:
-  FullSets(const AnySm& sm, const size_t launch, const Multiset& most)
-      : sm_(sm), launch_(launch), most_(most), blocks_(most.size()) {
+  FullSets(const AnySm& sm, const size_t launch, Multiset most)
+      : sm_(sm), launch_(launch), most_(std::move(most)), blocks_(most_.size()) {
     extend(0);
   }
 
@@ -154,16 +48,28 @@ class FullSets {
 
   const AnySm& sm_;
   const size_t launch_;
-  const Multiset& most_;
+  const Multiset most_;
   Multiset blocks_;
   size_t looked_at_ = 0;
   std::vector<Multiset> found_;
 };
 
-// How many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
+// Its clusters may have several blocks on an SM.
+bool is_balanced(const Demand& demand, const DeviceSpec& spec) {
+  return spec.mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
+}
+
+// Its clusters have as many blocks on each SM of a TPC.
+bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {
+  return demand.cluster > 1 && demand.cluster % spec.sms_per_tpc == 0 &&
+         spec.mechanisms.clusters_take_whole_tpcs && !is_balanced(demand, spec);
+}
+
+// How many SMs of a domain must be full before it takes no cluster; 0: it never takes one. For one
+// that takes whole TPCs, each of another TPC.
 int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
   const Mechanisms& mechanisms = spec.mechanisms;
-  const bool balanced = mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
+  const bool balanced = is_balanced(demand, spec);
   const bool shares_sms = balanced && (domain.gpc >= 0 || demand.partition != nullptr);
   if (domain.gpc < 0 && !mechanisms.clusters_use_singletons) return 0;
   if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return 0;
@@ -226,6 +132,28 @@ Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
   return most;
 }
 
+// Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
+Multiset for_one_of_each_tpc(const std::vector<Demand>& demands, const Multiset& there,
+                             const DeviceSpec& spec) {
+  Multiset halves = there;
+  for (size_t launch = 0; launch < there.size(); ++launch) {
+    if (takes_whole_tpcs(demands[launch], spec)) halves[launch] /= spec.sms_per_tpc;
+  }
+  return halves;
+}
+
+// The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
+std::optional<double> most_full(const Model& model, const AnySm& sm,
+                                const std::vector<Demand>& demands, const Multiset& there,
+                                const size_t launch) {
+  const DeviceSpec& spec = model.device().spec;
+  const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
+  if (full.too_many()) return std::nullopt;
+  if (full.found().empty()) return 0;
+  const bool whole = takes_whole_tpcs(demands[launch], spec);
+  return most_packed(full.found(), whole ? for_one_of_each_tpc(demands, there, spec) : there);
+}
+
 bool applies(const Model& model, const std::vector<Launch>& launches) {
   const DeviceSpec& spec = model.device().spec;
   const Mechanisms& mechanisms = spec.mechanisms;
@@ -266,15 +194,15 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
     Multiset others = stock;
-    --others[launch];
+    others[launch] -= demands[launch].cluster;
     // An outsider that waits strands only what comes after it: one of the group is not there yet.
     double most = 0;
     for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
       Multiset there = others;
       if (absent != kNobody) there[absent] = 0;
-      const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
-      if (full.too_many()) return std::nullopt;
-      if (!full.found().empty()) most = std::max(most, most_packed(full.found(), there));
+      const std::optional<double> full = most_full(model, sm, demands, there, launch);
+      if (!full) return std::nullopt;
+      most = std::max(most, *full);
     }
     const int32_t sms = needed(demands[launch], device);
     if (std::floor(most + kRounding) >= sms) return std::nullopt;

@@ -1,0 +1,104 @@
+#include "tbsched/engine/together/any_sm.h"
+
+#include <algorithm>
+
+#include "tbsched/hardware/sm/units.h"
+
+namespace tbsched {
+namespace {
+
+bool suits(const Demand& demand, const int32_t configured) {
+  return demand.configuration.minimum <= configured && configured <= demand.configuration.maximum;
+}
+
+// Values of a demand that add up.
+int32_t one(const Demand&) { return 1; }
+int32_t one_of_cluster(const Demand& demand) { return demand.cluster > 1 ? 1 : 0; }
+int32_t warps(const Demand& demand) { return demand.warps; }
+int32_t registers(const Demand& demand) { return demand.warps * demand.registers_per_warp; }
+int32_t memory(const Demand& demand) { return demand.shared_memory; }
+
+}  // namespace
+
+AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
+             const std::vector<bool>& may_leave)
+    : spec_(spec),
+      demands_(demands),
+      may_leave_(may_leave),
+      anyone_leaves_(std::ranges::find(may_leave, true) != may_leave.end()) {
+  for (const Demand& demand : demands) {
+    const int32_t share = ceil_div(demand.warps, spec.processing_blocks);
+    shares_.push_back({share, share * demand.registers_per_warp});
+  }
+}
+
+template <typename Value>
+int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
+  int64_t sum = 0;
+  for (size_t k = 0; k < blocks.size(); ++k) sum += int64_t{blocks[k]} * value(demands_[k]);
+  return sum;
+}
+
+bool AnySm::can_hold(const Multiset& blocks) const {
+  return total(blocks, one) <= spec_.blocks_per_sm && total(blocks, warps) <= spec_.warps_per_sm &&
+         total(blocks, registers) <= spec_.registers_per_sm &&
+         exists_configuration(blocks, [](int32_t) { return true; });
+}
+
+bool AnySm::may_be_full(const Multiset& blocks, const size_t launch) const {
+  if (total(blocks, one) == 0) return false;
+  const Demand& demand = demands_[launch];
+  if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, launch)) return true;
+  return exists_configuration(blocks, [&](const int32_t configured) {
+    return !suits(demand, configured) || memory_may_be_full(blocks, demand, configured);
+  });
+}
+
+bool AnySm::slots_may_be_full(const Multiset& blocks, const Demand& demand) const {
+  return total(blocks, one) >= spec_.blocks_per_sm ||
+         (demand.cluster > 1 && total(blocks, one_of_cluster) >= spec_.cluster_blocks_per_sm);
+}
+
+bool AnySm::warps_may_be_full(const Multiset& blocks, const size_t launch) const {
+  Share taken = shares_[launch];
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    taken.warps += blocks[k] * shares_[k].warps;
+    taken.registers += blocks[k] * shares_[k].registers;
+  }
+  return taken.warps > spec_.warps_per_sm / spec_.processing_blocks ||
+         taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
+}
+
+// What is free may be in as many gaps as there are blocks, each too small by one unit.
+bool AnySm::memory_may_be_full(const Multiset& blocks, const Demand& demand,
+                               const int32_t configured) const {
+  if (demand.shared_memory == 0) return false;
+  const int64_t free = configured - total(blocks, memory);
+  const bool in_pieces = spec_.mechanisms.shared_memory != Layout::pooled && anyone_leaves_;
+  const int64_t gaps = in_pieces ? total(blocks, one) : 1;
+  return free <= gaps * (demand.shared_memory - spec_.shared_memory_unit);
+}
+
+// A launch that may have left, or is there, set it, and all that are there could enter.
+template <typename Holds>
+bool AnySm::exists_configuration(const Multiset& blocks, const Holds& holds) const {
+  if (!spec_.mechanisms.shared_memory_configuration) {
+    return holds(spec_.shared_memory_configurations.back());
+  }
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    const int32_t configured = demands_[k].configuration.target;
+    if (blocks[k] == 0 && !may_leave_[k]) continue;
+    if (total(blocks, memory) > configured || !all_suit(blocks, configured)) continue;
+    if (holds(configured)) return true;
+  }
+  return false;
+}
+
+bool AnySm::all_suit(const Multiset& blocks, const int32_t configured) const {
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    if (blocks[k] > 0 && !suits(demands_[k], configured)) return false;
+  }
+  return true;
+}
+
+}  // namespace tbsched
