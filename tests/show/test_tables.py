@@ -55,7 +55,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),
     "Capacity": lambda: tb.capacity(launch(), gpu(4), beside=[launch(2, 32)]),
     "Capacities": lambda: tb.capacities(launch(), gpu(4), threads=[32, 1024], carveouts=[None, 0]),
-    "Coresidency": lambda: tb.coresident([launch(4, 32), launch(4, 32)], gpu(4, warps_per_sm=32)),
+    "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
     "DeviceSpec": lambda: tb.device("h200"),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }

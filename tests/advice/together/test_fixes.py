@@ -49,11 +49,9 @@ def test_what_the_puzzles_need() -> None:
 def test_a_little_less_is_not_enough(kind: str, launches: int) -> None:
     fix = kinds(tb.coresident([WORKERS, SCHEDULERS], "h200"))[kind]
     own = fix.launches[launches]
-    less = {
-        "grid": replace(own, blocks=own.blocks + 1),
-        "carveout": replace(own, carveout=(own.carveout or 0) - 1),
-        "registers": replace(own, registers=own.registers + 8),
-    }[kind]
+    change = {"grid": ("blocks", 1), "carveout": ("carveout", -1), "registers": ("registers", 8)}
+    field, step = change[kind]
+    less = replace(own, **{field: getattr(own, field) + step})
     changed = [less if k == launches else one for k, one in enumerate(fix.launches)]
     assert tb.coresident(changed, "h200", fixes=False).safe is False
 

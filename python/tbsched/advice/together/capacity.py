@@ -127,15 +127,10 @@ def capacity(
     if state is None:
         state = spec.initial_states(policy)[0]
     (*first, asked), _ = held([*others, launch])
-    most = spec.sms * spec.blocks_per_sm // launch.cluster * launch.cluster
-    asked = replace(asked, blocks=max(most, launch.cluster), cooperative=False)
-    smid, resident, refusals = free_room(spec, policy, state, first, asked)
-    per_sm, beside_per_sm = (
-        np.bincount(taken, minlength=spec.sms).astype(np.int32) for taken in (smid, resident)
-    )
-    causes = [NO_CLUSTER if refusal == "none" else refusal for refusal in refusals]
-    limits = limits_of(causes, per_sm, beside_per_sm)
-    return Capacity(info, launch, others, state, smid, per_sm, beside_per_sm, limits)
+    room = free_room(spec, policy, state, first, asked)
+    causes = [NO_CLUSTER if cause == "none" else cause for cause in room.causes]
+    limits = limits_of(causes, room.per_sm, room.beside_per_sm)
+    return Capacity(info, launch, others, state, room.smid, room.per_sm, room.beside_per_sm, limits)
 
 
 def limiting(found: Capacity) -> str:

@@ -25,7 +25,7 @@ class Limit:
         >>> workers = tb.Launch(100, 512, 64, name="workers")
         >>> for row in tb.capacity(tb.Launch(1, 1024, 32), "h200", beside=[workers]).limits:
         ...     print(len(row.sms), row.beside, row.blocks, row.cause)
-        100 1 1 warps
+        100 1 1 registers
         32 0 2 warps
     """
 
