@@ -18,7 +18,7 @@ from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
 
 Theme: TypeAlias = Mapping[str, tuple[Any, ...]]
-MOST_LEAVING = 4  # blocks of an outsider: all sets of them are played
+MOST_LEAVING = 3  # blocks of an outsider: all sets of them are played
 
 # Hopper in small: two GPCs and a singleton TPC.
 HOPPER = gpu(6, "h200", gpcs=((0,), (1,)))

@@ -1,9 +1,11 @@
 """The search against the literal reference: the same verdict, and as short a witness.
 
-``TBSCHED_THOROUGH=1`` draws 10,000 cases.
+``TBSCHED_CASES=10000`` in the environment draws as many cases.
 """
 
 from __future__ import annotations
+
+import os
 
 from hypothesis import HealthCheck, event, given, note, settings
 
@@ -12,6 +14,8 @@ from advice.together.reference import Case, History, shortest
 from helpers import examples
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import FOREVER, Found, Question, played, search
+
+CASES = int(os.environ.get("TBSCHED_CASES", examples(500)))
 
 
 def asked(case: Case) -> Found:
@@ -33,7 +37,7 @@ def check_witness(case: Case, found: Found) -> None:
         assert (own.final_smid < 0).any()
 
 
-@settings(max_examples=examples(10_000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_search_agrees_with_the_reference(case: Case) -> None:
     found = asked(case)
