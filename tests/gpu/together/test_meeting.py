@@ -111,9 +111,8 @@ def test_meetings_begin_from_the_state_that_the_gpu_was_steered_to(
     hopper: Gpu, state: tb.InitialState
 ) -> None:
     for launches, missing in PUZZLES:
-        meet(hopper, full(hopper))
-        tb.steer(hopper, "h200", to=state)
-        found = meet(hopper, *launches)
+        assert not meet(hopper, full(hopper), full(hopper))
+        found = tb.Steered(hopper, "h200", state).meet(tb.Sequence(launches))
         predicted = tb.predict(tb.Sequence(launches), "h200", initial_state=state)
         for one, other in zip(predicted, found.trace, strict=True):
             np.testing.assert_array_equal(one.smid, other.smid)
