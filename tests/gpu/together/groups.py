@@ -63,7 +63,7 @@ def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
         if len(launches) == size - 1:
             steps = rng.choice((0, 0, 0, -1, -2, 1, 1, 1, 1, 2))
             blocks = _fitting(spec, kernel, *launches) + steps * kernel.cluster
-        launches.append(_with_blocks(rng, kernel, blocks, alone))
+        launches.append(_with_blocks(rng, spec, kernel, blocks))
     return tuple(launches)
 
 
@@ -86,18 +86,24 @@ def _kernel(rng: random.Random, partition: Partition | None, carveout: int | Non
     )  # fmt: skip
 
 
-def _with_blocks(rng: random.Random, kernel: tb.Launch, blocks: float, alone: int) -> tb.Launch:
-    """Whole clusters; a cooperative launch is refused if it does not fit the idle GPU."""
-    whole = max(1, round(blocks / kernel.cluster)) * kernel.cluster
-    cooperative = rng.random() < 0.08 and whole <= alone
-    return replace(kernel, blocks=whole, cooperative=cooperative)
+def _with_blocks(
+    rng: random.Random, spec: DeviceSpec, kernel: tb.Launch, blocks: float
+) -> tb.Launch:
+    """Whole clusters; a cooperative launch only if it fits the idle GPU."""
+    launch = replace(kernel, blocks=max(1, round(blocks / kernel.cluster)) * kernel.cluster)
+    cooperative = replace(launch, cooperative=True)
+    return cooperative if rng.random() < 0.08 and _placed(spec, cooperative) else launch
 
 
 def _fitting(spec: DeviceSpec, kernel: tb.Launch, *before: tb.Launch) -> int:
     """How many blocks of a kernel are placed behind these, as predicted, if it has many."""
     many = 33 * spec.sms // kernel.cluster * kernel.cluster
-    huge = replace(kernel, blocks=many)
+    return _placed(spec, *before, replace(kernel, blocks=many))
+
+
+def _placed(spec: DeviceSpec, *launches: tb.Launch) -> int:
+    """How many blocks of the last launch; 0 of one that is refused."""
     try:
-        return tb.predict(tb.Sequence([*before, huge]), spec)[-1].placed
-    except ValueError:  # a cluster that the partition never holds
+        return tb.predict(tb.Sequence(launches), spec)[-1].placed
+    except ValueError:
         return 0
