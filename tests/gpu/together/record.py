@@ -14,13 +14,14 @@ import lzma
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+import numpy.typing as npt
 from script import parse
 from together.groups import Group, random_groups
 
@@ -57,8 +58,8 @@ class Score:
     spent: dict[str, float] = field(default_factory=dict)
 
     def add(self, number: int, predicted: tb.Trace, found: tb.Meeting) -> None:
-        """A run; it hangs exactly where some block was not placed."""
-        hangs = any((placement.smid < 0).any() for placement in predicted)
+        """A run; it hangs exactly where some block of the group was not placed."""
+        hangs = hang(predicted, found.groups[0])
         pairs = list(zip(predicted, found.trace, strict=True))
         self.counts["runs"] += 1
         self.counts["hang"] += not found
@@ -92,6 +93,10 @@ class Asked:
     def sequence(self) -> tb.Sequence:
         return self.group.arriving(self.order)
 
+    @property
+    def groups(self) -> list[list[int]]:
+        return self.group.meeting(self.order)
+
 
 def main() -> int:
     """Records, and compares as it goes."""
@@ -107,6 +112,16 @@ def main() -> int:
         score = record(gpu, spec, asked, arguments.out, arguments.seconds)
     print(f"seed {arguments.seed}\n{score}")
     return int(score.counts["wrong"] != 0)
+
+
+def hang(predicted: tb.Trace, group: Iterable[int]) -> bool:
+    """Whether some block of these launches is never placed."""
+    return any((final_smid(predicted[number]) < 0).any() for number in group)
+
+
+def final_smid(placement: tb.Placement) -> npt.NDArray[np.int32]:
+    assert placement.final_smid is not None  # a held sequence has it
+    return placement.final_smid
 
 
 def draw(spec: DeviceSpec, seed: int, count: int) -> list[Asked]:
@@ -129,21 +144,28 @@ def record(gpu: Gpu, spec: DeviceSpec, asked: list[Asked], out: Path, seconds: f
                 score.counts[type(found).__name__] += 1
                 score.others.append(f"{name}: {found}")
                 continue
-            file.append(replace(found.trace, id=name, check=False))
+            file.append(bare(found.trace, name))
             score.add(number, predictions[number], found)
     score.seconds = time.monotonic() - begin
     score.spent = {key: value - before[key] for key, value in gpu.time_spent().items()}
     for number in score.wrong[:SHOWN]:
-        again = tb.meet_many([asked[number].sequence] * AGAIN, gpu=gpu, limit=PATIENT)
+        sequences, groups = [asked[number].sequence] * AGAIN, [asked[number].groups] * AGAIN
+        again = tb.meet_many(sequences, groups, gpu=gpu, limit=PATIENT)
         score.again[asked[number].name] = [isinstance(f, tb.Meeting) and bool(f) for f in again]
     packed = recorded.with_suffix(".jsonl.xz")
-    packed.write_bytes(lzma.compress(recorded.read_bytes()))
+    packed.write_bytes(lzma.compress(recorded.read_bytes(), preset=2))
     recorded.unlink()
     (out / "meetings.json").write_text(
         json.dumps({each.name: getattr(score, each.name) for each in fields(score)}, indent=1),
         "utf-8",
     )
     return score
+
+
+def bare(trace: tb.Trace, name: str) -> tb.Trace:
+    """Without times, which take most of a file."""
+    placements = tuple(tb.Placement(p.smid, final_smid=p.final_smid) for p in trace)
+    return replace(trace, id=name, placements=placements, check=False)
 
 
 def run_all(
@@ -153,7 +175,9 @@ def run_all(
     number = 0
     while number < len(asked):
         try:
-            for found in tb.meet_many((one.sequence for one in asked[number:]), gpu=gpu):
+            rest = asked[number:]
+            sequences, groups = (one.sequence for one in rest), (one.groups for one in rest)
+            for found in tb.meet_many(sequences, groups, gpu=gpu):
                 yield number, found
                 number += 1
                 if time.monotonic() > until:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from gpu.together.groups import random_groups
+from gpu.together.record import draw, hang
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu
@@ -133,18 +133,14 @@ def test_blocks_of_a_meeting_are_as_predicted_from_one_of_the_states(hopper: Gpu
 
 
 def test_random_groups_meet_as_predicted(hopper: Gpu) -> None:
-    sequences = [
-        group.arriving(order)
-        for group in random_groups(seed=20, count=100, spec=H200)
-        for order in group.orders()
-    ]
+    asked = draw(H200, seed=20, count=100)
+    sequences, groups = (one.sequence for one in asked), (one.groups for one in asked)
     hangs = 0
-    for sequence, found in zip(sequences, tb.meet_many(sequences, gpu=hopper), strict=True):
+    for one, found in zip(asked, tb.meet_many(sequences, groups, gpu=hopper), strict=True):
         assert isinstance(found, tb.Meeting)
-        predicted = tb.predict(sequence, H200)
-        assert bool(found) == all((one.smid >= 0).all() for one in predicted), sequence
+        assert bool(found) != hang(tb.predict(one.sequence, H200), found.groups[0]), one
         hangs += not found
-    print(f"{hangs} of {len(sequences)} hang")
+    print(f"{hangs} of {len(asked)} hang")
 
 
 def test_interrupt_in_a_hang(gpu: Gpu) -> None:
