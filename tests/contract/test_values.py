@@ -67,7 +67,7 @@ def public_values() -> list[Any]:
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
         tb.predict_processes([tb.Sequence(TIMED.launches[:2])], "h200", mps=True),
-        held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
+        tb.Meeting(held, ((0,),), (True,)), held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
         tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True), EVERY_WAY, GRAPH, *COPIES,
         GRAPH.launch(2, non_blocking=True), tb.Sequence([GRAPH.launch(), EVERY_WAY]),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),

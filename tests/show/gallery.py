@@ -168,6 +168,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     "explanation": lambda: tb.explain(profiled(tb.Sequence(KERNELS[:4]), "h200"), "h200"),
     "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),
     "processes": lambda: tb.predict_processes([tb.Sequence(KERNELS[:4])] * 2, "h200"),
+    "meeting": lambda: tb.Meeting(tb.predict(held(), "h200"), ((0,), (1, 2)), (True, False)),
     "graph": graph,
     "partition": lambda: tb.split_sms("h200", 64)[0][0],
     "ways": ways,

@@ -38,6 +38,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.compare(trace, trace)",
         "tb.compare_times(times, times)",
         'tb.predict_processes([timed, timed], "h200")',
+        "tb.Meeting(trace, ((0,),), (True,))",
         "tb.what_if(timed, device)",
         "tb.best_order([kernel], device)",
         "tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])",

@@ -83,8 +83,8 @@ def meet(
 
     Launches are issued as :func:`observe` issues them: the next one when all blocks of the one
     before have come, or when nothing has moved for the limit. So they arrive in the order of the
-    sequence. The first run of a ``Gpu``, and each after a group that hangs, begins with the GPU in
-    its usual :term:`latent state`; :func:`steer` takes it to another.
+    sequence. A run begins from the :term:`latent state` that the runs before have left;
+    :meth:`Steered.meet` brings the GPU to another one first.
 
     Args:
         sequence: launches without durations, and releases of launches in no group.

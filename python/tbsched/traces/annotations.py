@@ -116,6 +116,24 @@ def check_known(extra: Extra, launches: int, events: int) -> None:
             f"{_CALLED_NS}: when each call began and returned is needed, integers of 0 to "
             f"{MAX_NS}, {events} pairs in all"
         )
+    if _GROUPS in extra and not _are_groups(extra[_GROUPS], extra.get(_MET), launches):
+        raise ValueError(
+            f"{_GROUPS}: lists of launches are needed, each in one at most, and in {_MET!r} true "
+            "or false for each list"
+        )
+
+
+def _are_groups(groups: object, met: object, launches: int) -> bool:
+    if not (isinstance(groups, list) and isinstance(met, list) and len(met) == len(groups)):
+        return False
+    if not all(isinstance(group, list) for group in groups):
+        return False
+    numbers = [number for group in groups for number in group]
+    return (
+        all(type(number) is int and 0 <= number < launches for number in numbers)
+        and len(set(numbers)) == len(numbers)
+        and all(isinstance(one, bool) for one in met)
+    )
 
 
 def _is_times(given: object) -> bool:

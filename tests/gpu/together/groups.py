@@ -1,7 +1,7 @@
 """Random groups of launches whose blocks wait for each other, near the edge of what fits at once.
 
-They take 1 to 3,000 blocks in 2 or 3 launches: clusters, carveouts, partitions, shared memory,
-cooperative launches.
+There are 2 or 3 launches: clusters, carveouts, partitions, shared memory, cooperative launches,
+priorities; now and then one of them does not wait for the others, and stays or leaves.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 import tbsched as tb
 from tbsched.hardware.spec import DeviceSpec
@@ -20,39 +21,55 @@ THREADS = (32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024)
 REGISTERS = (16, 24, 32, 40, 48, 64, 80, 96, 128, 168, 255)
 CLUSTERS = (1, 1, 1, 1, 1, 2, 4, 8, 16)
 CARVEOUTS = (None, None, 0, 25, 50, 100)
+PRIORITIES = (0, -1, -2)
 SPLITS = (16, 32, 64)  # fewest SMs of a partition
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Launches that meet.
+    """Launches that meet, and perhaps one that does not wait for them.
 
     Attributes:
         number: of the draw.
         launches: in the order in which the last one was drawn near the edge.
+        outside: the launch that is in no group; None: all meet.
+        leaves: whether that one is released before the last launch of an order comes.
     """
 
     number: int
     launches: tuple[tb.Launch, ...]
+    outside: int | None
+    leaves: bool
 
     def orders(self) -> Iterator[tuple[int, ...]]:
         """All orders of arrival, by the numbers of the launches."""
         return itertools.permutations(range(len(self.launches)))
 
     def arriving(self, order: tuple[int, ...]) -> tb.Sequence:
-        return tb.Sequence([self.launches[number] for number in order])
+        events: list[tb.Launch | tb.Release] = [self.launches[number] for number in order]
+        if self.leaves and order[-1] != self.outside:
+            events.insert(-1, tb.Release(order.index(cast(int, self.outside))))
+        return tb.Sequence(events)
+
+    def meeting(self, order: tuple[int, ...]) -> list[list[int]]:
+        """The groups of that sequence: one."""
+        return [[place for place, number in enumerate(order) if number != self.outside]]
 
 
 def random_groups(seed: int, count: int, spec: DeviceSpec) -> Iterator[Group]:
     """So many groups; the first of them do not depend on how many there are."""
     for number in range(count):
-        yield Group(number, _launches(random.Random(f"{seed} {number}"), spec))
+        rng = random.Random(f"{seed} {number}")
+        launches = _launches(rng, spec)
+        outside = rng.randrange(len(launches)) if rng.random() < 0.25 else None
+        yield Group(number, launches, outside, outside is not None and rng.random() < 0.5)
 
 
 def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
     size = rng.choice((2, 2, 2, 3, 3))
     places = _places(rng, spec)
     carveouts = rng.choice(((None,), (100,), CARVEOUTS, CARVEOUTS))
+    priorities = rng.choice(((0,), (0,), (0,), PRIORITIES))
     launches: list[tb.Launch] = []
     while len(launches) < size:
         kernel = _kernel(rng, rng.choice(places), rng.choice(carveouts))
@@ -63,7 +80,9 @@ def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
         if len(launches) == size - 1:
             steps = rng.choice((0, 0, 0, -1, -2, 1, 1, 1, 1, 2))
             blocks = _fitting(spec, kernel, *launches) + steps * kernel.cluster
-        launches.append(_with_blocks(rng, kernel, blocks, alone))
+        launches.append(
+            replace(_with_blocks(rng, spec, kernel, blocks), priority=rng.choice(priorities))
+        )
     return tuple(launches)
 
 
@@ -86,18 +105,24 @@ def _kernel(rng: random.Random, partition: Partition | None, carveout: int | Non
     )  # fmt: skip
 
 
-def _with_blocks(rng: random.Random, kernel: tb.Launch, blocks: float, alone: int) -> tb.Launch:
-    """Whole clusters; a cooperative launch is refused if it does not fit the idle GPU."""
-    whole = max(1, round(blocks / kernel.cluster)) * kernel.cluster
-    cooperative = rng.random() < 0.08 and whole <= alone
-    return replace(kernel, blocks=whole, cooperative=cooperative)
+def _with_blocks(
+    rng: random.Random, spec: DeviceSpec, kernel: tb.Launch, blocks: float
+) -> tb.Launch:
+    """Whole clusters; a cooperative launch only if it fits the idle GPU."""
+    launch = replace(kernel, blocks=max(1, round(blocks / kernel.cluster)) * kernel.cluster)
+    cooperative = replace(launch, cooperative=True)
+    return cooperative if rng.random() < 0.08 and _placed(spec, cooperative) else launch
 
 
 def _fitting(spec: DeviceSpec, kernel: tb.Launch, *before: tb.Launch) -> int:
     """How many blocks of a kernel are placed behind these, as predicted, if it has many."""
     many = 33 * spec.sms // kernel.cluster * kernel.cluster
-    huge = replace(kernel, blocks=many)
+    return _placed(spec, *before, replace(kernel, blocks=many))
+
+
+def _placed(spec: DeviceSpec, *launches: tb.Launch) -> int:
+    """How many blocks of the last launch; 0 of one that is refused."""
     try:
-        return tb.predict(tb.Sequence([*before, huge]), spec)[-1].placed
-    except ValueError:  # a cluster that the partition never holds
+        return tb.predict(tb.Sequence(launches), spec)[-1].placed
+    except ValueError:
         return 0
