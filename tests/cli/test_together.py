@@ -167,4 +167,4 @@ def test_what_has_durations_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_profile() -> None:
     profile = ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"
     assert "find no room" in str(run("capacity", profile).exception)
-    assert "no launches" in str(run("coresident", profile, "--match", "no such").exception)
+    assert "no kernel" in str(run("coresident", profile, "--match", "no such").exception)

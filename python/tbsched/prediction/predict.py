@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
-from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
-from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.recorded import (
     host_write_ns,
     ran_ns,
@@ -312,10 +311,7 @@ class Run:
         warp_slots: bool,
     ) -> None:
         self._device = _spec(device)
-        if policy is None:
-            policy = self._device.policy
-        elif not isinstance(policy, str):
-            raise TypeError(f"policy: a name is needed, got {shown(policy)}")
+        policy = policy_of(self._device, policy)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)

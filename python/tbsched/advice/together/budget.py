@@ -11,6 +11,7 @@ from tbsched.advice.together.given import launches_of
 from tbsched.advice.together.problem import Problem, decided
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch, Sequence
 
@@ -56,9 +57,7 @@ def budget(
     integer("budget", "plays", plays, 0, MAX_PLAYS)
     most = capacity(launch, spec, policy=policy).blocks
     launches = (*others, with_blocks(launch, launch.cluster))
-    problem = Problem(
-        spec, spec.policy if policy is None else policy, launches, ((len(others),),), plays=plays
-    )
+    problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
     return largest(problem, len(others), most)
 
 

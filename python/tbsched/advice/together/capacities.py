@@ -12,7 +12,7 @@ from tbsched.advice.together.given import launches_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.model import prepared
+from tbsched.prediction.model import policy_of, prepared
 from tbsched.program.checks import instance, integer, items
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
@@ -131,7 +131,7 @@ def capacities(
         )  # fmt: skip
 
     choices = sorted(each(asked, ways, "placing"), key=lambda row: -row.blocks)
-    info = prepared(spec, spec.policy if policy is None else policy)[1]
+    info = prepared(spec, policy_of(spec, policy))[1]
     return Capacities(info, others, tuple(choices))
 
 

@@ -14,7 +14,7 @@ from tbsched.advice.together.limits import NO_CLUSTER, Limit, limits_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.model import prepared
+from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.together.room import free_room
 from tbsched.program.arrays import HoldsArrays, Int32Array
 from tbsched.program.checks import instance
@@ -122,7 +122,7 @@ def capacity(
     instance("capacity", "launch", launch, Launch)
     if partition is not None:
         launch = replace(launch, partition=instance("capacity", "partition", partition, Partition))
-    policy = spec.policy if policy is None else policy
+    policy = policy_of(spec, policy)
     _, info, _ = prepared(spec, policy)
     if state is None:
         state = spec.initial_states(policy)[0]

@@ -23,7 +23,7 @@ from tbsched.advice.together.words import argument
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.model import prepared
+from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.together.search import FullSms
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
@@ -148,7 +148,7 @@ def coresident(
     if connections is not None:
         queues = integer("coresident", "connections", connections, 1, MAX_CONNECTIONS)
         spec = replace(spec, hardware_queues=queues)
-    policy = spec.policy if policy is None else policy
+    policy = policy_of(spec, policy)
     info = prepared(spec, policy)[1]
     problem = Problem(
         spec, policy, given, checked_groups(groups, len(given)), checked_after(after, len(given)),
