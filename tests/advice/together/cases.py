@@ -13,6 +13,7 @@ from advice.together.reference import Case
 from contract.random_devices.specs import specs
 from contract.sequences import largest_cluster, most_registers, most_threads, some_sms
 from helpers import gpu
+from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
@@ -105,3 +106,18 @@ def cases(draw: st.DrawFn) -> Case:
         first, second = draw(st.permutations(range(count)))[:2]
         after = ((first, second),)
     return Case(spec, spec.policy, tuple(held), frozenset(members), after)
+
+
+@st.composite
+def large_cases(draw: st.DrawFn) -> Case:
+    """Two to six launches on a whole GPU, which together just fit, or just do not."""
+    spec = draw(st.sampled_from([HOPPER, device("h200"), device("h100"), device("rtx3090")]))
+    spec, theme = dataclasses.replace(spec, provenance={}), draw(st.sampled_from(THEMES[:4]))
+    count = draw(st.integers(2, 6))
+    members = draw(st.sets(st.integers(0, count - 1), min_size=1))
+    held = []
+    for _ in range(count):
+        one = draw(launches(spec, theme, 4096))
+        clusters = one.blocks // one.cluster * draw(st.sampled_from([2, 3, 4, 5])) // (4 * count)
+        held.append(dataclasses.replace(one, blocks=max(1, clusters) * one.cluster))
+    return Case(spec, spec.policy, tuple(held), frozenset(members))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -111,16 +112,15 @@ class History:
         for launch in self.case.outsiders:
             if launch not in self.stay or launch in since:
                 continue
-            there = [
-                block
-                for block, (start, stay) in enumerate(
-                    zip(started[launch], self.stay[launch], strict=True)
-                )
-                if start is not None and stay == FOREVER
-            ]
+            there = self.resident(launch, started)
             for count in range(1, len(there) + 1):
                 for blocks in itertools.combinations(there, count):
                     yield self.with_leaving(launch, blocks, started[launch])
+
+    def resident(self, launch: int, started: dict[int, list[float | None]]) -> list[int]:
+        """The blocks of a launch that have started, and have not left."""
+        blocks = enumerate(zip(started[launch], self.stay[launch], strict=True))
+        return [n for n, (start, stay) in blocks if start is not None and stay == FOREVER]
 
     def _may_arrive(self, launch: int, started: dict[int, list[float | None]]) -> bool:
         """Whether all that it waits for are, or were, resident whole."""
@@ -154,3 +154,25 @@ def shortest(case: Case) -> History | None:
             following += history.longer(started)
         level = following
     return None
+
+
+def random_history(case: Case, rng: random.Random) -> tuple[History, bool]:
+    """Any history in which all launches arrive, and whether it strands a block.
+
+    Blocks of outsiders leave by chance, singly or many at once.
+    """
+    history = History(case, rng.choice(case.spec.initial_states(case.policy)))
+    ahead = list(range(len(case.launches)))
+    rng.shuffle(ahead)
+    while ahead:
+        history = history.with_arrival(ahead.pop())
+        started = history.started()
+        if history.strands(started):
+            return history, True
+        for launch in case.outsiders:
+            there = history.resident(launch, started) if launch in started else []
+            if there and rng.random() < 0.6:
+                blocks = rng.sample(there, rng.randint(1, len(there)))
+                history = history.with_leaving(launch, tuple(blocks), started[launch])
+                started = history.started()
+    return history, False

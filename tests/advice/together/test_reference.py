@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import os
+import random
 
 from hypothesis import HealthCheck, event, given, note, settings
+from hypothesis import strategies as st
 
-from advice.together.cases import cases
-from advice.together.reference import Case, History, shortest
+from advice.together.cases import cases, large_cases
+from advice.together.reference import Case, History, random_history, shortest
 from helpers import examples
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import FOREVER, Found, Question, played, search
@@ -52,3 +54,17 @@ def test_search_agrees_with_the_reference(case: Case) -> None:
     if expected is not None:
         assert len(found.steps) == len(expected.steps)
         check_witness(case, found)
+
+
+@settings(max_examples=CASES // 2, deadline=None, suppress_health_check=list(HealthCheck))
+@given(large_cases(), st.randoms(use_true_random=False))
+def test_no_history_strands_what_is_safe(case: Case, rng: random.Random) -> None:
+    question = Question(case.launches, (tuple(sorted(case.group)),), case.after, plays=2_000)
+    found = search(case.spec, case.policy, question)
+    event(f"{found.verdict}, proof {found.proof}")
+    if found.verdict == "unsafe":
+        check_witness(case, found)
+    if found.verdict == "safe":
+        for _ in range(5):
+            history, strands = random_history(case, rng)
+            assert not strands, history.steps
