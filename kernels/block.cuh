@@ -66,6 +66,10 @@ struct Sm {
   __device__ static uint32_t exchange(uint32_t& place, const uint32_t value) {
     return atomicExch(&place, value);
   }
+  // Read anew, since what is kept takes a register.
+  __device__ static uint32_t duration(const ProbeArguments& arguments) {
+    return arguments.ticks == nullptr ? arguments.same_ticks : fresh(arguments.ticks[block()]);
+  }
   __device__ static uint32_t add_one(uint32_t& place) { return atomicAdd(&place, 1); }
 };
 

@@ -9,10 +9,10 @@ __device__ void run(const ProbeArguments& arguments) {
   constexpr Sm sm;
   publish(arguments.records[block()].start_ns);
   uint32_t last = Sm::ticks(arguments.waiting);
-  uint32_t end = (last + arguments.same_ticks) & ~tbsched::cuda::kHasPassed;
+  uint32_t end = (last + arguments.meeting.wait_ticks) & ~tbsched::cuda::kHasPassed;
   Sm::add_one(arguments.meeting.point->arrived);
   for (;;) {
-    tbsched::cuda::meet(sm, arguments, end);
+    tbsched::cuda::meet(sm, arguments, last, end);
     const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
     if (sleep_ns == tbsched::cuda::kLeave) break;
     __nanosleep(sleep_ns);

@@ -35,6 +35,12 @@ std::chrono::nanoseconds to_duration(const char* const name, const double value,
   return std::chrono::nanoseconds(static_cast<int64_t>(value * 1e9));
 }
 
+std::vector<std::chrono::nanoseconds> to_durations(const std::vector<double>& seconds) {
+  std::vector<std::chrono::nanoseconds> found;
+  for (const double each : seconds) found.emplace_back(static_cast<int64_t>(each * 1e9));
+  return found;
+}
+
 template <typename To, typename From>
 py::array_t<To> to_array(const std::vector<From>& values) {
   py::array_t<To> array(static_cast<py::ssize_t>(values.size()));
@@ -103,9 +109,11 @@ class LauncherBatch {
         settle_(settle),
         batch_(std::make_unique<cuda::Batch>(std::move(gpu)).release()) {}
 
-  void add(const py::iterable& events, const double deadline, cuda::Groups groups) {
+  void add(const py::iterable& events, const double deadline, cuda::Groups groups,
+           const std::vector<double>& issue_times) {
     cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
     options.groups = std::move(groups);
+    options.issue_times = to_durations(issue_times);
     get().add(to_sequence(events), options);
   }
 
@@ -197,10 +205,11 @@ class LauncherGpu {
   LauncherGpu& operator=(const LauncherGpu&) = delete;
 
   py::tuple run(const py::iterable& events, const bool warp_slots, const double deadline,
-                const double settle, cuda::Groups groups) {
+                const double settle, cuda::Groups groups, const std::vector<double>& issue_times) {
     const Sequence sequence = to_sequence(events);
     cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
     options.groups = std::move(groups);
+    options.issue_times = to_durations(issue_times);
     cuda::Observation found;
     {
       cuda::Gpu& gpu = get();
@@ -355,7 +364,8 @@ PYBIND11_MODULE(_launcher, module) {
 
   py::class_<LauncherBatch>(module, "Batch")
       .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"),
-           py::arg("groups") = tbsched::cuda::Groups())
+           py::arg("groups") = tbsched::cuda::Groups(),
+           py::arg("issue_times") = std::vector<double>())
       .def("add_table", &LauncherBatch::add_table, py::arg("cells"), py::arg("bounds"),
            py::arg("partitions"), py::kw_only(), py::arg("deadline"), py::arg("any_state"))
       .def("next", &LauncherBatch::next)
@@ -364,7 +374,8 @@ PYBIND11_MODULE(_launcher, module) {
   py::class_<LauncherGpu>(module, "Gpu")
       .def(py::init<int32_t, bool>(), py::arg("index"), py::kw_only(), py::arg("from_ptx") = false)
       .def("run", &LauncherGpu::run, py::arg("events"), py::kw_only(), py::arg("warp_slots"),
-           py::arg("deadline"), py::arg("settle"), py::arg("groups") = tbsched::cuda::Groups())
+           py::arg("deadline"), py::arg("settle"), py::arg("groups") = tbsched::cuda::Groups(),
+           py::arg("issue_times") = std::vector<double>())
       .def("batch", &LauncherGpu::batch, py::kw_only(), py::arg("warp_slots"), py::arg("settle"))
       .def("time_spent", &LauncherGpu::time_spent)
       .def("interruptions", &LauncherGpu::interruptions)

@@ -27,7 +27,12 @@ class Measured(TypedDict):
 
 class Batch:
     def add(
-        self, events: Iterable[Event], *, deadline: float, groups: Iterable[Iterable[int]] = ()
+        self,
+        events: Iterable[Event],
+        *,
+        deadline: float,
+        groups: Iterable[Iterable[int]] = (),
+        issue_times: Iterable[float] = (),
     ) -> None: ...
     def add_table(
         self,
@@ -54,6 +59,7 @@ class Gpu:
         deadline: float,
         settle: float,
         groups: Iterable[Iterable[int]] = (),
+        issue_times: Iterable[float] = (),
     ) -> tuple[list[Measured], list[list[int]], list[bool]]: ...
     def batch(self, *, warp_slots: bool, settle: float) -> Batch: ...
     def time_spent(self) -> dict[str, float]: ...

@@ -147,9 +147,7 @@ def test_a_launch_of_a_group_is_not_released(gpu: Gpu) -> None:
         meet(gpu, groups=[[0]])
 
 
-def test_durations_and_what_is_no_sequence_are_refused(gpu: Gpu) -> None:
-    with pytest.raises(ValueError, match="leave durations out"):
-        meet(gpu, tb.Launch(1, 32, 16, duration=1e-5))
+def test_what_is_no_sequence_and_what_the_gpu_refuses(gpu: Gpu) -> None:
     with pytest.raises(TypeError, match="a Sequence is needed"):
         tb.meet([ONE], gpu=gpu)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"Launch\.registers: 11"):

@@ -14,7 +14,9 @@ namespace {
 constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
 constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
 constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
-constexpr size_t kMostPartitions = 64;       // kept; each takes memory of the GPU
+// Of a block for others: 2^31 ticks are longer.
+constexpr std::chrono::nanoseconds kLongestWait = std::chrono::minutes(1);
+constexpr size_t kMostPartitions = 64;  // kept; each takes memory of the GPU
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -239,7 +241,8 @@ class Planner {
       const Lane lane = supplies_.lane(node);
       const CUstream of_partition =
           lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
-      ProbeFunction& function = supplies_.probe.node_function(node, lane.partition);
+      const bool meets = meets_.contains(plan_.launches.size());
+      ProbeFunction& function = supplies_.probe.node_function(node, meets, lane.partition);
       add(node, lane, function, of_partition).stream = stream;
     });
   }
@@ -308,7 +311,9 @@ Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context
 }
 
 void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
-  const Waiting& waiting = plan.timed ? kTimed : kHeld;
+  Waiting waiting = plan.timed ? kTimed : kHeld;
+  // Then blocks are told to leave, and what comes into their room must be told apart.
+  if (!plan.meetings.empty()) waiting.linger_ns = kLingerNs;
   const Asking asking = plan.timed ? kAskingTimed : asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
   lay_out_memory(plan, warp_slots);
@@ -332,7 +337,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
     if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
-  lay_out_meetings(plan);
+  lay_out_meetings(plan, ticks(std::min(hold, kLongestWait), waiting));
   lay_out_ticks(plan.launches);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
   for (const PlannedTransfer& planned : plan.transfers) {
@@ -373,11 +378,14 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
   }
 }
 
-void RunMemory::lay_out_meetings(Plan& plan) {
+void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
   if (plan.meetings.empty()) return;
   MeetingPoint* point = points_.fresh(plan.meetings.size());
   for (const PlannedMeeting& planned : plan.meetings) {
-    Meeting meeting{.point = point++, .met = memory_->on_device(planned.met), .blocks = 0};
+    Meeting meeting{.point = point++,
+                    .met = memory_->on_device(planned.met),
+                    .blocks = 0,
+                    .wait_ticks = wait_ticks};
     for (const size_t number : planned.launches) {
       meeting.blocks += static_cast<uint32_t>(plan.launches[number].launch.blocks);
     }

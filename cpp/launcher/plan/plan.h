@@ -105,7 +105,7 @@ class RunMemory {
  private:
   void lay_out_memory(Plan& plan, bool warp_slots);
   void lay_out_relays(Plan& plan);
-  void lay_out_meetings(Plan& plan);
+  void lay_out_meetings(Plan& plan, uint32_t wait_ticks);
   void lay_out_ticks(std::span<PlannedLaunch> launches);
 
   const Driver& driver_;
@@ -118,8 +118,7 @@ class RunMemory {
 };
 
 // Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
-// asked before each launch: kernels may have to be loaded. The context is current. `groups`: of the
-// launches of a held sequence.
+// asked before each launch: kernels may have to be loaded. The context is current.
 Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
                    Supplies& supplies, const std::function<void()>& interrupted);
 

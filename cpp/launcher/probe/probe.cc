@@ -13,7 +13,8 @@ constexpr size_t kMostKernels = 1024;
 constexpr size_t kMostSizes = 1024;  // of a function
 constexpr int32_t kDriversChoice = -1;
 
-ProbeKind kind_of(const Launch& launch) {
+ProbeKind kind_of(const Launch& launch, const bool meets) {
+  if (meets) return ProbeKind::meeting;
   return takes_steps(launch) ? ProbeKind::dependent : ProbeKind::plain;
 }
 
@@ -140,14 +141,14 @@ Probe::Probe(const Context& context, const bool from_ptx) : context_(context), f
 
 ProbeFunction& Probe::function(const Launch& launch, const bool meets,
                                const GreenContext* const partition) {
-  return find({launch.registers, launch.local_memory, meets ? ProbeKind::meeting : kind_of(launch)},
-              partition);
+  return find({launch.registers, launch.local_memory, kind_of(launch, meets)}, partition);
 }
 
-ProbeFunction& Probe::node_function(const Launch& node, const GreenContext* const partition) {
+ProbeFunction& Probe::node_function(const Launch& node, const bool meets,
+                                    const GreenContext* const partition) {
   return find({.registers = node.registers,
                .local_memory = node.local_memory,
-               .kind = kind_of(node),
+               .kind = kind_of(node, meets),
                .carveout = carveout_of(node)},
               partition);
 }

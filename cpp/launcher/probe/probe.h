@@ -73,7 +73,7 @@ class Probe {
   ProbeFunction& function(const Launch& launch, bool meets, const GreenContext* partition);
   // The same of a node of a graph. Nobody knows when the driver reads its carveout, so no launch
   // with another shares its kernel.
-  ProbeFunction& node_function(const Launch& node, const GreenContext* partition);
+  ProbeFunction& node_function(const Launch& node, bool meets, const GreenContext* partition);
   // Forgets all kernels if they have become many. None may be running.
   void trim();
   // Forgets the functions of all partitions. None may be running.

@@ -74,8 +74,10 @@ struct alignas(128) MeetingPoint {
 
 struct Meeting {
   MeetingPoint* point;
-  uint32_t* met;    // in host memory: 1 as soon as every block has passed
-  uint32_t blocks;  // of all launches that meet
+  uint32_t* met;        // in host memory: 1 as soon as every block has passed
+  uint32_t blocks;      // of all launches that meet
+  uint32_t wait_ticks;  // how long a block waits for the others at most, at most 2^31; it leaves so
+                        // long after it has met them as it would after its start
 };
 
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "launcher/driver/error.h"
@@ -52,6 +54,17 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
+// The launches of groups that have not met; none where there are no groups.
+std::optional<std::set<size_t>> stranded(const Plan& plan, const std::vector<bool>& met) {
+  if (plan.meetings.empty()) return std::nullopt;
+  std::set<size_t> launches;
+  for (size_t group = 0; group < met.size(); ++group) {
+    const std::vector<size_t>& members = plan.meetings[group].launches;
+    if (!met[group]) launches.insert(members.begin(), members.end());
+  }
+  return launches;
+}
+
 CallsNs calls_of(const std::vector<PlannedCall>& calls) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedCall& call : calls) first = std::min(first, call.begin);
@@ -88,6 +101,7 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
     RunOptions before = options;
     before.by_worker = timed;
     before.groups.clear();
+    before.issue_times.clear();
     observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);
@@ -169,7 +183,8 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     judge_meetings(plan.meetings, run.met(), verdict);
     return verdict;
   }
-  Verdict verdict = judge_timed(evidence, sms, took);
+  Verdict verdict = judge_timed(evidence, stranded(plan, run.met()), sms, took);
+  judge_meetings(plan.meetings, run.met(), verdict);
   verdict.calls_ns = calls_of(plan.calls);
   return verdict;
 }

@@ -35,6 +35,9 @@ struct RunOptions {
   bool any_state = false;
   // The blocks of each group wait for each other.
   Groups groups;
+  // Of a timed sequence with groups: when each launch is called, from the first call on. Empty: as
+  // fast as the host can.
+  std::vector<std::chrono::nanoseconds> issue_times;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
@@ -110,6 +113,8 @@ class Run {
   template <typename Done>
   bool wait(const Done& done);
   bool patience_over(const Count& count, Clock::duration still) const;
+  // Of whatever may be blocked in a call, or not.
+  Clock::duration patience() const;
   Count look();
   void let_go(size_t number);
   void synchronise();
@@ -135,6 +140,16 @@ class Run {
   int32_t host_ = 0;  // that makes it
   // Where there are several host threads: whether they may begin.
   const std::shared_ptr<std::atomic<bool>> may_begin_ = std::make_shared<std::atomic<bool>>(false);
+  // When the host makes its calls, where times for them are given.
+  struct Pace {
+    // Until then, or until nobody cares any more.
+    void wait_until(Clock::time_point time);
+
+    std::atomic<bool> is_waiting = false;
+    std::atomic<bool> given_up = false;
+  };
+  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
+  const Clock::time_point begin_ = Clock::now();
   Clock::time_point asked_ = Clock::now();
   Clock::time_point room_free_{};  // that the last release made
   std::vector<bool> met_;

@@ -15,6 +15,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,7 +56,11 @@ Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int3
 void judge_meetings(std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
                     Verdict& verdict);
 
-// Of a timed sequence: all blocks ran. Times are from the start of the first block on.
-Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms, std::chrono::nanoseconds took);
+// Of a timed sequence: all blocks ran. Times are from the start of the first block on. `stranded`:
+// launches of groups that have not met. Their blocks were told to leave, and what started after
+// that only came because of it. None: all left by themselves.
+Verdict judge_timed(std::span<const Evidence> evidence,
+                    const std::optional<std::set<size_t>>& stranded, int32_t sms,
+                    std::chrono::nanoseconds took);
 
 }  // namespace tbsched::cuda

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement, shown
-from tbsched.launcher.observe import Gpu, Groups, opened
-from tbsched.program.checks import integer, items
-from tbsched.program.sequence import Release, Sequence
+from tbsched.launcher.observe import Asked, Gpu, Groups, opened
+from tbsched.program.checks import integer, items, seconds
+from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.annotations import meetings
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
@@ -34,7 +34,7 @@ class Meeting(Shown):
             never came, and the others would wait for them for ever.
 
     Example:
-        >>> workers, schedulers = tb.Launch(128, 256, 168), tb.Launch(16, 128, 32)
+        >>> schedulers, workers = tb.Launch(16, 128, 32), tb.Launch(128, 256, 168, 100 * 1024)
         >>> found = tb.meet(tb.Sequence([schedulers, workers]))  # doctest: +SKIP
         >>> found.met, found.missing  # doctest: +SKIP
         ((False,), {1: 12})
@@ -72,51 +72,63 @@ def meet(
     gpu: int | Gpu = 0,
     limit: float = LIMIT,
     deadline: float | None = None,
+    issue_times: ListOf[float] | None = None,
 ) -> Meeting:
     """Runs launches whose blocks wait for each other, and says whether all of them came.
 
     The blocks of a group have a barrier in the memory of the GPU. Each block counts itself there,
     and waits until all blocks of all launches of the group have done so. A group of one launch has
-    a barrier of its whole grid. A block that has met the others stays where it is, so nobody's
-    leaving makes room for another. Blocks of launches in no group stay until their
-    :class:`Release`, or to the end.
+    a barrier of its whole grid. A block without a duration that has met the others stays where it
+    is, so nobody's leaving makes room for another. One with a duration leaves so long after it has
+    met them. Blocks of launches in no group stay until their :class:`Release`, or for their
+    duration, at most to the end of the run.
 
-    Launches are issued as :func:`observe` issues them: the next one when all blocks of the one
-    before have come, or when nothing has moved for the limit. So they arrive in the order of the
-    sequence. A run begins from the :term:`latent state` that the runs before have left;
+    Without durations, launches are issued as :func:`observe` issues them: the next one when all
+    blocks of the one before have come, or when nothing has moved for the limit. So they arrive in
+    the order of the sequence. With durations, host threads issue all of it as fast as they can, or
+    at the times that are given. The run ends when all groups have met, or nothing has moved for the
+    limit. Launches that never get to the thread block scheduler hang, too: in the legacy stream,
+    behind others in a hardware queue, for local memory.
+
+    A run begins from the :term:`latent state` that the runs before have left;
     :meth:`Steered.meet` brings the GPU to another one first.
 
     Args:
-        sequence: launches without durations, and releases of launches in no group.
+        sequence: what to run.
         groups: for each group the numbers of its launches. None: all launches that are never
             released are one group.
         gpu: number of the GPU as CUDA counts them, which stays open for the next call; or an open
             ``Gpu``.
         limit: a group whose blocks have not all come hangs when nothing has moved for so many
-            seconds. An eighth of it is enough if every launch has started.
+            seconds: no launch was issued, and no block has come or gone. An eighth of it is enough
+            in a sequence without durations of which every launch has started; ten times as long,
+            but at most 30 ms, while a launch call has not returned.
         deadline: as for :func:`observe`.
+        issue_times: when the host makes each launch call, in seconds from the beginning, ascending;
+            only with durations. None: as soon as it can.
 
     Returns:
         A :class:`Meeting`. A group that hangs is an answer, not an error: its blocks are told to
         leave, and the GPU is free.
 
     Raises:
-        TypeError, ValueError: a sequence with durations; a group without launches, or with a launch
-            that is not there, is released, or is in another group; and what :func:`observe`
-            refuses.
+        TypeError, ValueError: a group without launches, or with a launch that is not there, is
+            released, triggers or waits for memory, or is in another group; times that do not
+            ascend; and what :func:`observe` refuses.
         UnstableMeasurement, SharedGpu, DeadlineExceeded, NoGpuError, CudaError: as :func:`observe`.
 
     Example:
-        >>> sequence = tb.Sequence([tb.Launch(16, 128, 32), tb.Launch(128, 256, 168)])
+        >>> schedulers, workers = tb.Launch(16, 128, 32), tb.Launch(128, 256, 168, 100 * 1024)
+        >>> sequence = tb.Sequence([schedulers, workers])
         >>> print(tb.meet(sequence))  # doctest: +SKIP
         group 0 hangs: launches 0, 1; of launch 1 12 of 128 blocks never came
         >>> print(tb.meet(sequence, [[0]]))  # doctest: +SKIP
         group 0 has met: launch 0
     """
-    groups = _groups(sequence, groups)
+    asked = Asked(sequence, _groups(sequence, groups), _times(sequence, issue_times))
     where = gpu if isinstance(gpu, Gpu) else opened(gpu)
-    found = where.run(sequence, groups, warp_slots=False, deadline=deadline, settle=_limit(limit))
-    return _meeting(groups, *found)
+    found = where.run(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
+    return _meeting(asked.groups, *found)
 
 
 def meet_many(
@@ -147,18 +159,18 @@ def meet_many(
         NoGpuError, CudaError: as :func:`observe_many`.
 
     Example:
-        >>> launches = [tb.Launch(16, 128, 32), tb.Launch(128, 256, 168)]
+        >>> launches = [tb.Launch(16, 128, 32), tb.Launch(128, 256, 168, 100 * 1024)]
         >>> both = [tb.Sequence(launches), tb.Sequence(launches[::-1])]
         >>> [found.met for found in tb.meet_many(both)]  # doctest: +SKIP
-        [(False,), (False,)]
+        [(False,), (True,)]
     """
     where = gpu if isinstance(gpu, Gpu) else opened(gpu)
-    asked = ((seq, _groups(seq, given)) for seq, given in _paired(sequences, groups))
+    asked = (Asked(seq, _groups(seq, given)) for seq, given in _paired(sequences, groups))
     with closing(
         where.run_many(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
     ) as outcomes:
-        for (_, of_launches), outcome, met in outcomes:
-            yield _meeting(of_launches, outcome, met) if isinstance(outcome, Trace) else outcome
+        for one, outcome, met in outcomes:
+            yield _meeting(one.groups, outcome, met) if isinstance(outcome, Trace) else outcome
 
 
 def _paired(
@@ -170,7 +182,8 @@ def _paired(
 
 
 def _meeting(groups: Groups, trace: Trace, met: tuple[bool, ...]) -> Meeting:
-    return Meeting(replace(trace, extra=meetings(groups, met), check=False), groups, met)
+    extra = {**trace.extra, **meetings(groups, met)}
+    return Meeting(replace(trace, extra=extra, check=False), groups, met)
 
 
 def _limit(limit: float) -> float:
@@ -185,13 +198,10 @@ def _groups(sequence: Sequence, given: GroupsAsked) -> Groups:
     """The groups, checked: of launches that stay, each in one group at most."""
     if not isinstance(sequence, Sequence):
         raise TypeError(f"meet: a Sequence is needed, got {shown(sequence)}")
-    if sequence.timed:
-        raise ValueError("meet: launches with durations end by themselves; leave durations out")
     released = {event.launch for event in sequence if isinstance(event, Release)}
     if given is None:
-        staying = (n for n in range(len(sequence.launches)) if n not in released)
-        group = tuple(staying)
-        return (group,) if group else ()
+        staying = [n for n in range(len(sequence.launches)) if n not in released]
+        given = [staying] if staying else []
     found: dict[int, int] = {}
     groups = []
     for number, group_given in enumerate(items("meet", "groups", given)):
@@ -204,6 +214,11 @@ def _groups(sequence: Sequence, given: GroupsAsked) -> Groups:
                     f"groups[{number}]: launch {launch} is released; a block of a group leaves "
                     "when all have met"
                 )
+            if _takes_steps(sequence.launches[launch]):
+                raise ValueError(
+                    f"groups[{number}]: launch {launch} has a trigger or a memory_wait; leave them "
+                    "out, or the launch"
+                )
             if launch in found:
                 raise ValueError(
                     f"groups[{number}]: launch {launch} is in groups[{found[launch]}] already"
@@ -211,6 +226,27 @@ def _groups(sequence: Sequence, given: GroupsAsked) -> Groups:
             found[launch] = number
         groups.append(group)
     return tuple(groups)
+
+
+def _takes_steps(launch: Launch) -> bool:
+    return launch.trigger is not None or launch.memory_wait is not None
+
+
+def _times(sequence: Sequence, given: ListOf[float] | None) -> tuple[float, ...]:
+    """When each launch is called; empty: as soon as possible."""
+    if given is None:
+        return ()
+    times = tuple(
+        seconds("meet", "issue_times", time) for time in items("meet", "issue_times", given)
+    )
+    launches = len(sequence.launches)
+    if not sequence.timed:
+        raise ValueError("meet.issue_times: times need launches with durations")
+    if len(times) != launches:
+        raise ValueError(f"meet.issue_times: {len(times)} times for {launches} launches")
+    if list(times) != sorted(times) or times[-1] > MAX_LIMIT:
+        raise ValueError(f"meet.issue_times: times ascend, to at most {MAX_LIMIT:g} seconds")
+    return times
 
 
 def _numbers(sequence: Sequence, number: int, given: ListOf[int]) -> Iterator[int]:

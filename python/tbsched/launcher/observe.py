@@ -8,6 +8,7 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
 from contextlib import closing
+from dataclasses import dataclass
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,6 +38,21 @@ Smids: TypeAlias = Int32Array | UnstableMeasurement | DeadlineExceeded
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 # A GPU cannot be used in a process forked after it was opened, hence the process in the key.
 _opened: dict[tuple[int, int], Gpu] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a GPU runs.
+
+    Attributes:
+        sequence: of launches.
+        groups: the launches of each group whose blocks meet.
+        issue_times: when each launch is called, in seconds; empty: as fast as the host can.
+    """
+
+    sequence: Sequence
+    groups: Groups = ()
+    issue_times: tuple[float, ...] = ()
 
 
 class Gpu:
@@ -100,7 +116,7 @@ class Gpu:
         _check(seq, repeats)
         with self._lock:
             traces = [
-                self.run(seq, (), warp_slots=warp_slots, deadline=deadline, settle=settle)[0]
+                self.run(Asked(seq), warp_slots=warp_slots, deadline=deadline, settle=settle)[0]
                 for _ in range(repeats)
             ]
         for number, trace in enumerate(traces[1:], 1):
@@ -116,7 +132,7 @@ class Gpu:
         settle: float = SETTLE,
     ) -> Generator[Outcome, None, None]:
         """See :func:`observe_many`."""
-        asked: Iterable[tuple[Sequence, Groups]] = ((seq, ()) for seq in sequences)
+        asked = (Asked(seq) for seq in sequences)
         with closing(
             self.run_many(asked, warp_slots=warp_slots, deadline=deadline, settle=settle)
         ) as outcomes:
@@ -125,30 +141,35 @@ class Gpu:
 
     def run_many(
         self,
-        asked: Iterable[tuple[Sequence, Groups]],
+        asked: Iterable[Asked],
         *,
         warp_slots: bool,
         deadline: float | None,
         settle: float,
-    ) -> Generator[tuple[tuple[Sequence, Groups], Outcome, tuple[bool, ...]], None, None]:
+    ) -> Generator[tuple[Asked, Outcome, tuple[bool, ...]], None, None]:
         """As :func:`observe_many`, of sequences with groups of launches whose blocks meet.
 
         Yields:
             What was asked, what came of it, and which of the groups have met.
         """
         batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
-        running: deque[tuple[Sequence, Groups]] = deque()
+        running: deque[Asked] = deque()
         try:
-            for seq, groups in asked:
-                _check(seq, repeats=1)
-                batch.add(seq.events, deadline=self._deadline(seq, deadline), groups=groups)
-                running.append((seq, groups))
+            for one in asked:
+                _check(one.sequence, repeats=1)
+                batch.add(
+                    one.sequence.events,
+                    deadline=self._deadline(one.sequence, deadline),
+                    groups=one.groups,
+                    issue_times=one.issue_times,
+                )
+                running.append(one)
                 if len(running) > AHEAD:
-                    one = running.popleft()
-                    yield one, *self._outcome(one[0], batch)
+                    first = running.popleft()
+                    yield first, *self._outcome(first.sequence, batch)
             while running:
-                one = running.popleft()
-                yield one, *self._outcome(one[0], batch)
+                first = running.popleft()
+                yield first, *self._outcome(first.sequence, batch)
         finally:
             batch.close()
 
@@ -221,25 +242,20 @@ class Gpu:
         return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
     def run(
-        self,
-        seq: Sequence,
-        groups: Groups,
-        *,
-        warp_slots: bool,
-        deadline: float | None,
-        settle: float,
+        self, asked: Asked, *, warp_slots: bool, deadline: float | None, settle: float
     ) -> tuple[Trace, tuple[bool, ...]]:
         """Runs a sequence once; also says which of the groups of launches have met."""
-        deadline = self._deadline(seq, deadline)
+        deadline = self._deadline(asked.sequence, deadline)
         with self._lock:
             found = self._gpu.run(
-                seq.events,
+                asked.sequence.events,
                 warp_slots=warp_slots,
                 deadline=deadline,
                 settle=settle,
-                groups=groups,
+                groups=asked.groups,
+                issue_times=asked.issue_times,
             )
-        return self._trace(seq, *found)
+        return self._trace(asked.sequence, *found)
 
     def _trace(
         self,
