@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -108,9 +107,8 @@ def test_file_without_launches(tmp_path: Path) -> None:
 class ModelAsGpu:
     """Meets as the model says; or, if it is ``wrong``, never hangs."""
 
-    def __init__(self, wrong: bool) -> None:
-        self.wrong = wrong
-        self.runs = 0
+    wrong = False
+    runs = 0
 
     def __enter__(self) -> ModelAsGpu:
         return self
@@ -118,32 +116,46 @@ class ModelAsGpu:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def meet(self, sequence: tb.Sequence, groups: Sequence[Sequence[int]], **_: Any) -> Meeting:
+    def meet(
+        self,
+        sequence: tb.Sequence,
+        groups: Sequence[Sequence[int]],
+        gpu: object,
+        issue_times: Iterable[float] | None,
+    ) -> Meeting:
         self.runs += 1
-        trace = tb.predict(sequence, "h200")
+        if any(launch.first_use for launch in sequence.launches):
+            raise ValueError("no kernel is loaded late")
+        trace = tb.predict(sequence, "h200", issue_times=issue_times)
         met = tuple(
-            self.wrong or all((trace[k].smid >= 0).all() for k in group) for group in groups
+            self.wrong or not any(map(self.late, map(trace.__getitem__, g))) for g in groups
         )
         return Meeting(trace, tuple(map(tuple, groups)), met)
 
-    def meet_many(
-        self, sequences: list[tb.Sequence], groups: list[list[list[int]]], **_: Any
-    ) -> Iterator[Meeting]:
-        for sequence, own in zip(sequences, groups, strict=True):
-            yield self.meet(sequence, own)
+    def late(self, placement: tb.Placement) -> bool:
+        late = placement.smid < 0
+        if placement.start_ns is not None:
+            late |= placement.start_ns >= 1e9
+        return bool(late.any())
 
 
-@pytest.mark.parametrize(("wrong", "hung"), [(False, 1), (True, 0)])
-def test_on_the_gpu(monkeypatch: pytest.MonkeyPatch, unsafe: Path, wrong: bool, hung: int) -> None:
-    gpu = ModelAsGpu(wrong)
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> ModelAsGpu:
+    model = ModelAsGpu()
     module = "tbsched.cli.together.on_gpu"
-    monkeypatch.setattr(f"{module}.Gpu", lambda _: gpu)
-    monkeypatch.setattr(f"{module}.meet", gpu.meet)
-    monkeypatch.setattr(f"{module}.meet_many", gpu.meet_many)
+    monkeypatch.setattr(f"{module}.Gpu", lambda _: model)
+    monkeypatch.setattr(f"{module}.meet", model.meet)
+    monkeypatch.setattr(f"{module}.steer", lambda *_, **__: None)
+    return model
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_on_the_gpu(gpu: ModelAsGpu, unsafe: Path, wrong: bool) -> None:
+    gpu.wrong = wrong
     found = document("coresident", unsafe, "--gpu", status=1)
     check_alike(EXAMPLES["coresident --gpu"], found["sequences"][0]["gpu"])
     witness, *fixes = found["sequences"][0]["gpu"]
-    assert (witness["hung"], witness["runs"], witness["agrees"]) == (hung, 1, not wrong)
+    assert (witness["hung"], witness["runs"], witness["agrees"]) == (not wrong, 1, not wrong)
     assert len(fixes) == 5
     assert all(fix["agrees"] and not fix["hung"] for fix in fixes)
     orders = {fix["what"].partition(":")[0]: fix["runs"] for fix in fixes}
@@ -152,16 +164,26 @@ def test_on_the_gpu(monkeypatch: pytest.MonkeyPatch, unsafe: Path, wrong: bool, 
     assert ("NOT as predicted" in words) == wrong
 
 
-def test_what_has_durations_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kernel = tb.Launch(8, 128, 32, duration=1e-3)
-    place = written(tmp_path / "lazy.json", kernel, replace(kernel, first_use=True))
-    gpu = ModelAsGpu(wrong=False)
-    monkeypatch.setattr("tbsched.cli.together.on_gpu.Gpu", lambda _: gpu)
-    monkeypatch.setattr("tbsched.cli.together.on_gpu.meet_many", gpu.meet_many)
+def test_hang_above_the_scheduler_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) -> None:
+    kernel = tb.Launch(8, 128, 32, duration=1e-3, name="a")
+    legacy = replace(kernel, stream=tb.LEGACY_STREAM, name="b")
+    place = written(tmp_path / "legacy.json", replace(kernel, stream=1), legacy)
     found = document("coresident", place, "--gpu", status=1)
-    witness, *_ = found["sequences"][0]["gpu"]
-    assert (witness["runs"], witness["agrees"]) == (0, None)
-    assert witness["why"]
+    witness, *fixes = found["sequences"][0]["gpu"]
+    assert (witness["hung"], witness["agrees"]) == (1, True)
+    assert {fix["what"].partition(":")[0]: fix["agrees"] for fix in fixes} == {"streams": True}
+    lazy = written(tmp_path / "lazy.json", kernel, replace(kernel, first_use=True))
+    found = document("coresident", lazy, "--gpu", status=1)
+    witness, order, loading = found["sequences"][0]["gpu"]
+    assert (witness["why"], order["why"]) == ("no kernel is loaded late",) * 2
+    assert (loading["runs"], loading["agrees"]) == (2, True)
+
+
+def test_nothing_to_run_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) -> None:
+    place = written(tmp_path / "safe.json", SAFE, WORKERS)
+    found = document("coresident", place, "--gpu")
+    assert [run["agrees"] for run in found["sequences"][0]["gpu"]] == [None]
+    assert gpu.runs == 0
 
 
 def test_profile() -> None:

@@ -21,6 +21,8 @@ from tbsched.prediction.together.search import FOREVER, STEP
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.traces.trace import Trace
 
+# What launches wait for there.
+ABOVE = ("first_use", "legacy_stream", "hardware_queue", "grids")
 MOST_IN_ALL_ORDERS = 6  # launches
 
 
@@ -65,12 +67,12 @@ def hang_above(
     if not _can_hang(spec, launches):
         return Above(None, True, 0)
     plays = 0
-    endless = [_endless(launch) for launch in launches]
+    staying = [endless(launch) for launch in launches]
     for order in _orders(len(launches), after):
         plays += 1
-        hang = _played(spec, policy, endless, order, members)
+        hang = _played(spec, policy, staying, order, members)
         if hang is not None:
-            shorter = _without_others(spec, policy, endless, hang, members, after)
+            shorter = _without_others(spec, policy, staying, hang, members, after)
             return Above(shorter, True, plays)
     return Above(None, len(launches) <= MOST_IN_ALL_ORDERS, plays)
 
@@ -84,7 +86,8 @@ def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
     return queued or legacy or loads or len(launches) > spec.resident_grids
 
 
-def _endless(launch: Launch) -> Launch:
+def endless(launch: Launch) -> Launch:
+    """The launch with blocks that stay for ever."""
     return replace(launch, duration=FOREVER, memory_wait=None)
 
 

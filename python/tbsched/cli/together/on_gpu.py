@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tbsched.advice.together.above import ABOVE, endless, issue_times
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.fixes.fix import Fix
-from tbsched.advice.together.given import held
+from tbsched.advice.together.given import called, held
 from tbsched.campaigns.steer import steer
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.launcher.meet import Meeting, meet, meet_many
+from tbsched.launcher.meet import meet
 from tbsched.launcher.observe import Gpu
 from tbsched.program.sequence import Sequence
 from tbsched.show.text.tables import render, table_of
@@ -49,22 +50,23 @@ def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
     """Runs the witness, and each fix in every order of up to four launches.
 
     Raises:
-        NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.observe`.
+        NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.meet`.
     """
     with Gpu(0) as gpu:
         return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
 
 
 def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
-    if found.witness is None:
+    if found.witness is None or found.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
-    what = f"strands {found.launches[found.stranded or 0].name or f'launch {found.stranded}'}"
-    if found.witness.timed:
-        return Ran(what, True, why="blocks of it have durations: observe runs it")
-    if found.state is not None and found.state != spec.initial_states()[0]:
-        steer(gpu, spec, to=found.state)
+    what = f"strands {called(found.launches, found.stranded)}"
+    steer(gpu, spec, to=found.state)
     groups = _numbered(found.groups, found.order)
-    return Ran(what, True, 1, 0 if meet(found.witness, groups, gpu=gpu) else 1)
+    try:
+        met = meet(found.witness, groups, gpu=gpu, issue_times=found.issue_times)
+    except ValueError as error:  # nobody can run it, such as a kernel that is loaded late
+        return Ran(what, True, why=str(error))
+    return Ran(what, True, 1, 0 if met else 1)
 
 
 def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
@@ -73,13 +75,18 @@ def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
         return Ran(what, False, why="a process sets it up before its first launch")
     launches, pairs = held(fix.launches)
     orders = list(_orders(len(launches), (*fix.after, *pairs)))
-    sequences = [Sequence([launches[k] for k in order]) for order in orders]
-    groups = [_numbered(fix.groups, order) for order in orders]
+    above = found.cause in ABOVE
+    if above:
+        launches = tuple(endless(launch) for launch in fix.launches)
     hung = 0
-    for outcome in meet_many(sequences, groups, gpu=gpu):
-        if not isinstance(outcome, Meeting):
-            raise outcome
-        hung += not outcome
+    for order in orders:
+        sequence = Sequence([launches[k] for k in order])
+        times = issue_times(len(order)) if above else None
+        try:
+            met = meet(sequence, _numbered(fix.groups, order), gpu=gpu, issue_times=times)
+        except ValueError as error:
+            return Ran(what, False, why=str(error))
+        hung += not met
     return Ran(what, False, len(orders), hung)
 
 
