@@ -16,6 +16,7 @@ from cli.test_json import EXAMPLES, check_alike, document
 from helpers import ROOT
 from tbsched.cli.app import app
 from tbsched.launcher.meet import Meeting
+from tbsched.traces.placement import DeviceInfo
 
 SAFE = replace(SCHEDULERS, carveout=100)
 
@@ -107,6 +108,7 @@ def test_file_without_launches(tmp_path: Path) -> None:
 class ModelAsGpu:
     """Meets as the model says; or, if it is ``wrong``, never hangs."""
 
+    info = DeviceInfo("NVIDIA H200", 132, {"max_connections": 32})
     wrong = False
     runs = 0
 
@@ -177,6 +179,15 @@ def test_hang_above_the_scheduler_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) ->
     witness, order, loading = found["sequences"][0]["gpu"]
     assert (witness["why"], order["why"]) == ("no kernel is loaded late",) * 2
     assert (loading["runs"], loading["agrees"]) == (2, True)
+
+
+def test_other_hardware_queues_than_asked(gpu: ModelAsGpu, tmp_path: Path) -> None:
+    kernel = tb.Launch(8, 128, 32, duration=1e-3)
+    place = written(tmp_path / "queues.json", *(replace(kernel, stream=s) for s in (0, 0, 1)))
+    options = ("--groups", "0,2", "--after", "0,1", "--connections", "1", "--gpu")
+    found = document("coresident", place, *options, status=1)
+    witness, *_ = found["sequences"][0]["gpu"]
+    assert witness["why"] == "CUDA_DEVICE_MAX_CONNECTIONS is 32 here"
 
 
 def test_nothing_to_run_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) -> None:

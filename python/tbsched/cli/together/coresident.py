@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -93,7 +94,9 @@ def coresident(
                 after=[(a, b) for a, b in _pairs(after)], connections=connections, plays=plays,
             )
         )  # fmt: skip
-    ran = [check_on_gpu(answer, spec) if on_gpu else None for answer in answers]
+    queues = spec.hardware_queues if connections is None else connections
+    meant = replace(spec, hardware_queues=queues)
+    ran = [check_on_gpu(answer, meant) if on_gpu else None for answer in answers]
     if as_json:
         pairs = zip(answers, ran, strict=True)
         show_json({"sequences": [_data(answer, runs) for answer, runs in pairs]})

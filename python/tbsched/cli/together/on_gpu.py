@@ -60,6 +60,9 @@ def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     if found.witness is None or found.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
     what = f"strands {called(found.launches, found.stranded)}"
+    queues = gpu.info.details.get("max_connections", spec.hardware_queues)
+    if found.cause == "hardware_queue" and queues != spec.hardware_queues:
+        return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
     steer(gpu, spec, to=found.state)
     groups = _numbered(found.groups, found.order)
     try:
