@@ -53,7 +53,12 @@ def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
         NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.meet`.
     """
     with Gpu(0) as gpu:
-        return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
+        return runs_of(found, spec, gpu)
+
+
+def runs_of(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> list[Ran]:
+    """The same on an open GPU."""
+    return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
 
 
 def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
