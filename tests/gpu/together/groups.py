@@ -1,7 +1,8 @@
 """Random groups of launches whose blocks wait for each other, near the edge of what fits at once.
 
 There are 2 or 3 launches: clusters, carveouts, partitions, shared memory, cooperative launches,
-priorities; now and then one of them does not wait for the others, and stays or leaves.
+priorities; now and then one of them does not wait for the others, and all its blocks, some or none
+are gone when the last launch comes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import cast
 
 import tbsched as tb
 from tbsched.hardware.spec import DeviceSpec
@@ -22,6 +22,7 @@ REGISTERS = (16, 24, 32, 40, 48, 64, 80, 96, 128, 168, 255)
 CLUSTERS = (1, 1, 1, 1, 1, 2, 4, 8, 16)
 CARVEOUTS = (None, None, 0, 25, 50, 100)
 PRIORITIES = (0, -1, -2)
+FOREVER, STEP = 1.0, 1e-3  # seconds: of blocks that stay; between two launches
 SPLITS = (16, 32, 64)  # fewest SMs of a partition
 
 
@@ -33,23 +34,42 @@ class Group:
         number: of the draw.
         launches: in the order in which the last one was drawn near the edge.
         outside: the launch that is in no group; None: all meet.
-        leaves: whether that one is released before the last launch of an order comes.
+        gone: which of its blocks are gone when the last launch of an order comes.
     """
 
     number: int
     launches: tuple[tb.Launch, ...]
     outside: int | None
-    leaves: bool
+    gone: tuple[bool, ...]
 
     def orders(self) -> Iterator[tuple[int, ...]]:
         """All orders of arrival, by the numbers of the launches."""
         return itertools.permutations(range(len(self.launches)))
 
+    @property
+    def timed(self) -> bool:
+        """Whether some blocks of a launch leave and others stay, which takes durations."""
+        return len(set(self.gone)) > 1
+
     def arriving(self, order: tuple[int, ...]) -> tb.Sequence:
-        events: list[tb.Launch | tb.Release] = [self.launches[number] for number in order]
-        if self.leaves and order[-1] != self.outside:
-            events.insert(-1, tb.Release(order.index(cast(int, self.outside))))
-        return tb.Sequence(events)
+        launches = [self.launches[number] for number in order]
+        if self.outside is None:
+            return tb.Sequence(launches)
+        place = order.index(self.outside)
+        left = len(order) - 1 - place  # launches that come after it
+        if self.timed:
+            launches = [replace(launch, duration=FOREVER) for launch in launches]
+            leaves = (left - 0.5) * STEP if left else FOREVER
+            durations = tuple(leaves if gone else FOREVER for gone in self.gone)
+            launches[place] = replace(launches[place], duration=durations)
+            return tb.Sequence(launches)
+        release = [tb.Release(place)] if left and all(self.gone) else []
+        return tb.Sequence([*launches[:-1], *release, launches[-1]])
+
+    @property
+    def issue_times(self) -> tuple[float, ...] | None:
+        """When the launches are called."""
+        return tuple(STEP * k for k in range(len(self.launches))) if self.timed else None
 
     def meeting(self, order: tuple[int, ...]) -> list[list[int]]:
         """The groups of that sequence: one."""
@@ -61,8 +81,12 @@ def random_groups(seed: int, count: int, spec: DeviceSpec) -> Iterator[Group]:
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
         launches = _launches(rng, spec)
-        outside = rng.randrange(len(launches)) if rng.random() < 0.25 else None
-        yield Group(number, launches, outside, outside is not None and rng.random() < 0.5)
+        outside = rng.randrange(len(launches)) if rng.random() < 0.3 else None
+        gone: tuple[bool, ...] = ()
+        if outside is not None:
+            share = rng.choice((0.0, 0.5, 0.9, 1.0))
+            gone = tuple(rng.random() < share for _ in range(launches[outside].blocks))
+        yield Group(number, launches, outside, gone)
 
 
 def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
