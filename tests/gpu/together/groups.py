@@ -91,26 +91,28 @@ def random_groups(seed: int, count: int, spec: DeviceSpec) -> Iterator[Group]:
 
 def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
     size = rng.choice((2, 2, 2, 3, 3))
-    places = _places(rng, spec)
+    places = random_places(rng, spec)
     carveouts = rng.choice(((None,), (100,), CARVEOUTS, CARVEOUTS))
     priorities = rng.choice(((0,), (0,), (0,), PRIORITIES))
     launches: list[tb.Launch] = []
     while len(launches) < size:
-        kernel = _kernel(rng, rng.choice(places), rng.choice(carveouts))
-        alone = _fitting(spec, kernel)
+        kernel = random_kernel(rng, rng.choice(places), rng.choice(carveouts))
+        alone = fitting(spec, kernel)
         if alone == 0:
             continue
         blocks = rng.uniform(0.05, 1.2 / (size - 1)) * alone
         if len(launches) == size - 1:
             steps = rng.choice((0, 0, 0, -1, -2, 1, 1, 1, 1, 2))
-            blocks = _fitting(spec, kernel, *launches) + steps * kernel.cluster
-        launches.append(
-            replace(_with_blocks(rng, spec, kernel, blocks), priority=rng.choice(priorities))
-        )
+            blocks = fitting(spec, kernel, *launches) + steps * kernel.cluster
+        launch = replace(with_blocks(kernel, blocks), priority=rng.choice(priorities))
+        # A cooperative launch that does not fit the idle GPU is refused.
+        cooperative = replace(launch, cooperative=True)
+        fits = rng.random() < 0.08 and _placed(spec, cooperative)
+        launches.append(cooperative if fits else launch)
     return tuple(launches)
 
 
-def _places(rng: random.Random, spec: DeviceSpec) -> tuple[Partition | None, ...]:
+def random_places(rng: random.Random, spec: DeviceSpec) -> tuple[Partition | None, ...]:
     """Where launches go: mostly to the whole GPU."""
     if rng.random() < 0.85:
         return (None,)
@@ -118,7 +120,9 @@ def _places(rng: random.Random, spec: DeviceSpec) -> tuple[Partition | None, ...
     return (None, groups[0], groups[-1], rest)
 
 
-def _kernel(rng: random.Random, partition: Partition | None, carveout: int | None) -> tb.Launch:
+def random_kernel(
+    rng: random.Random, partition: Partition | None, carveout: int | None
+) -> tb.Launch:
     threads = rng.choice(THREADS)
     registers = rng.choice([count for count in REGISTERS if threads * count <= 64 * KB])
     shared = rng.choice((0, 0, 0, rng.randrange(48 * KB), rng.randrange(227 * KB)))
@@ -129,16 +133,12 @@ def _kernel(rng: random.Random, partition: Partition | None, carveout: int | Non
     )  # fmt: skip
 
 
-def _with_blocks(
-    rng: random.Random, spec: DeviceSpec, kernel: tb.Launch, blocks: float
-) -> tb.Launch:
-    """Whole clusters; a cooperative launch only if it fits the idle GPU."""
-    launch = replace(kernel, blocks=max(1, round(blocks / kernel.cluster)) * kernel.cluster)
-    cooperative = replace(launch, cooperative=True)
-    return cooperative if rng.random() < 0.08 and _placed(spec, cooperative) else launch
+def with_blocks(kernel: tb.Launch, blocks: float) -> tb.Launch:
+    """Whole clusters, at least one."""
+    return replace(kernel, blocks=max(1, round(blocks / kernel.cluster)) * kernel.cluster)
 
 
-def _fitting(spec: DeviceSpec, kernel: tb.Launch, *before: tb.Launch) -> int:
+def fitting(spec: DeviceSpec, kernel: tb.Launch, *before: tb.Launch) -> int:
     """How many blocks of a kernel are placed behind these, as predicted, if it has many."""
     many = 33 * spec.sms // kernel.cluster * kernel.cluster
     return _placed(spec, *before, replace(kernel, blocks=many))
