@@ -90,7 +90,7 @@ def checked(
         for fix, run in zip(found.fixes, fixes, strict=True):
             yield f"fix, {fix.kind}", run
     elif found.safe is True:
-        stays = replace(group, leaves=False)
+        stays = replace(group, gone=())
         orders = list(group.orders())
         outcomes = tb.meet_many(
             [stays.arriving(order) for order in orders],
