@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import numpy.typing as npt
 from script import parse
-from together.groups import FOREVER, Group, random_groups
+from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
 from tbsched.hardware.spec import DeviceSpec
