@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import numpy.typing as npt
 from script import parse
-from together.groups import FOREVER, Group, random_groups
+from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
 from tbsched.hardware.spec import DeviceSpec
@@ -85,7 +85,8 @@ class Score:
         """A run; it hangs exactly where some block of the group was not placed.
 
         Which blocks leave, where only some of a launch do, depends on the latent state. So what
-        disagrees is predicted from all states.
+        disagrees is predicted from all states. Where blocks wait while others leave, whoever leaves
+        first decides where they go: such a race is counted apart.
         """
         hangs = hang(predicted, found.groups[0])
         smids = shown(found.trace)
@@ -98,13 +99,17 @@ class Score:
             (a >= 0).sum() == (b >= 0).sum() for a, b in pairs
         )
         self.counts["same SMs"] += all(np.array_equal(a, b) for a, b in pairs)
+        raced = races(predicted)
+        self.counts["races"] += raced
         if hangs != bool(found):
             return
-        if any(_alike(predict(asked, spec, state), found) for state in spec.initial_states()):
+        if raced:
+            self.counts["races that went otherwise"] += 1
+        elif any(_alike(predict(asked, spec, state), found) for state in spec.initial_states()):
             self.counts["every block as from another state"] += 1
-            return
-        self.counts["wrong"] += 1
-        self.wrong.append(number)
+        else:
+            self.counts["wrong"] += 1
+            self.wrong.append(number)
 
     def __str__(self) -> str:
         counts = "\n".join(f"{name}: {count}" for name, count in self.counts.items())
@@ -146,6 +151,19 @@ def shown(trace: tb.Trace) -> list[npt.NDArray[np.int32]]:
         assert smid is not None
         found.append(smid)
     return found
+
+
+def races(predicted: tb.Trace) -> bool:
+    """Whether blocks come only when others leave, each at a time of its own."""
+    if not predicted.sequence.timed:
+        finals = zip(predicted, shown(predicted), strict=True)
+        return any(bool(((one.smid < 0) & (final >= 0)).any()) for one, final in finals)
+    starts = [placement.start_ns for placement in predicted]
+    calls = [1e9 * STEP * number for number in range(len(starts))]
+    return any(
+        start is not None and bool(((start > call + 0.2e9 * STEP) & (start < LATE_NS)).any())
+        for start, call in zip(starts, calls, strict=True)
+    )
 
 
 def _alike(predicted: tb.Trace, found: tb.Meeting) -> bool:
