@@ -28,7 +28,7 @@ import tbsched as tb
 from tbsched.cli.together.on_gpu import Ran, runs_of
 from tbsched.launcher.observe import Gpu
 
-CHUNK = 50  # groups that a process is asked about at once
+CHUNK = 5  # groups that a process is asked about at once
 
 
 def main() -> int:
