@@ -93,13 +93,14 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   std::unique_lock turn(shelf_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   const bool timed = is_timed(sequence);
-  if (timed || (!drained_in_order_ && !options.any_state)) {
+  const bool times_matter = timed && options.groups.empty();
+  if (times_matter || (!drained_in_order_ && !options.any_state)) {
     // Where blocks go depends on how the blocks before them left. Start from the usual state. And
     // the worker's first call after a while is slow, which shows in the times of its launch.
     Launch everywhere;
     everywhere.blocks = context().properties().sms;
     RunOptions before = options;
-    before.by_worker = timed;
+    before.by_worker = times_matter;
     before.groups.clear();
     before.issue_times.clear();
     observe_surely({everywhere}, before);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as ListOf
 from contextlib import closing
@@ -20,6 +19,7 @@ from tbsched.views import Shown
 LIMIT = 0.002  # seconds
 MAX_LIMIT = 10.0
 GroupsAsked: TypeAlias = ListOf[ListOf[int]] | None
+TimesAsked: TypeAlias = ListOf[float] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ def meet(
     gpu: int | Gpu = 0,
     limit: float = LIMIT,
     deadline: float | None = None,
-    issue_times: ListOf[float] | None = None,
+    issue_times: TimesAsked = None,
 ) -> Meeting:
     """Runs launches whose blocks wait for each other, and says whether all of them came.
 
@@ -138,6 +138,7 @@ def meet_many(
     gpu: int | Gpu = 0,
     limit: float = LIMIT,
     deadline: float | None = None,
+    issue_times: Iterable[TimesAsked] | None = None,
 ) -> Generator[Meeting | UnstableMeasurement | DeadlineExceeded, None, None]:
     """Runs independent sequences one after another, as :func:`meet` runs each.
 
@@ -146,7 +147,7 @@ def meet_many(
 
     Args:
         sequences: what to run; taken as the GPU comes to them, so it may be endless.
-        groups: for each sequence its groups, as for :func:`meet`; None is None for each.
+        groups, issue_times: for each sequence what :func:`meet` takes; None is None for each.
         gpu, limit, deadline: as for :func:`meet`; the deadline is of each sequence.
 
     Yields:
@@ -155,7 +156,8 @@ def meet_many(
         place, and the next sequence runs.
 
     Raises:
-        TypeError, ValueError: as :func:`meet`; or there are more sequences than groups, or fewer.
+        TypeError, ValueError: as :func:`meet`; or there are not as many groups or times as
+            sequences.
         NoGpuError, CudaError: as :func:`observe_many`.
 
     Example:
@@ -165,7 +167,10 @@ def meet_many(
         [(False,), (True,)]
     """
     where = gpu if isinstance(gpu, Gpu) else opened(gpu)
-    asked = (Asked(seq, _groups(seq, given)) for seq, given in _paired(sequences, groups))
+    asked = (
+        Asked(seq, _groups(seq, given), _times(seq, times))
+        for seq, given, times in _all_of(sequences, groups, issue_times)
+    )
     with closing(
         where.run_many(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
     ) as outcomes:
@@ -173,12 +178,20 @@ def meet_many(
             yield _meeting(one.groups, outcome, met) if isinstance(outcome, Trace) else outcome
 
 
-def _paired(
-    sequences: Iterable[Sequence], groups: Iterable[GroupsAsked] | None
-) -> Iterator[tuple[Sequence, GroupsAsked]]:
+def _all_of(
+    sequences: Iterable[Sequence],
+    groups: Iterable[GroupsAsked] | None,
+    issue_times: Iterable[TimesAsked] | None,
+) -> Iterator[tuple[Sequence, GroupsAsked, TimesAsked]]:
+    """What belongs together; of what is not given there is None for each sequence."""
+    if groups is None and issue_times is None:
+        return ((sequence, None, None) for sequence in sequences)
+    if issue_times is None:
+        assert groups is not None
+        return ((*pair, None) for pair in zip(sequences, groups, strict=True))
     if groups is None:
-        return zip(sequences, itertools.repeat(None))
-    return zip(sequences, groups, strict=True)
+        return ((seq, None, times) for seq, times in zip(sequences, issue_times, strict=True))
+    return zip(sequences, groups, issue_times, strict=True)
 
 
 def _meeting(groups: Groups, trace: Trace, met: tuple[bool, ...]) -> Meeting:
@@ -232,7 +245,7 @@ def _takes_steps(launch: Launch) -> bool:
     return launch.trigger is not None or launch.memory_wait is not None
 
 
-def _times(sequence: Sequence, given: ListOf[float] | None) -> tuple[float, ...]:
+def _times(sequence: Sequence, given: TimesAsked) -> tuple[float, ...]:
     """When each launch is called; empty: as soon as possible."""
     if given is None:
         return ()

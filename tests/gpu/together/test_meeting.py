@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from gpu.together.record import draw, hang
+from gpu.together.record import Score, draw, meetings, predict
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu
@@ -133,14 +133,12 @@ def test_blocks_of_a_meeting_are_as_predicted_from_one_of_the_states(hopper: Gpu
 
 
 def test_random_groups_meet_as_predicted(hopper: Gpu) -> None:
-    asked = draw(H200, seed=20, count=100)
-    sequences, groups = (one.sequence for one in asked), (one.groups for one in asked)
-    hangs = 0
-    for one, found in zip(asked, tb.meet_many(sequences, groups, gpu=hopper), strict=True):
+    asked, score = draw(H200, seed=20, count=100), Score(0)
+    for number, (one, found) in enumerate(zip(asked, meetings(hopper, asked), strict=True)):
         assert isinstance(found, tb.Meeting)
-        assert bool(found) != hang(tb.predict(one.sequence, H200), found.groups[0]), one
-        hangs += not found
-    print(f"{hangs} of {len(asked)} hang")
+        score.add(number, one, H200, predict(one, H200), found)
+    print(score)
+    assert not score.wrong
 
 
 def test_interrupt_in_a_hang(gpu: Gpu) -> None:
