@@ -14,7 +14,7 @@ from tbsched.advice.together.fixes.partitions import partition
 from tbsched.advice.together.fixes.registers import registers
 from tbsched.advice.together.fixes.set_up import set_up
 from tbsched.advice.together.fixes.streams import streams
-from tbsched.advice.together.problem import decided
+from tbsched.advice.together.problem import proved
 
 # What each yields is tried in turn; the first that holds is the fix of its kind.
 KINDS: tuple[Callable[[Unsafe], Iterator[Fix]], ...] = (
@@ -35,6 +35,6 @@ def fixes_of(unsafe: Unsafe) -> tuple[Fix, ...]:
 
 def _holds(unsafe: Unsafe, fix: Fix) -> bool:
     try:
-        return decided(fixed(unsafe.problem, fix)).safe is True
+        return proved(fixed(unsafe.problem, fix))
     except ValueError:  # the device refuses a launch of it
         return False
