@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -230,6 +231,22 @@ def test_a_run_past_its_deadline_does_not_end_the_others(gpu: Gpu) -> None:
     assert isinstance(first, tb.DeadlineExceeded)
     assert isinstance(second, tb.Meeting | tb.DeadlineExceeded)
     assert still_works(gpu)
+
+
+@pytest.mark.parametrize("duration", [None, 1.0])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_partners_of_a_launch_that_fails_are_told(
+    gpu: Gpu, knobs: Fake, at: int, duration: float | None
+) -> None:
+    assert still_works(gpu)
+    sequence = tb.Sequence([replace(HALF, blocks=1, duration=duration)] * 3)
+    knobs.fail("cuLaunchKernelEx", at)
+    begin = time.monotonic()
+    with pytest.raises(tb.CudaError, match="cuLaunchKernelEx"):
+        tb.meet(sequence, gpu=gpu, limit=5.0)
+    assert time.monotonic() - begin < 3
+    knobs.fail(at=0)
+    assert tb.meet(sequence, gpu=gpu).met == (True,)
 
 
 def test_interrupt_in_a_hang_releases_everything(gpu: Gpu) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
-from tbsched.cli.app import app
+from tbsched.cli.together.on_gpu import check_on_gpu
 from tbsched.launcher.observe import Gpu
 
 pytestmark = pytest.mark.tbsched_gpu
@@ -31,16 +28,11 @@ ASKED = {
 
 @pytest.mark.parametrize("name", ASKED)
 def test_witness_hangs_and_fixes_do_not(
-    hopper: Gpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    hopper: Gpu, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("tbsched.cli.together.on_gpu.Gpu", lambda _: nullcontext(hopper))
-    place = tmp_path / "asked.json"
-    place.write_text(tb.Sequence(ASKED[name]).to_json(), "utf-8")
-    command = ["coresident", str(place), "--device", "h200", "--gpu", "--json"]
-    result = CliRunner().invoke(app, command, standalone_mode=False)
-    assert result.exception is None
-    runs = json.loads(result.stdout)["sequences"][0]["gpu"]
-    print("\n".join(map(str, runs)))
-    assert (runs[0]["hung"], runs[0]["agrees"]) == (1, True)
-    assert all(run["agrees"] is not False for run in runs)
-    assert any(run["agrees"] for run in runs[1:])
+    witness, *fixes = check_on_gpu(tb.coresident(ASKED[name], "h200"), tb.device("h200"))
+    print(witness, *fixes, sep="\n")
+    assert (witness.hung, witness.agrees) == (1, True)
+    assert all(run.agrees is not False for run in fixes)
+    assert any(run.agrees for run in fixes)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import launches_of
-from tbsched.advice.together.problem import Problem, decided
+from tbsched.advice.together.problem import Problem, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
@@ -75,7 +75,7 @@ def largest(problem: Problem, number: int, most: int) -> int:
 
     def safe(clusters: int) -> bool:
         one = with_blocks(launch, clusters * launch.cluster)
-        return decided(problem.with_launch(number, one)).safe is True
+        return proved(problem.with_launch(number, one))
 
     low, high = 0, most // launch.cluster  # safe, or nothing; the most that may be
     while low < high:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.above import hang_above, issue_times
-from tbsched.advice.together.given import Groups, Pairs, held
+from tbsched.advice.together.given import Groups, Pairs, closed, held
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.together.search import FullSms, Question, played, search
 from tbsched.program.sequence import Launch, Sequence
 
 NO_PROOF = "none"
+_MOST_TO_CHOOSE = 8  # blocks of an outsider of which all sets are played
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +117,22 @@ def decided(problem: Problem) -> Decision:
     safe = True if found.verdict == "safe" and above.complete else None
     proof = found.proof if safe else NO_PROOF
     return Decision(safe, proof, found.full_sms, None, found.plays + above.plays)
+
+
+def proved(problem: Problem) -> bool:
+    """Whether all groups are proved to become resident.
+
+    Nothing is played where that would prove nothing: where many blocks of an outsider may leave,
+    not all sets of them are played.
+
+    Raises:
+        ValueError: a launch that the device refuses.
+    """
+    later = closed(problem.after)
+    every_set = all(
+        launch.blocks <= _MOST_TO_CHOOSE or all((member, number) in later for member in group)
+        for group in problem.groups
+        for number, launch in enumerate(problem.launches)
+        if number not in group
+    )
+    return decided(problem if every_set else replace(problem, plays=0)).safe is True

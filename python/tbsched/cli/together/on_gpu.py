@@ -53,12 +53,7 @@ def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
         NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.meet`.
     """
     with Gpu(0) as gpu:
-        return runs_of(found, spec, gpu)
-
-
-def runs_of(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> list[Ran]:
-    """The same on an open GPU."""
-    return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
+        return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
 
 
 def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
@@ -69,7 +64,7 @@ def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     if found.cause == "hardware_queue" and queues != spec.hardware_queues:
         return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
     steer(gpu, spec, to=found.state)
-    groups = _numbered(found.groups, found.order)
+    groups = numbered(found.groups, found.order)
     try:
         met = meet(found.witness, groups, gpu=gpu, issue_times=found.issue_times)
     except ValueError as error:  # nobody can run it, such as a kernel that is loaded late
@@ -82,7 +77,7 @@ def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
     if fix.device is not None:
         return Ran(what, False, why="a process sets it up before its first launch")
     launches, pairs = held(fix.launches)
-    orders = list(_orders(len(launches), (*fix.after, *pairs)))
+    orders = list(orders_of(len(launches), (*fix.after, *pairs)))
     above = found.cause in ABOVE
     if above:
         launches = tuple(endless(launch) for launch in fix.launches)
@@ -91,14 +86,14 @@ def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
         sequence = Sequence([launches[k] for k in order])
         times = issue_times(len(order)) if above else None
         try:
-            met = meet(sequence, _numbered(fix.groups, order), gpu=gpu, issue_times=times)
+            met = meet(sequence, numbered(fix.groups, order), gpu=gpu, issue_times=times)
         except ValueError as error:
             return Ran(what, False, why=str(error))
         hung += not met
     return Ran(what, False, len(orders), hung)
 
 
-def _orders(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     """The orders of arrival that the pairs allow; of many launches, one."""
     pairs = list(after)
     allowed = (
@@ -109,7 +104,7 @@ def _orders(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[i
     return allowed if launches <= _ALL_ORDERS else itertools.islice(allowed, 1)
 
 
-def _numbered(groups: Iterable[Iterable[int]], order: tuple[int, ...]) -> list[list[int]]:
+def numbered(groups: Iterable[Iterable[int]], order: tuple[int, ...]) -> list[list[int]]:
     """The groups, by the places of their launches in an order; those that came."""
     placed = [[order.index(k) for k in group if k in order] for group in groups]
     return [group for group in placed if group]

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
 from tbsched.advice.together.given import Pairs, called, is_order, listed
-from tbsched.advice.together.problem import Problem, Stranding, decided
+from tbsched.advice.together.problem import Problem, Stranding, decided, proved
 from tbsched.program.sequence import Launch
 
+_PLAYS = 10_000  # for the next witness, which is found soon if there is one
 # What comes first if all are put in order: the largest blocks.
 _SIZES: tuple[Callable[[Launch], int], ...] = (
     lambda launch: launch.shared_memory,
@@ -33,7 +34,8 @@ def order(unsafe: Unsafe) -> Iterator[Fix]:
         if not is_order([*problem.after, *found], len(problem.launches)):
             break
         yield from _fix(problem, found)
-        stranding = decided(replace(problem, after=(*problem.after, *found))).stranding
+        ordered = replace(problem, after=(*problem.after, *found))
+        stranding = decided(replace(ordered, plays=min(_PLAYS, problem.plays))).stranding
     for size in _SIZES:
         pairs = _in_order(problem, size)
         if _holds(problem, pairs):
@@ -58,7 +60,7 @@ def _holds(problem: Problem, pairs: Iterable[tuple[int, int]]) -> bool:
     after = (*problem.after, *pairs)
     if not is_order(after, len(problem.launches)):
         return False
-    return decided(replace(problem, after=after)).safe is True
+    return proved(replace(problem, after=after))
 
 
 def _needed(problem: Problem, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

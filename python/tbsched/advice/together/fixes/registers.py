@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
 from tbsched.advice.together.given import called
-from tbsched.advice.together.problem import Problem, decided
+from tbsched.advice.together.problem import Problem, proved
 
 _STEP = 8  # of the registers of a thread, as they are given out
 _FEWEST = 24
@@ -36,7 +36,7 @@ def _most_registers(problem: Problem, number: int) -> int | None:
 
     def safe(steps: int) -> bool:
         fewer = replace(launch, registers=steps * _STEP)
-        return decided(problem.with_launch(number, fewer)).safe is True
+        return proved(problem.with_launch(number, fewer))
 
     low, high = _FEWEST // _STEP, (launch.registers - 1) // _STEP
     if high < low or not safe(low):
