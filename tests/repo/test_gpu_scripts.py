@@ -85,3 +85,12 @@ def test_the_room_beside_others_is_recorded(fake: Path, tmp_path: Path) -> None:
     traces = load_traces(tmp_path / "capacities.jsonl.xz")
     assert found["runs"] == len(traces) > 10
     assert found["runs"] + len(found["refused"]) == 20
+
+
+def test_witnesses_and_fixes_are_run(fake: Path, tmp_path: Path) -> None:
+    started(fake, "together/fixes.py", tmp_path, "--count", "4", "--processes", "2")
+    found = json.loads((tmp_path / "fixes.json").read_text("utf-8"))
+    verdicts = [found["answers"].get(name, 0) for name in ("safe", "not safe", "not known")]
+    assert sum(verdicts) == 4
+    # The fake GPU is no H200: it has other states, and no room for some groups that are safe.
+    assert sum(found["runs"].values()) + len(found["others"]) > 4
