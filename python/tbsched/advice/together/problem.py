@@ -12,11 +12,16 @@ from tbsched.advice.together.above import hang_above, issue_times
 from tbsched.advice.together.given import Groups, Pairs, closed, held
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.together.search import FullSms, Question, played, search
+from tbsched.prediction.together.search import (
+    MOST_TO_CHOOSE,
+    FullSms,
+    Question,
+    played,
+    search,
+)
 from tbsched.program.sequence import Launch, Sequence
 
 NO_PROOF = "none"
-_MOST_TO_CHOOSE = 8  # blocks of an outsider of which all sets are played
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,7 @@ def proved(problem: Problem) -> bool:
     """
     later = closed(problem.after)
     every_set = all(
-        launch.blocks <= _MOST_TO_CHOOSE or all((member, number) in later for member in group)
+        launch.blocks <= MOST_TO_CHOOSE or all((member, number) in later for member in group)
         for group in problem.groups
         for number, launch in enumerate(problem.launches)
         if number not in group

@@ -11,6 +11,9 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
+# Blocks of an outsider of which all sets are played; of more, some are.
+MOST_TO_CHOOSE = _core.MOST_TO_CHOOSE
+
 # Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
 STEP = 1e-3
 FOREVER = 1.0
