@@ -227,7 +227,8 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
     }
   }
   const int32_t last_root = order.roots[order.queued.back()];
-  order.last_root_first = begins_last_stream(successors, joins, order.roots) == last_root;
+  order.last_root_first =
+      !order.relays.empty() && begins_last_stream(successors, joins, order.roots) == last_root;
   return order;
 }
 
