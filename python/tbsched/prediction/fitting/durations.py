@@ -92,6 +92,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     blocks_ns = np.maximum(length_ns - over_ns, 0.0)
+    fit.duration_ns = np.maximum(fit.duration_ns - over_ns / waves, 0.0)
     if fit.spread() or over_ns:
         fit.improve_again(blocks_ns)
     times = fit.block_times(order)

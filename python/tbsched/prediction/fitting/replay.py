@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
 
 _MOST_PREDICTIONS = 24  # of one way to go on
+_MOST_STEPS = 72  # of one that goes on in order
 # Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
-_MOST_BLOCKS, _LAUNCH_BLOCKS = 2**24, 128
+_MOST_BLOCKS, _LAUNCH_BLOCKS = 3 * 2**24, 128
 _NEAR = 1e-3  # a distance that needs no more of them
 _NEAR_ENOUGH = 0.01  # one that needs no other way
 # In one step a duration changes by this power of how wrong the kernel's time is, and a spread by
@@ -39,23 +41,42 @@ _LONGER = 0.5
 _SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
 _OFF_NS = 6000.0  # a start and an end that are so far off together are wrong
 _AHEAD = 12  # launches behind the first wrong one
+_MOST_LATE_NS, _LEAST_LEFT = 30_000.0, 0.5
 _HURRY = 1.2  # of the launches that are due by then: some predictions are left at the end
 
 
+class _Begin(enum.Enum):
+    """With which block times a way begins."""
+
+    first = enum.auto()
+    alike = enum.auto()
+    best = enum.auto()
+
+
 class _Way(NamedTuple):
-    """One way to go on from the first durations.
+    """One way to go on.
 
     Attributes:
         ends_late: what makes a tail longer: the last block alone runs longer, or blocks run
             unequally long.
         in_order: whether launches are left as they are until those before them are right.
+        begin: with which times. Those of ``_Begin.alike`` are one for all launches of a kernel.
     """
 
     ends_late: bool
     in_order: bool
+    begin: _Begin
 
 
-_WAYS = (_Way(False, False), _Way(True, False), _Way(False, True), _Way(True, True))
+_WAYS = (
+    _Way(ends_late=False, in_order=False, begin=_Begin.first),
+    _Way(ends_late=True, in_order=False, begin=_Begin.first),
+    _Way(ends_late=True, in_order=True, begin=_Begin.first),
+    _Way(ends_late=False, in_order=True, begin=_Begin.alike),
+    _Way(ends_late=False, in_order=True, begin=_Begin.first),
+    _Way(ends_late=False, in_order=True, begin=_Begin.best),
+    _Way(ends_late=False, in_order=False, begin=_Begin.best),
+)
 
 
 class _Found(NamedTuple):
@@ -92,6 +113,10 @@ class _Gains:
         return self._gain
 
 
+def _nearest(tried: Iterable[_Found]) -> _Found:
+    return min(tried, key=lambda found: found.distance)
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A program that is predicted again and again, each time with better durations and delays.
@@ -104,6 +129,7 @@ class Replay:
         spec: the device.
         measured: when kernels ran, without what their times have more than their blocks.
         waves: of each launch, in how many its blocks run if it is alone, float64.
+        kernel: of each launch, the number of its kernel, int64.
         delays: finds delays.
         tails: launches that started while others ran.
     """
@@ -112,6 +138,7 @@ class Replay:
     spec: DeviceSpec
     measured: Spans
     waves: Float64Array
+    kernel: Int64Array
     delays: Delays
     tails: Tails
 
@@ -128,7 +155,12 @@ class Replay:
         start_ns = program.measured["start_ns"].astype(np.float64)
         measured = Spans.of(start_ns, start_ns + target_ns)
         delays = Delays.of(program, measured, spec)
-        return cls(timed, spec, measured, waves, delays, measured.tails())
+        numbers: dict[Hashable, int] = {}
+        kernel = [
+            numbers.setdefault((x.name, x.blocks, x.threads, x.shared_memory), len(numbers))
+            for x in program.sequence.launches
+        ]
+        return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
     def improved(self, times: BlockTimes) -> BlockTimes:
         """Block times with which the prediction is nearer to the program as it was measured."""
@@ -137,15 +169,30 @@ class Replay:
         left = _MOST_BLOCKS // blocks
         tried: list[_Found] = []
         for way in _WAYS:
-            count = max(2, min(_MOST_PREDICTIONS, left if tried else left - left // 2))
-            tried += self._attempts(times._replace(ends_late=way.ends_late), way, count)
+            most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
+            count = max(2, min(most, left if tried else left - left // 2))
+            tried += self._attempts(self._begin(times, way, tried), way, count)
             left -= count
-            if left <= 0 or min(found.distance for found in tried) <= _NEAR_ENOUGH:
+            if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
                 break
-        best = self._scaled(min(tried, key=lambda found: found.distance))
+        best = self._scaled(_nearest(tried))
         if self._is_long(best):
             best = min([best, *tried], key=lambda found: (self._is_long(found), found.distance))
         return best.times
+
+    def _begin(self, times: BlockTimes, way: _Way, tried: list[_Found]) -> BlockTimes:
+        """The block times with which a way begins."""
+        match way.begin:
+            case _Begin.first:
+                return times._replace(ends_late=way.ends_late)
+            case _Begin.best:
+                return _nearest(tried).times
+            case _Begin.alike:
+                duration_ns = times.duration_ns.copy()
+                for number in range(self.kernel.max() + 1):
+                    own = self.kernel == number
+                    duration_ns[own] = np.median(duration_ns[own])
+                return times._replace(duration_ns=duration_ns, ends_late=way.ends_late)
 
     def _is_long(self, found: _Found) -> bool:
         """Whether the whole program takes another time than measured."""
@@ -165,7 +212,8 @@ class Replay:
             if found.distance <= _NEAR:
                 return
             spread_ns = self._spread(found, gains[0])
-            duration_ns = self._duration(found, spread_ns, gains[1])
+            late_ns = found.spans.start - self.measured.start if way.in_order else 0.0
+            duration_ns = self._duration(found, spread_ns, gains[1], late_ns)
             duration_ns = np.where(is_beside, duration_ns, times.duration_ns)
             moves = np.ones(launches, np.bool_)
             if way.in_order:
@@ -191,13 +239,20 @@ class Replay:
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
         return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)
 
-    def _duration(self, found: _Found, spread_ns: Float64Array, gains: _Gains) -> Float64Array:
-        """What to try next: kernels that were too short get longer blocks."""
+    def _duration(
+        self, found: _Found, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
+    ) -> Float64Array:
+        """What to try next: kernels that were too short get longer blocks.
+
+        A kernel that starts late becomes shorter, so that what waits for its end is not late.
+        """
         target_ns, length_ns = self.measured.length, found.spans.length
+        known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
+        late_ns = np.where(np.abs(late_ns) < _MOST_LATE_NS, late_ns, 0.0)
+        target_ns = np.maximum(target_ns - late_ns, _LEAST_LEFT * target_ns)
         ratio = target_ns / np.maximum(length_ns, 1.0)
         power = _POWER * gains.next(target_ns - length_ns)
         factor = np.clip(ratio, 1 / _MOST_FACTOR, _MOST_FACTOR) ** power
-        known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
         factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
         # With another spread and the same longest block the kernel would take another time.
         falls = np.maximum(-spread_ns, 0) - np.maximum(-found.times.spread_ns, 0)
