@@ -189,8 +189,9 @@ class Replay:
                 return _nearest(tried).times
             case _Begin.alike:
                 duration_ns = times.duration_ns.copy()
-                for number in range(self.kernel.max() + 1):
-                    own = self.kernel == number
+                is_beside = self.tails.beside(len(duration_ns))
+                for number in np.unique(self.kernel[is_beside]):
+                    own = is_beside & (self.kernel == number)
                     duration_ns[own] = np.median(duration_ns[own])
                 return times._replace(duration_ns=duration_ns, ends_late=way.ends_late)
 
