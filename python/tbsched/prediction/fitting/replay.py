@@ -80,8 +80,7 @@ _WAYS = (
     _Way(ends_late=True, in_order=True, begin=_Begin.first),
     _Way(ends_late=False, in_order=True, begin=_Begin.alike),
     _Way(ends_late=False, in_order=True, begin=_Begin.first),
-    _Way(ends_late=False, in_order=True, begin=_Begin.best),
-    _Way(ends_late=False, in_order=False, begin=_Begin.best),
+    *[_Way(ends_late=False, in_order=True, begin=_Begin.best)] * 4,
 )
 
 
@@ -177,11 +176,14 @@ class Replay:
         for way in _WAYS:
             most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
             count = max(2, min(most, left if tried else left - left // 2))
-            found = list(self._attempts(self._begin(times, way, tried), way, count))
+            begin = self._begin(times, way, tried)
+            found = list(self._attempts(begin, way, count))
             tried += [*found, self._scaled(_nearest(found))]
             left -= count
             if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
                 break
+            if way.begin is _Begin.best and _nearest(tried).times is begin:
+                break  # the next way would be the same
         return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
 
     def _block_by_block(self, nearest: list[_Found]) -> _Found:
