@@ -312,7 +312,7 @@ def observe(
         True
     """
     _check(seq, repeats)
-    return _open(gpu).observe(
+    return kept_open(gpu).observe(
         seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
     )
 
@@ -353,18 +353,36 @@ def observe_many(
         >>> for found in tb.observe_many(sequences):  # doctest: +SKIP
         ...     print(found)
     """
-    yield from _open(gpu).observe_many(
+    yield from kept_open(gpu).observe_many(
         sequences, warp_slots=warp_slots, deadline=deadline, settle=settle
     )
 
 
-def _open(gpu: int) -> Gpu:
+def kept_open(gpu: int) -> Gpu:
+    """A GPU that stays open for whoever asks next in this process."""
     key = (os.getpid(), gpu)
     with _locks[gpu]:
         opened = _opened.get(key)
         if opened is None:
             opened = _opened[key] = Gpu(gpu)
         return opened
+
+
+def close_kept(gpu: int) -> None:
+    """Closes what :func:`kept_open` has opened, if it has; the next call opens it anew."""
+    with _locks[gpu]:
+        opened = _opened.pop((os.getpid(), gpu), None)
+        if opened is not None:
+            opened.close()
+
+
+def gpus() -> int:
+    """How many GPUs CUDA shows to this process.
+
+    Raises:
+        NoGpuError: no usable one; the message says what was looked for.
+    """
+    return int(_import_launcher().gpus())
 
 
 def _check(seq: Sequence, repeats: int) -> None:

@@ -56,6 +56,13 @@ class Coverage:
     refused: collections.Counter[str] = field(default_factory=collections.Counter)
     decided: dict[str, int] = field(default_factory=dict)
 
+    def add(self, other: Coverage) -> None:
+        """Adds that of a part of the campaign."""
+        self.ways.update(other.ways)
+        self.refused.update(other.refused)
+        for name, sequences in other.decided.items():
+            self.decided[name] = min(ENOUGH, self.decided.get(name, 0) + sequences)
+
 
 class Covering:
     """Counts the coverage of what a predictor is asked.
@@ -63,12 +70,15 @@ class Covering:
     Args:
         spec, policy, state: the predictor.
         threads: that work on tables.
+        tables: how many of the campaign came before.
     """
 
-    def __init__(self, spec: DeviceSpec, policy: str, state: InitialState, threads: int) -> None:
+    def __init__(
+        self, spec: DeviceSpec, policy: str, state: InitialState, threads: int, tables: int = 0
+    ) -> None:
         self.found = Coverage()
         self._policy, self._state, self._threads = policy, state, threads
-        self._tables = 0
+        self._tables = tables
         self._without: dict[str, DeviceSpec] = {}
         self._of_what_waits: set[str] = set()
         for name in ablations():
