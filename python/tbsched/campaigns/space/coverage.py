@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -79,15 +80,8 @@ class Covering:
         self.found = Coverage()
         self._policy, self._state, self._threads = policy, state, threads
         self._tables = tables
-        self._without: dict[str, DeviceSpec] = {}
-        self._of_what_waits: set[str] = set()
-        for name in ablations():
-            other = ablated(spec, name)
-            if replace(other, name=spec.name) != spec:
-                self._without[name] = other
-                self.found.decided[name] = 0
-                if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
-                    self._of_what_waits.add(name)
+        self._without, self._of_what_waits = _without(spec)
+        self.found.decided.update(dict.fromkeys(self._without, 0))
 
     def look(
         self, table: EventTable, smids: list[Int32Array], limiters: Iterable[str | None]
@@ -145,3 +139,17 @@ class Covering:
 
     def _count(self, name: str, sequences: int) -> None:
         self.found.decided[name] = min(ENOUGH, self.found.decided[name] + sequences)
+
+
+@functools.lru_cache(maxsize=16)
+def _without(spec: DeviceSpec) -> tuple[Mapping[str, DeviceSpec], frozenset[str]]:
+    """The ablations that change anything of a device, and which of them only concern what waits."""
+    without: dict[str, DeviceSpec] = {}
+    of_what_waits: set[str] = set()
+    for name in ablations():
+        other = ablated(spec, name)
+        if replace(other, name=spec.name) != spec:
+            without[name] = other
+            if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
+                of_what_waits.add(name)
+    return without, frozenset(of_what_waits)
