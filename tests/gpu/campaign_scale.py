@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from tbsched.show.text.tables import render, table_of
 
 SEED = 20
 WARM_UP = 10**9  # the number of its first sequence, which no other campaign draws
+START = 3.0  # seconds in which a process starts
 WRONG = "contiguous-shared-memory"  # an ablation that 4 of 1,000 sequences show on an H200
 WIDTH = 140
 
@@ -68,6 +70,8 @@ class Scale:
 
     def all_of(self, who: str, workers: Workers | None) -> None:
         """Every campaign, after a short one in which processes start and kernels are loaded."""
+        if workers is not None:  # while one sleeps, the others start
+            wait([workers.submit(time.sleep, START) for _ in range(len(workers))])
         self._campaign(workers, self.spec, self.count // 4, begin=WARM_UP)
         narrow = SequenceOptions()
         self.row(who, "default", self._campaign(workers, self.spec, self.count))
