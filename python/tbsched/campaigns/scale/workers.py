@@ -102,7 +102,14 @@ class Workers(Executor):
         *args: _Arguments.args,
         **kwargs: _Arguments.kwargs,
     ) -> Future[_Found]:
-        """See ``concurrent.futures.Executor.submit``."""
+        """See ``concurrent.futures.Executor.submit``.
+
+        Example:
+            >>> from tbsched.campaigns import Workers
+            >>> with Workers(1) as workers:  # doctest: +SKIP
+            ...     workers.submit(pow, 2, 5).result()
+            32
+        """
         future: Future[_Found] = Future()
         with self._lock:
             if self._closed:
@@ -111,12 +118,25 @@ class Workers(Executor):
         return future
 
     def interrupt(self) -> None:
-        """Ctrl-C for what is running; what goes on for ten seconds is killed."""
+        """Ctrl-C for what is running; what goes on for ten seconds is killed.
+
+        Example:
+            >>> from tbsched.campaigns import Workers
+            >>> with Workers(1) as workers:  # doctest: +SKIP
+            ...     future = workers.submit(time.sleep, 3600)
+            ...     workers.interrupt()
+        """
         for place in self._places:
             place.interrupt()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """See ``concurrent.futures.Executor.shutdown``."""
+        """See ``concurrent.futures.Executor.shutdown``.
+
+        Example:
+            >>> from tbsched.campaigns import Workers
+            >>> workers = Workers(1)
+            >>> workers.shutdown()
+        """
         with self._lock:
             if cancel_futures:
                 with contextlib.suppress(queue.Empty):

@@ -1,7 +1,7 @@
 """How much faster a campaign is on several GPUs of one host, and whether it finds the same.
 
-    python tests/gpu/campaign_scale.py --out DIR --count 12000
-    python tests/gpu/campaign_scale.py --out DIR --count 20 --rehearse
+    python tests/gpu/scale/campaign_scale.py --out DIR --count 12000
+    python tests/gpu/scale/campaign_scale.py --out DIR --count 20 --rehearse
 
 ``Workers`` on the first GPU alone, on all GPUs, and on each other GPU alone, and then this process
 without any. Each runs the same sequences, and workers also a campaign against a predictor that is
@@ -28,6 +28,8 @@ from concurrent.futures import wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from campaign_speed import rehearsal
 from rich.console import Console
