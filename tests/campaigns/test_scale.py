@@ -291,6 +291,33 @@ def test_no_process_is_left_behind(number: signal.Signals, tmp_path: Path) -> No
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
+RECORDING = """
+from tbsched.campaigns import Workers, record
+
+if __name__ == "__main__":
+    with Workers(2) as workers:
+        record("rtx3090", "r.jsonl", 4000, predictor="rtx3090", seed=5, executor=workers)
+"""
+
+
+def test_a_recording_goes_on_behind_a_crash_of_the_coordinator(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(RECORDING, "utf-8")
+    path = tmp_path / "r.jsonl"
+    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, stderr=-3) as child:
+        eventually(lambda: path.exists() and path.stat().st_size > 200_000)
+        child.kill()
+    settings = {"predictor": RIGHT, "seed": 5, "progress": False}
+    record(RIGHT, path, 1, **settings, begin=4000)  # type: ignore[arg-type] # mends the last line
+    kept = load_traces(path)[:-1]
+    last = int(kept[-1].id.removeprefix("s5_"))
+    assert last == len(kept) < 4000
+    record(RIGHT, tmp_path / "rest.jsonl", 20, **settings, begin=last)  # type: ignore[arg-type]
+    record(RIGHT, tmp_path / "whole.jsonl", last + 20, **settings)  # type: ignore[arg-type]
+    whole = load_traces(tmp_path / "whole.jsonl")
+    found = [*kept, *load_traces(tmp_path / "rest.jsonl")]
+    assert [(each.id, each.sequence) for each in found] == [(e.id, e.sequence) for e in whole]
+
+
 def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
