@@ -14,6 +14,7 @@
 #include "bindings/events.h"
 #include "tbsched/engine/together/capacity.h"
 #include "tbsched/engine/together/coresident.h"
+#include "tbsched/engine/together/witness.h"
 
 namespace py = pybind11;
 
@@ -77,6 +78,7 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
 }  // namespace
 
 void bind_together(py::module_& module) {
+  module.attr("MOST_TO_CHOOSE") = kMostToChoose;
   module.def(
       "capacity", &capacity_in_python, py::arg("model"), py::arg("launches"), py::arg("state"),
       "Of the last launch, beside the others in this order: how many of its blocks each SM "

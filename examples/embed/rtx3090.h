@@ -69,6 +69,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .event_latency_ns = 0,
       .front_ends = 2,
       .queue_watch_ns = 0,
+      .host_watch_ns = 0,
       .host_write_ns = 0,
       .trigger_latency_ns = 0,
       .launch_completion_latency_ns = 0,

@@ -78,6 +78,7 @@ inline tbsched::DeviceSpec h200() {
       .event_latency_ns = 100,
       .front_ends = 2,
       .queue_watch_ns = 1250,
+      .host_watch_ns = 1250,
       .host_write_ns = 0,
       .trigger_latency_ns = 700,
       .launch_completion_latency_ns = 550,

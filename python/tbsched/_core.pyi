@@ -14,6 +14,7 @@ _Longs = npt.NDArray[np.int64]
 
 CAUSES: tuple[str, ...]
 MAX_TIMED_BLOCKS: int
+MOST_TO_CHOOSE: int
 
 class InitialState: ...
 

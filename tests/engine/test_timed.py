@@ -477,24 +477,24 @@ def test_launch_that_was_refused_waits_for_a_turn_once_the_scheduler_is_with_ano
 
 
 def test_front_end_goes_round_the_queues_that_wait() -> None:
-    spec = gpu(front_ends=2, queue_watch_ns=500_000)
+    spec = gpu(front_ends=2, queue_watch_ns=500_000, host_watch_ns=500_000)
     first = [timed(ms=ms, stream=k) for k, ms in enumerate((1, 2.5, 4))]
     trace = run(*first, *(timed(stream=k) for k in range(3)), spec=spec)
     # Streams 0 and 2 have queues of one front end. It goes round until stream 0 has gone on.
     assert starts(trace) == [0, 0, 0, 2, 2.5, 4]
     assert waits(trace, 3) == [("stream", 0, 0, 2)]
+    no_writes = gpu(front_ends=2, queue_watch_ns=500_000)
+    assert starts(run(*trace.sequence, spec=no_writes)) == [0, 0, 0, 1.5, 2.5, 4]
 
 
 def test_what_was_written_to_the_host_delays_what_waits_for_it() -> None:
     spec = gpu(front_ends=2, queue_watch_ns=250_000, host_write_ns=500_000)
     assert starts(run(timed(stream=0), timed(stream=0), spec=spec)) == [0, 1.5]
-    # Nothing waits where there is nothing to write.
-    assert starts(run(timed(stream=0), timed(stream=1), spec=spec)) == [0, 0]
+    assert starts(run(timed(stream=0), timed(stream=1), spec=spec)) == [0, 0]  # nothing to write
 
 
 def test_front_end_sees_one_queue_after_the_other() -> None:
-    spec = gpu(front_ends=2, queue_watch_ns=500_000)
+    spec = gpu(front_ends=2, queue_watch_ns=500_000, host_watch_ns=500_000)
     waiting = [event for k in (1, 2, 3) for event in (WaitEvent(0, k), timed(stream=k))]
     trace = run(timed(stream=0), RecordEvent(0, 0), *waiting, spec=spec)
-    # Queues 1 and 3 wait at one front end. That disturbs the other a bit.
-    assert starts(trace) == [0, 2, 1.5, 2.5]
+    assert starts(trace) == [0, 2, 1.5, 2.5]  # 1 and 3 at one front end, which disturbs the other

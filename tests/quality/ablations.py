@@ -23,7 +23,7 @@ from tbsched.traces.oracle import Oracle
 TIMED = {
     "no-graph-branches", "no-graph-copies", "joins-turn-nothing", "no-copy-engines",
     "no-copy-kernels", "copy-channel-per-stream", "no-copy-wake", "all-queues-watched",
-    "both-ways-as-alone", "practised-hosts",
+    "both-ways-as-alone", "practised-hosts", "writes-delay-no-round",
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tbsched as tb
+from tbsched.prediction.program_device import device_of
 from tbsched.program.sequence import with_launches
 
 SILENCE_NS = 30_000_000  # before the measured part of a recording of a whole process
@@ -295,6 +296,7 @@ def _with(program: tb.Program, which: Callable[[tb.Launch], bool], **given: Any)
 def told(name: str, run: str, program: tb.Program, spec: tb.DeviceSpec) -> tuple[Any, Any]:
     """What a user knows of their program, and a profile may not say."""
     changed = run == "c"
+    spec = device_of(program, spec)
     match name:
         case "cupy_connections" if not changed:
             spec = replace(spec, hardware_queues=1)

@@ -19,6 +19,7 @@ from real.score import (
     scored,
     told,
 )
+from tbsched.prediction.fitting import replay
 from tbsched.program.sequence import with_launches
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -90,6 +91,18 @@ def test_launches_that_wait_for_the_same_kernel_start_in_the_order_of_the_profil
     b = measured(loaded(recording(folder, "triton_mixed", "b")))
     other = predicted(sequence, spec, fitted.host, fitted.kernel_overhead)
     assert overlaps(measured(a), b, other) != (3, 3)
+
+
+def test_kernels_that_fill_the_gpu_overlap_as_in_the_profile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products of gemm_streams fill the GPU, and each waits for the blocks of those before it."""
+    folder = RECORDINGS / "h100"
+    pairs = scored(folder, "gemm_streams", "h100").pairs_b
+    assert pairs.both >= OVERLAPS * pairs.either
+    monkeypatch.setattr(replay, "_WAYS", [way for way in replay._WAYS if not way.in_order])
+    others = scored(folder, "gemm_streams", "h100").pairs_b
+    assert others.both < 0.9 * others.either
 
 
 def test_every_recording_has_its_three_runs() -> None:

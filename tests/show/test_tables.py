@@ -53,6 +53,9 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Explanation": lambda: tb.explain(profiled(LAUNCHES_OF_A_STREAM, "h200"), "h200"),
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),
+    "Capacity": lambda: tb.capacity(launch(), gpu(4), beside=[launch(2, 32)]),
+    "Capacities": lambda: tb.capacities(launch(), gpu(4), threads=[32, 1024], carveouts=[None, 0]),
+    "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
     "DeviceSpec": lambda: tb.device("h200"),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }

@@ -38,6 +38,7 @@ inline constexpr Range exit_latency_ns{0, 1000000000};
 inline constexpr Range event_latency_ns{0, 1000000000};
 inline constexpr Range front_ends{1, 1024};
 inline constexpr Range queue_watch_ns{0, 1000000000};
+inline constexpr Range host_watch_ns{0, 1000000000};
 inline constexpr Range host_write_ns{0, 1000000000};
 inline constexpr Range trigger_latency_ns{0, 1000000000};
 inline constexpr Range launch_completion_latency_ns{0, 1000000000};
@@ -133,8 +134,8 @@ struct Mechanisms {
   // the driver issues those copies and memsets of a graph that are no kernels, and what follows
   // them
   bool graph_copies = true;
-  // the last root of a graph in which branches join takes a hardware queue of another front end
-  // than the work before the graph
+  // where branches join in a graph, the last of its streams takes a hardware queue before the roots
+  // do
   bool joins_turn_front_ends = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
   // one latency if they follow each other
@@ -228,6 +229,9 @@ struct DeviceSpec {
   int32_t front_ends = 2;
   // how long a front end takes to turn to another hardware queue that waits
   int64_t queue_watch_ns = 0;
+  // how much later a launch may go on while a front end goes round, where kernels write to the
+  // memory of the host, as those of tb.observe do
+  int64_t host_watch_ns = 0;
   // how much later a launch may go on, at least, if that which it waits for has written to the
   // memory of the host
   int64_t host_write_ns = 0;
@@ -414,6 +418,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "event_latency_ns", .range = ranges::event_latency_ns, .required = false}, spec.event_latency_ns);
   visit(Field{.section = "scheduler", .name = "front_ends", .range = ranges::front_ends, .required = false}, spec.front_ends);
   visit(Field{.section = "scheduler", .name = "queue_watch_ns", .range = ranges::queue_watch_ns, .required = false}, spec.queue_watch_ns);
+  visit(Field{.section = "scheduler", .name = "host_watch_ns", .range = ranges::host_watch_ns, .required = false}, spec.host_watch_ns);
   visit(Field{.section = "scheduler", .name = "host_write_ns", .range = ranges::host_write_ns, .required = false}, spec.host_write_ns);
   visit(Field{.section = "scheduler", .name = "trigger_latency_ns", .range = ranges::trigger_latency_ns, .required = false}, spec.trigger_latency_ns);
   visit(Field{.section = "scheduler", .name = "launch_completion_latency_ns", .range = ranges::launch_completion_latency_ns, .required = false}, spec.launch_completion_latency_ns);

@@ -310,7 +310,9 @@ class _Program:
             turns += 1
         relays = 2 if self._nodes else 1
         # Its front end may look at all other queues first.
-        watch_ns = (self._lines + 1) * spec.queue_watch_ns if self._lines > spec.front_ends else 0
+        watch_ns = 0
+        if self._lines > spec.front_ends:
+            watch_ns = self._lines * spec.queue_watch_ns + spec.host_watch_ns
         return relays * turns * spec.launch_switch_ns + max(watch_ns, spec.host_write_ns)
 
     @functools.cached_property
@@ -346,6 +348,7 @@ class _Program:
         roomy = replace(
             self._spec, sms=sms, sm_preference=tuple(range(sms)), gpcs=(), hardware_queues=queues,
             resident_grids=2 * count + 1, launch_switch_ns=0, queue_watch_ns=0,
+            host_watch_ns=0,
         )  # fmt: skip
         launches = [
             replace(one, duration=ns / 1e9) if ns else one

@@ -18,7 +18,7 @@ from tbsched.prediction.model import known_state
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.oracle import Oracle
-from tbsched.traces.placement import Capacity
+from tbsched.traces.placement import Room
 from tbsched.traces.trace import Trace
 
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
@@ -239,7 +239,7 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     )
 
 
-def _first(capacities: Callable[[], tuple[Capacity, ...]], kept: int) -> tuple[Capacity, ...]:
+def _first(capacities: Callable[[], tuple[Room, ...]], kept: int) -> tuple[Room, ...]:
     return capacities()[:kept]
 
 

@@ -13,6 +13,7 @@ from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.programs import fitted, is_profile, load_program
 from tbsched.importers.readers import read_sequences
 from tbsched.prediction.predict import predict
+from tbsched.prediction.program_device import device_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces, save_traces
@@ -68,7 +69,7 @@ def predict_program(program: Program, device: str | None, policy: str | None) ->
     own = known_device(program.device, program.sms)
     spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
     found = fitted(program, own or spec)
-    return predict(found.sequence, spec, policy, host=found.host)
+    return predict(found.sequence, device_of(found, spec), policy, host=found.host)
 
 
 def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:

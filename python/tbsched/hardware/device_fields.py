@@ -36,8 +36,8 @@ class Mechanisms:
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
         graph_copies: the driver issues those copies and memsets of a graph that are no kernels, and
             what follows them.
-        joins_turn_front_ends: the last root of a graph in which branches join takes a hardware
-            queue of another front end than the work before the graph.
+        joins_turn_front_ends: where branches join in a graph, the last of its streams takes a
+            hardware queue before the roots do.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
@@ -119,6 +119,8 @@ class DeviceFields:
         event_latency_ns: on top of completion_latency_ns, for what waits for an event.
         front_ends: so many parts of the GPU look at hardware queues, each at its own.
         queue_watch_ns: how long a front end takes to turn to another hardware queue that waits.
+        host_watch_ns: how much later a launch may go on while a front end goes round, where kernels
+            write to the memory of the host, as those of tb.observe do.
         host_write_ns: how much later a launch may go on, at least, if that which it waits for has
             written to the memory of the host.
         trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
@@ -246,6 +248,7 @@ class DeviceFields:
     event_latency_ns: int = 0
     front_ends: int = 2
     queue_watch_ns: int = 0
+    host_watch_ns: int = 0
     host_write_ns: int = 0
     trigger_latency_ns: int = 0
     launch_completion_latency_ns: int = 0
@@ -361,6 +364,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "event_latency_ns", "ns", "not measured"),
     Field("scheduler", "front_ends", "int", "as on the H200"),
     Field("scheduler", "queue_watch_ns", "ns", "not measured"),
+    Field("scheduler", "host_watch_ns", "ns", "not measured"),
     Field("scheduler", "host_write_ns", "ns", "the host decides it"),
     Field("scheduler", "trigger_latency_ns", "ns", "not measured"),
     Field("scheduler", "launch_completion_latency_ns", "ns", "not measured"),

@@ -11,8 +11,12 @@ from tbsched.program.program import Program
 
 
 def device_of(program: Program, device: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
-    """The device, with as many hardware queues as the profile says that the process had."""
-    spec = find_device(device)
-    if program.connections in (None, spec.hardware_queues):
+    """The device, with as many hardware queues as the profile says that the process had.
+
+    Kernels of a program write to the memory of the GPU, and not to the host's, as those of
+    ``tb.observe`` do.
+    """
+    spec = replace(find_device(device), host_watch_ns=0)
+    if program.connections is None:
         return spec
     return replace(spec, hardware_queues=program.connections)

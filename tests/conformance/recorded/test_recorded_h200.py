@@ -153,6 +153,7 @@ COSTS = {
     "no-copy-wake": set(),
     "practised-hosts": set(),  # and hosts/test_recorded_hosts
     "all-queues-watched": set(),  # and test_recorded_times
+    "writes-delay-no-round": set(),  # and test_recorded_ways
 }
 
 

@@ -164,6 +164,48 @@ def test_other_front_ends_explain_less(waiting: list[Trace], without: dict[str, 
     assert error_ns(waiting, replace(MODEL, **without)) > 750
 
 
+def written() -> list[Trace]:
+    """Chains of kernels that write to the memory of the GPU alone, and others."""
+    return [trace for gpu in GPUS for trace in load_traces(WAYS / f"writes-{gpu}.jsonl.xz")]
+
+
+def gap_error_ns(trace: Trace, spec: DeviceSpec) -> float:
+    """How far a launch is off that follows another one in its stream, on average."""
+    launches = [
+        replace(launch, duration=(end - start) / 1e9)
+        for launch, (start, end) in zip(trace.sequence.launches, spans(trace), strict=True)
+    ]
+    sequence = with_launches(trace.sequence, launches)
+    model = predict(sequence, spec, issue_times=trace.issue_times)
+    return float(np.abs(gaps_ns(model) - gaps_ns(trace)).mean())
+
+
+def gaps_ns(trace: Trace) -> np.ndarray:
+    ended: dict[object, int] = {}
+    gaps = []
+    for launch, (start, end) in zip(trace.sequence.launches, spans(trace), strict=True):
+        gaps.append(start - ended.get(launch.stream, start))
+        ended[launch.stream] = end
+    return np.array(gaps)
+
+
+def spans(trace: Trace) -> list[tuple[int, int]]:
+    return [span_of(*each) for each in enumerate(trace)]
+
+
+@pytest.mark.parametrize("trace", written(), ids=lambda trace: f"{trace.device.name}-{trace.id}")
+def test_front_ends_wait_for_what_was_written_to_the_host(trace: Trace) -> None:
+    host, gpu = (gap_error_ns(trace, replace(MODEL, host_watch_ns=ns)) for ns in (1250, 0))
+    if trace.id.endswith("-0"):  # no front end goes round
+        assert host == gpu < 500
+    elif trace.id.startswith("host"):
+        assert host < 0.6 * gpu
+    else:
+        assert gpu < 0.6 * host
+        no_round = replace(MODEL, host_watch_ns=0, queue_watch_ns=0)
+        assert gpu < 0.8 * gap_error_ns(trace, no_round)
+
+
 def test_what_kernels_write_to_the_host_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = load_traces(WAYS / "long-h200.jsonl.xz")
     assert len(traces) == 24

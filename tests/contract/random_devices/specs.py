@@ -100,6 +100,7 @@ def scheduler(draw: st.DrawFn, _: int) -> Values:
         "launch_switch_ns": draw(st.sampled_from(LATENCIES)),
         "front_ends": draw(st.integers(1, 3)),
         "queue_watch_ns": draw(st.sampled_from(LATENCIES)),
+        "host_watch_ns": draw(st.sampled_from(LATENCIES)),
         "host_write_ns": draw(st.sampled_from(LATENCIES)),
     }
 

@@ -82,7 +82,8 @@ int32_t Streams::choose_queue() const {
 void Streams::be_seen(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   if (item.transfer >= 0 && transfers_.has_engine(item.transfer)) return;
-  if (item.queue < 0 || (spec_.queue_watch_ns == 0 && spec_.host_write_ns == 0)) return;
+  if (item.queue < 0) return;
+  if (spec_.queue_watch_ns == 0 && spec_.host_watch_ns == 0 && spec_.host_write_ns == 0) return;
   const Queue& own = queues_[item.queue];
   if (own.empty() || own.items[own.head] != index || reaches_gpu_ns(index) >= now) return;
   for (FrontEnd& each : front_ends_) each.waiting = 0;
@@ -95,7 +96,7 @@ void Streams::be_seen(const int32_t index, const int64_t now) {
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
   const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
   if (!any_goes_round && spec_.host_write_ns == 0) return;
-  const int64_t looks_ns = any_goes_round ? spec_.queue_watch_ns : 0;
+  const int64_t looks_ns = any_goes_round ? spec_.host_watch_ns : 0;
   item.seen_ns = std::max(item.seen_ns, now + std::max(spec_.host_write_ns, looks_ns));
   FrontEnd& end = front_ends_[front_end(item.queue)];
   if (goes_round(end)) {

@@ -22,7 +22,7 @@ from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.progress import Progress
 from tbsched.errors import CudaError, NoGpuError
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.launcher.observe import close_kept, kept_open
+from tbsched.launcher.observe import close_opened, opened
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
 
@@ -124,14 +124,14 @@ def run_unit(unit: Unit) -> Done:
 @contextlib.contextmanager
 def _opened(asked: CampaignOptions) -> Iterator[Oracle]:
     if asked.oracle == "gpu":
-        yield kept_open(0)
+        yield opened(0)
         return
     with open_oracle(asked.oracle) as oracle:
         yield oracle
 
 
 def _rest() -> None:
-    close_kept(0)  # the next unit opens it anew
+    close_opened(0)  # the next unit opens it anew
     time.sleep(REST)
 
 

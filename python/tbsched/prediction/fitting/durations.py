@@ -21,6 +21,8 @@ from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.program import BLOCK_TIMES, Program
 from tbsched.program.sequence import Sequence, Stream, with_launches
 
+_MEMORY = "What kernels write"  # begins the sentence of ``Program.assumed`` about it
+
 
 def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec) -> Program:
     """Finds how long blocks run, from the times of whole kernels that a profile has.
@@ -41,14 +43,17 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     - ``host`` is corrected so that launches are predicted to be issued when they were: under a
       profiler calls take longer than without.
 
-    A launch that mostly waits for blocks of others says little about its own. It does not get the
-    duration of other launches of its kernel: beside other kernels the same blocks run longer, as
-    they share memory and caches.
+    A launch that mostly waits for blocks of others says little about its own. It does not simply
+    get the duration of other launches of its kernel: beside other kernels the same blocks run
+    longer, as they share memory and caches.
 
-    At last the whole program is predicted some times, with its streams, events and host. Durations
+    At last the whole program is predicted many times, with its streams, events and host. Durations
     change with what is wrong there: the times of kernels, which of them run together, and the
-    makespan. A launch that started later than it could have, or behind one that waited for the same
-    kernel, gets a ``delay``. The prediction nearest to the profile counts.
+    makespan. Launches of one kernel may begin with one duration there. A launch that started later
+    than it could have, or behind one that waited for the same kernel, gets a ``delay``. The
+    prediction nearest to the profile counts.
+
+    Kernels are taken to write to the memory of the GPU alone: ``host_watch_ns`` of the device is 0.
 
     Launches of very many blocks get fewer and longer ones, if the program has more than 2**23
     blocks.
@@ -92,6 +97,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     fit.improve(length_ns)
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     blocks_ns = np.maximum(length_ns - over_ns, 0.0)
+    fit.duration_ns = np.maximum(fit.duration_ns - over_ns / waves, 0.0)
     if fit.spread() or over_ns:
         fit.improve_again(blocks_ns)
     times = fit.block_times(order)
@@ -104,7 +110,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     found = timed(replay.improved(times))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
-    others = [line for line in program.assumed if not line.startswith(BLOCK_TIMES)]
+    known = (BLOCK_TIMES, _MEMORY)
+    others = [line for line in program.assumed if not line.startswith(known)]
     assumed = (*others, *_told(fewer, over_ns, moved_ns))
     return replace(
         found, host=host, fitted=tuple(determined.tolist()), assumed=assumed,
@@ -149,6 +156,7 @@ def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
             f"The host: {abs(moved_us)} us {more} between calls, at the median, as calls of the "
             f"profile take {longer}."
         )
+    told.append(f"{_MEMORY}: to the memory of the GPU alone (host_watch_ns of the device is 0).")
     return [*told, f"{BLOCK_TIMES}: found with the model, from the times of whole kernels."]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import enum
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
 
 _MOST_PREDICTIONS = 24  # of one way to go on
+_MOST_STEPS = 72  # of one that goes on in order
 # Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
-_MOST_BLOCKS, _LAUNCH_BLOCKS = 2**24, 128
+_MOST_BLOCKS, _LAUNCH_BLOCKS = 3 * 2**24, 128
 _NEAR = 1e-3  # a distance that needs no more of them
 _NEAR_ENOUGH = 0.01  # one that needs no other way
 # In one step a duration changes by this power of how wrong the kernel's time is, and a spread by
@@ -28,34 +30,58 @@ _POWER, _SPREAD_SHARE = 0.6, 0.7
 _MOST_FACTOR = 2.0
 # Steps of what was too much and is too little now, or the other way round, become smaller.
 _TURNED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
-_MOST_LONGER = 0.01  # a makespan that is farther off is worse than any that is not, in the end
+# A makespan that is farther off costs as much, in the end, as so many of the pairs.
+_MOST_LONGER, _LONG_COST = 0.01, 0.2
 _KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # a kernel's time so near is right
 _MOST_SPREAD = 0.9  # of the longest block
 _MOST_TAIL = 0.3  # of the time of the kernel
 # Where durations of blocks fall, the longest one gets so much of the spread, and the time stays.
 _LONGER = 0.5
+# So many predictions are looked at block by block in the end. Where the GPU is full, one that is a
+# microsecond off may go on in another order.
+_CANDIDATES = 6
+_FAR = 0.1  # a distance that the search goes on with, block by block
 # How often durations are scaled, if the makespan is so far off. If it is farther off, durations are
 # not the reason.
 _SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
 _OFF_NS = 6000.0  # a start and an end that are so far off together are wrong
 _AHEAD = 12  # launches behind the first wrong one
+# What starts late becomes shorter, if it is not later than this, to this share of it at least.
+_MOST_LATE_NS, _LEAST_LEFT = 30_000.0, 0.5
 _HURRY = 1.2  # of the launches that are due by then: some predictions are left at the end
 
 
+class _Begin(enum.Enum):
+    """With which block times a way begins."""
+
+    first = enum.auto()
+    alike = enum.auto()  # one duration for launches of one kernel that ran beside others
+    best = enum.auto()  # those of the nearest prediction
+
+
 class _Way(NamedTuple):
-    """One way to go on from the first durations.
+    """One way to go on.
 
     Attributes:
         ends_late: what makes a tail longer: the last block alone runs longer, or blocks run
             unequally long.
         in_order: whether launches are left as they are until those before them are right.
+        begin: with which block times.
     """
 
     ends_late: bool
     in_order: bool
+    begin: _Begin
 
 
-_WAYS = (_Way(False, False), _Way(True, False), _Way(False, True), _Way(True, True))
+_WAYS = (
+    _Way(ends_late=False, in_order=False, begin=_Begin.first),
+    _Way(ends_late=True, in_order=False, begin=_Begin.first),
+    _Way(ends_late=True, in_order=True, begin=_Begin.first),
+    _Way(ends_late=False, in_order=True, begin=_Begin.alike),
+    _Way(ends_late=False, in_order=True, begin=_Begin.first),
+    *[_Way(ends_late=False, in_order=True, begin=_Begin.best)] * 4,
+)
 
 
 class _Found(NamedTuple):
@@ -92,6 +118,10 @@ class _Gains:
         return self._gain
 
 
+def _nearest(tried: Iterable[_Found]) -> _Found:
+    return min(tried, key=lambda found: found.distance)
+
+
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A program that is predicted again and again, each time with better durations and delays.
@@ -104,6 +134,7 @@ class Replay:
         spec: the device.
         measured: when kernels ran, without what their times have more than their blocks.
         waves: of each launch, in how many its blocks run if it is alone, float64.
+        kernel: of each launch, the number of its kernel, int64.
         delays: finds delays.
         tails: launches that started while others ran.
     """
@@ -112,6 +143,7 @@ class Replay:
     spec: DeviceSpec
     measured: Spans
     waves: Float64Array
+    kernel: Int64Array
     delays: Delays
     tails: Tails
 
@@ -128,7 +160,12 @@ class Replay:
         start_ns = program.measured["start_ns"].astype(np.float64)
         measured = Spans.of(start_ns, start_ns + target_ns)
         delays = Delays.of(program, measured, spec)
-        return cls(timed, spec, measured, waves, delays, measured.tails())
+        numbers: dict[Hashable, int] = {}
+        kernel = [
+            numbers.setdefault((x.name, x.blocks, x.threads, x.shared_memory), len(numbers))
+            for x in program.sequence.launches
+        ]
+        return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
     def improved(self, times: BlockTimes) -> BlockTimes:
         """Block times with which the prediction is nearer to the program as it was measured."""
@@ -137,22 +174,52 @@ class Replay:
         left = _MOST_BLOCKS // blocks
         tried: list[_Found] = []
         for way in _WAYS:
-            count = max(2, min(_MOST_PREDICTIONS, left if tried else left - left // 2))
-            tried += self._attempts(times._replace(ends_late=way.ends_late), way, count)
+            most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
+            count = max(2, min(most, left if tried else left - left // 2))
+            begin = self._begin(times, way, tried)
+            found = list(self._attempts(begin, way, count))
+            tried += [*found, self._scaled(_nearest(found))]
             left -= count
-            if left <= 0 or min(found.distance for found in tried) <= _NEAR_ENOUGH:
+            if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
                 break
-        best = self._scaled(min(tried, key=lambda found: found.distance))
-        if self._is_long(best):
-            best = min([best, *tried], key=lambda found: (self._is_long(found), found.distance))
-        return best.times
+            if way.begin is _Begin.best and _nearest(tried).times is begin:
+                break  # the next way would be the same
+        return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
 
-    def _is_long(self, found: _Found) -> bool:
-        """Whether the whole program takes another time than measured."""
-        measured_ns = max(self.measured.makespan, 1.0)
-        return abs(found.spans.makespan / measured_ns - 1) > _MOST_LONGER
+    def _block_by_block(self, nearest: list[_Found]) -> _Found:
+        """The nearest of some predictions, if no blocks are merged."""
+        whole = self.timed(nearest[0].times).sequence
+        if merged(whole, self.spec) is not whole:
+            nearest = [self._predicted(found.times, block_by_block=True) for found in nearest]
+            best = min(nearest, key=self._cost)
+            if best.distance > _FAR:
+                way = _Way(best.times.ends_late, in_order=True, begin=_Begin.best)
+                nearest += self._attempts(best.times, way, _MOST_PREDICTIONS, block_by_block=True)
+        return min(nearest, key=self._cost)
 
-    def _attempts(self, times: BlockTimes, way: _Way, count: int) -> Iterator[_Found]:
+    def _begin(self, times: BlockTimes, way: _Way, tried: list[_Found]) -> BlockTimes:
+        """The block times with which a way begins."""
+        match way.begin:
+            case _Begin.first:
+                return times._replace(ends_late=way.ends_late)
+            case _Begin.best:
+                return _nearest(tried).times
+            case _Begin.alike:
+                duration_ns = times.duration_ns.copy()
+                is_beside = self.tails.beside(len(duration_ns))
+                for number in np.unique(self.kernel[is_beside]):
+                    own = is_beside & (self.kernel == number)
+                    duration_ns[own] = np.median(duration_ns[own])
+                return times._replace(duration_ns=duration_ns, ends_late=way.ends_late)
+
+    def _cost(self, found: _Found) -> float:
+        """How far a prediction is, and whether the whole program takes another time."""
+        off = abs(found.spans.makespan / max(self.measured.makespan, 1.0) - 1)
+        return found.distance + _LONG_COST * (off > _MOST_LONGER)
+
+    def _attempts(
+        self, times: BlockTimes, way: _Way, count: int, *, block_by_block: bool = False
+    ) -> Iterator[_Found]:
         """Predictions, each of times that the one before it made likely."""
         launches = len(self.waves)
         # The duration of a kernel that ran alone is known.
@@ -160,12 +227,13 @@ class Replay:
         order = np.argsort(self.measured.start, kind="stable")
         gains = _Gains(launches), _Gains(launches)
         for number in range(1, count + 1):
-            found = self._predicted(times)
+            found = self._predicted(times, block_by_block=block_by_block)
             yield found
             if found.distance <= _NEAR:
                 return
             spread_ns = self._spread(found, gains[0])
-            duration_ns = self._duration(found, spread_ns, gains[1])
+            late_ns = (found.spans.start - self.measured.start) * way.in_order
+            duration_ns = self._duration(found, spread_ns, gains[1], late_ns)
             duration_ns = np.where(is_beside, duration_ns, times.duration_ns)
             moves = np.ones(launches, np.bool_)
             if way.in_order:
@@ -184,20 +252,28 @@ class Replay:
         wrong = np.flatnonzero(off[order] > _OFF_NS)
         return int(wrong[0]) if len(wrong) else len(order)
 
-    def _predicted(self, times: BlockTimes) -> _Found:
+    def _predicted(self, times: BlockTimes, *, block_by_block: bool = False) -> _Found:
         program = self.timed(times)
-        trace = predict(merged(program.sequence, self.spec), self.spec, host=program.host)
+        sequence = program.sequence if block_by_block else merged(program.sequence, self.spec)
+        trace = predict(sequence, self.spec, host=program.host)
         spans = Spans.of(*kernel_times(trace))
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
         return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)
 
-    def _duration(self, found: _Found, spread_ns: Float64Array, gains: _Gains) -> Float64Array:
-        """What to try next: kernels that were too short get longer blocks."""
+    def _duration(
+        self, found: _Found, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
+    ) -> Float64Array:
+        """What to try next: kernels that were too short get longer blocks.
+
+        One that starts late becomes shorter, so that what waits for its end is not late.
+        """
         target_ns, length_ns = self.measured.length, found.spans.length
+        known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
+        late_ns = np.where(np.abs(late_ns) < _MOST_LATE_NS, late_ns, 0.0)
+        target_ns = np.maximum(target_ns - late_ns, _LEAST_LEFT * target_ns)
         ratio = target_ns / np.maximum(length_ns, 1.0)
         power = _POWER * gains.next(target_ns - length_ns)
         factor = np.clip(ratio, 1 / _MOST_FACTOR, _MOST_FACTOR) ** power
-        known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
         factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
         # With another spread and the same longest block the kernel would take another time.
         falls = np.maximum(-spread_ns, 0) - np.maximum(-found.times.spread_ns, 0)
@@ -233,17 +309,17 @@ class Replay:
     def _scaled(self, found: _Found) -> _Found:
         """Kernels beside others longer or shorter, so that the program takes its time."""
         is_beside = self.tails.beside(len(self.waves))
+        best = found
         for _ in range(_SCALINGS):
             ratio = self.measured.makespan / max(found.spans.makespan, 1.0)
             if not _SCALED_SHARE <= abs(ratio - 1) <= _MOST_SCALED_SHARE:
                 break
             factor = np.where(is_beside, ratio, 1.0)
             times = found.times
-            tried = times._replace(
-                duration_ns=times.duration_ns * factor, spread_ns=times.spread_ns * factor
+            found = self._predicted(
+                times._replace(
+                    duration_ns=times.duration_ns * factor, spread_ns=times.spread_ns * factor
+                )
             )
-            scaled = self._predicted(tried)
-            if scaled.distance >= found.distance:
-                break
-            found = scaled
-        return found
+            best = min(best, found, key=self._cost)
+        return best
