@@ -195,7 +195,8 @@ def main() -> int:
     text += "".join(f"found something else: {name}\n" for name in differing)
     Console(highlight=False, soft_wrap=True, width=WIDTH).print(text, markup=False)
     (arguments.out / "campaign_scale.txt").write_text(text, "utf-8")
-    return int(bool(differing))
+    # An emulated GPU on a busy machine is late, and does not always repeat itself.
+    return int(bool(differing) and not arguments.rehearse)
 
 
 if __name__ == "__main__":
