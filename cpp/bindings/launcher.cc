@@ -15,6 +15,7 @@
 
 #include "bindings/event_table.h"
 #include "bindings/events.h"
+#include "launcher/driver/context.h"
 #include "launcher/driver/error.h"
 #include "launcher/probe/cubin.h"
 #include "launcher/probe/probe_images.h"
@@ -385,6 +386,7 @@ PYBIND11_MODULE(_launcher, module) {
       .def("resident", &LauncherGpu::resident, py::arg("launch"))
       .def("kernel_size", &LauncherGpu::kernel_size, py::arg("launch"))
       .def("close", &LauncherGpu::close);
+  module.def("gpus", &tbsched::cuda::gpus);
   module.def("patch", &tbsched::patch, py::arg("image"), py::arg("registers"),
              py::arg("local_memory"));
   module.def("usage", &tbsched::usage, py::arg("image"));

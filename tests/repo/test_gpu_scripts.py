@@ -57,6 +57,14 @@ def test_every_row_is_measured(fake: Path, tmp_path: Path) -> None:
     assert re.search(r"^campaign, exact +[\d,]+$", text, re.MULTILINE)
 
 
+def test_several_gpus_find_the_same(fake: Path, tmp_path: Path) -> None:
+    rehearse(fake, "scale/campaign_scale.py", tmp_path, "--count", "16")
+    rows = json.loads((tmp_path / "campaign_scale.json").read_text("utf-8"))
+    assert [row["who"] for row in rows].count("2 GPUs") == 3
+    assert rows[6]["who"] == "2 GPUs, a worker killed"
+    assert "GPU 1" in (tmp_path / "campaign_scale.txt").read_text("utf-8")
+
+
 def test_all_that_is_ended_is_counted(fake: Path, tmp_path: Path) -> None:
     few = ("--interrupts", "8", "--kills", "1", "--campaign-seconds", "0.2", "--worst", "60")
     rehearse(fake, "interrupts.py", tmp_path, *few)

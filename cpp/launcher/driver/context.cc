@@ -10,8 +10,7 @@ namespace tbsched::cuda {
 namespace {
 
 CUdevice find_device(const Driver& driver, const int32_t index) {
-  int count = 0;
-  driver.device_get_count(&count);
+  const int32_t count = gpus();
   if (index < 0 || index >= count) {
     const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
     throw NoGpu("looked for GPU " + std::to_string(index) + "; the CUDA driver shows " +
@@ -40,6 +39,12 @@ size_t ungrown(const CUdevice device, const size_t now) {
 }
 
 }  // namespace
+
+int32_t gpus() {
+  int count = 0;
+  Driver::get().device_get_count(&count);
+  return count;
+}
 
 PrimaryContext::PrimaryContext(const Driver& driver, const CUdevice device)
     : driver_(driver), device_(device) {

@@ -26,6 +26,9 @@ class PrimaryContext {
   CUcontext handle_ = nullptr;
 };
 
+// How many GPUs the driver shows. Throws NoGpu if there is no driver, or none that it can use.
+int32_t gpus();
+
 class Context {
  public:
   // Throws NoGpu if there is no such device.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from tbsched.campaigns.options import CampaignOptions, Path_
@@ -30,6 +31,7 @@ def fuzz(
     max_counterexamples: int | None = 1,
     level: str = "occupancy",
     seed: int | None = None,
+    begin: int = 0,
     corpus: Path_ | None = None,
     record: Path_ | None = None,
     options: SequenceOptions | None = None,
@@ -42,6 +44,7 @@ def fuzz(
     target_fullness: bool = False,
     shrink_seconds: float = 30.0,
     draw: str = "auto",
+    executor: Executor | None = None,
     progress: bool = True,
 ) -> Report:
     """Searches for sequences on which a prediction and an oracle disagree, and shrinks them.
@@ -57,6 +60,8 @@ def fuzz(
         level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block, from the initial
             state that explains the observation best).
         seed: the same seed and the same other arguments repeat a campaign; None draws a seed.
+        begin: the number of the first sequence that is drawn. With ``draw="native"`` the seed and
+            this number decide what is drawn, so one campaign can follow another.
         corpus: a ``.jsonl`` trace file. Counterexamples are appended to it at once. The campaign
             begins with those that it holds already.
         record: a ``.jsonl`` trace file that every observation is appended to.
@@ -87,6 +92,12 @@ def fuzz(
             one, which is slower but tries variations of what it drew before. ``auto`` is ``native``
             for a GPU and a model. It is ``hypothesis`` for any other oracle, for a ``strategy`` and
             for ``target_fullness``.
+        executor: who runs the campaign, in units of some hundred or thousand sequences: a
+            :class:`~tbsched.campaigns.Workers`, Dask's ``Client.get_executor()``, or any other
+            ``concurrent.futures.Executor``. Oracle, predictor and strategy must be ones that
+            ``pickle`` can take there; ``"gpu"`` is the first GPU that a worker sees. None: this
+            process runs it. The counterexamples do not depend on the number of workers, if the
+            oracle repeats itself and shrinking does not take ``shrink_seconds``.
         progress: shows a bar, the seed and counterexamples on standard error.
 
     Returns:
@@ -114,6 +125,7 @@ def fuzz(
             max_counterexamples=max_counterexamples,
             level=level,
             seed=_drawn(seed),
+            begin=begin,
             corpus=corpus,
             record=record,
             options=options,
@@ -125,6 +137,7 @@ def fuzz(
             target_fullness=target_fullness,
             shrink_seconds=shrink_seconds,
             draw=draw,
+            executor=executor,
             progress=progress,
         )
     )
@@ -139,6 +152,7 @@ def record(
     policy: str | None = None,
     level: str = "exact",
     seed: int | None = None,
+    begin: int = 0,
     options: SequenceOptions | None = None,
     without: Collection[str] = (),
     strategy: st.SearchStrategy[Sequence] | None = None,
@@ -148,6 +162,7 @@ def record(
     past_refusal: bool | None = None,
     repeats: int = 1,
     draw: str = "auto",
+    executor: Executor | None = None,
     progress: bool = True,
 ) -> Report:
     """Records random sequences, and reports how many a predictor places right. Nothing is shrunk.
@@ -160,8 +175,9 @@ def record(
             is full.
         repeats: observes each sequence so many times. Where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
-        level, seed, options, without, strategy: as for :func:`fuzz`.
-        limits, initial_state, steer, past_refusal, draw, progress: as for :func:`fuzz`.
+        level, seed, begin, options, without, strategy: as for :func:`fuzz`.
+        limits, initial_state, steer, past_refusal, draw: as for :func:`fuzz`.
+        executor, progress: as for :func:`fuzz`.
 
     Returns:
         A :class:`Report` without counterexamples.
@@ -188,6 +204,7 @@ def record(
             max_counterexamples=0,
             level=level,
             seed=_drawn(seed),
+            begin=begin,
             record=path,
             options=options,
             without=without,
@@ -197,6 +214,7 @@ def record(
             past_refusal=past_refusal,
             repeats=repeats,
             draw=draw,
+            executor=executor,
             progress=progress,
         )
     )
@@ -212,6 +230,7 @@ def _run(asked: CampaignOptions) -> Report:
     except ImportError as error:
         raise missing("campaigns", "Hypothesis", "hypothesis") from error
     # Here, not above: Hypothesis is optional, and this is what needs it.
-    from tbsched.campaigns.loop import run
+    from tbsched.campaigns import loop
+    from tbsched.campaigns.scale import coordinator
 
-    return run(asked)
+    return loop.run(asked) if asked.executor is None else coordinator.run(asked, asked.executor)

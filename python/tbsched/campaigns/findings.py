@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.oracles import Device, OracleLike
@@ -60,7 +60,7 @@ class Findings:
         named = others and (judge.level == "exact" or comparison.state != usual)
         model = predicting(self.predictor, judge.policy, comparison.state if named else None)
         code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
-        self.tally.counterexamples[sequence] = Counterexample(
+        found = Counterexample(
             sequence=sequence,
             prediction=comparison.prediction,
             observation=comparison.observation,
@@ -68,14 +68,19 @@ class Findings:
             code=code,
             shrunk=shrunk,
             replayed=replayed,
-            like=self._like(diff),
         )
-        self.progress.say(f"\n{code}\n")
+        add_counterexample(found, self.tally, self.progress)
 
-    def _like(self, diff: Diff) -> str | None:
-        kind = _kind(diff)
-        known = self.tally.counterexamples.values()
-        return next((found.id for found in known if _kind(found.diff) == kind), None)
+
+def add_counterexample(found: Counterexample, tally: Tally, progress: Progress) -> None:
+    """Adds it to those of a campaign, unless its sequence is known, and says it."""
+    if found.sequence in tally.counterexamples:
+        return
+    kind = _kind(found.diff)
+    known = tally.counterexamples.values()
+    like = next((other.id for other in known if _kind(other.diff) == kind), None)
+    tally.counterexamples[found.sequence] = replace(found, like=like)
+    progress.say(f"\n{found.code}\n")
 
 
 def _kind(diff: Diff) -> tuple[object, ...]:

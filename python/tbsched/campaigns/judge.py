@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +18,7 @@ from tbsched.prediction.model import known_state
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.oracle import Oracle
+from tbsched.traces.placement import Room
 from tbsched.traces.trace import Trace
 
 # Seconds. What a look this short says counts where it agrees with a prediction, and else the
@@ -232,8 +235,12 @@ def _cut(prediction: Trace, launches: int) -> Trace:
             replace(placement, final_smid=placement.smid)
             for placement in prediction.placements[:kept]
         ),
-        capacities=lambda: capacities()[:kept],
+        capacities=functools.partial(_first, capacities, kept),
     )
+
+
+def _first(capacities: Callable[[], tuple[Room, ...]], kept: int) -> tuple[Room, ...]:
+    return capacities()[:kept]
 
 
 def _score(diff: Diff) -> tuple[bool, int]:

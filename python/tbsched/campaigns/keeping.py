@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
 
 from tbsched.campaigns.judge import Comparison
 from tbsched.campaigns.results import case_id
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import Origin
+from tbsched.traces.files import load_traces
 from tbsched.traces.growing_file import TraceFile
+from tbsched.traces.records import record_line
 from tbsched.traces.trace import Trace
 
 # Traces that a power failure may cost.
 CORPUS_SYNC, RECORDING_SYNC = 1, 100
+_Key: TypeAlias = "tuple[str, str, Origin] | bytes"
+
+
+class Growing(Protocol):
+    """A file, or a list that goes to whoever has the file."""
+
+    def append(self, trace: Trace, /) -> None:
+        """Keeps one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,49 +42,96 @@ class Corpus:
 
     Attributes:
         file: None keeps nothing.
-        origin: of all that this campaign finds.
+        unresolved: counterexamples of earlier campaigns, to begin with.
+        known: what it holds already, and is not appended again.
     """
 
-    file: TraceFile | None
-    origin: Origin
+    file: Growing | None
+    unresolved: tuple[Unresolved, ...] = ()
+    known: set[_Key] = field(default_factory=set)
 
-    def unresolved(self) -> tuple[Unresolved, ...]:
-        """What was in the file: minimal sequences, and those whose shrinking was cut short."""
-        if self.file is None:
-            return ()
-        entries = [
-            (trace, origin)
-            for trace in self.file.traces
-            if (origin := Origin.read(trace.extra)) is not None
-        ]
-        shrunk_from = {origin.found_as for _, origin in entries}
-        wanted = {
-            trace.sequence: Unresolved(trace.sequence, origin.shrunk)
-            for trace, origin in entries
-            if origin.shrunk or trace.id not in shrunk_from
-        }
-        return tuple(wanted.values())
+    @classmethod
+    def of(cls, file: TraceFile | None) -> Corpus:
+        """That of a file, with what it holds."""
+        held = () if file is None else file.traces
+        return cls(file, _unresolved(held), set(map(_key, held)))
 
-    def keep_found(self, comparison: Comparison) -> None:
+    def keep_found(self, comparison: Comparison, origin: Origin) -> None:
         """A disagreement as it was drawn."""
-        self._append(comparison, self.origin)
+        self._keep(comparison, origin)
 
-    def keep_shrunk(self, comparison: Comparison, found: Comparison) -> None:
+    def keep_shrunk(self, comparison: Comparison, found: Comparison, origin: Origin) -> None:
         """The smallest that the disagreement ``found`` was shrunk to."""
-        found_as = case_id(found.sequence)
-        self._append(comparison, replace(self.origin, shrunk=True, found_as=found_as))
+        self._keep(comparison, replace(origin, shrunk=True, found_as=case_id(found.sequence)))
 
-    def _append(self, comparison: Comparison, origin: Origin) -> None:
-        if self.file is None:
-            return
+    def append(self, trace: Trace) -> bool:
+        """Keeps what another corpus holds; False: it is here already."""
+        key = _key(trace)
+        if self.file is None or key in self.known:
+            return False
+        self.file.append(trace)
+        self.known.add(key)
+        return True
+
+    def _keep(self, comparison: Comparison, origin: Origin) -> None:
         observation = comparison.observation
-        self.file.append(
+        self.append(
             replace(
                 observation,
                 id=case_id(comparison.sequence),
                 extra=origin.added_to(observation.extra),
             )
         )
+
+
+def _unresolved(corpus: Iterable[Trace]) -> tuple[Unresolved, ...]:
+    """What a corpus holds: minimal sequences, and those whose shrinking was cut short."""
+    entries = [
+        (trace, origin) for trace in corpus if (origin := Origin.read(trace.extra)) is not None
+    ]
+    shrunk_from = {origin.found_as for _, origin in entries}
+    wanted = {
+        trace.sequence: Unresolved(trace.sequence, origin.shrunk)
+        for trace, origin in entries
+        if origin.shrunk or trace.id not in shrunk_from
+    }
+    return tuple(wanted.values())
+
+
+def merge_corpora(into: str | os.PathLike[str], *others: str | os.PathLike[str]) -> int:
+    """Appends to one corpus what others hold and it does not.
+
+    Two counterexamples are the same if sequence, kind of GPU, predictor, policy and level are, and
+    both are as drawn, or were shrunk from the same. The seed does not matter.
+
+    Args:
+        into: a ``.jsonl`` trace file, made if it is not there.
+        others: trace files, or folders of them.
+
+    Returns:
+        How many traces were appended.
+
+    Raises:
+        FileNotFoundError, ValueError: as :func:`tbsched.load_traces`; or ``into`` is in use.
+
+    Example:
+        >>> from tbsched.campaigns import merge_corpora
+        >>> wrong = {"predictor": "xavier", "policy": "first_fit", "progress": False}
+        >>> for seed in (1, 2):
+        ...     report = tb.fuzz("xavier", **wrong, seed=seed, corpus=f"{seed}.jsonl")
+        >>> merge_corpora("all.jsonl", "1.jsonl", "2.jsonl"), merge_corpora("all.jsonl", "1.jsonl")
+        (4, 0)
+    """
+    with TraceFile(into, sync_every=RECORDING_SYNC) as file:
+        corpus = Corpus.of(file)
+        return sum(corpus.append(trace) for other in others for trace in load_traces(other))
+
+
+def _key(trace: Trace) -> _Key:
+    origin = Origin.read(trace.extra)
+    if origin is None:
+        return record_line(trace)  # no counterexample: the same only if all of it is
+    return trace.id, trace.device.name, replace(origin, seed=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +142,13 @@ class Recording:
         file: None keeps nothing.
     """
 
-    file: TraceFile | None
+    file: Growing | None
     seed: int
 
     def __bool__(self) -> bool:
         return self.file is not None
 
-    def keep(self, observation: Trace, example: int) -> None:
-        """Writes it down under the number of the drawn sequence."""
+    def keep(self, observation: Trace, number: int) -> None:
+        """Writes it down under the number of the drawn sequence, the first being 1."""
         if self.file is not None:
-            self.file.append(replace(observation, id=f"s{self.seed}_{example}"))
+            self.file.append(replace(observation, id=f"s{self.seed}_{number}"))

@@ -6,6 +6,7 @@ What needs Hypothesis is imported from here on.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tbsched.campaigns.drawing.by_hypothesis import ByHypothesis
@@ -14,7 +15,13 @@ from tbsched.campaigns.drawing.drawer import Drawer, Ended
 from tbsched.campaigns.drawing.one_by_one import OneByOne
 from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Judge
-from tbsched.campaigns.keeping import CORPUS_SYNC, RECORDING_SYNC, Corpus, Recording
+from tbsched.campaigns.keeping import (
+    CORPUS_SYNC,
+    RECORDING_SYNC,
+    Corpus,
+    Growing,
+    Recording,
+)
 from tbsched.campaigns.options import CampaignOptions, Path_
 from tbsched.campaigns.oracles import (
     THREADS,
@@ -29,14 +36,14 @@ from tbsched.campaigns.results import Report
 from tbsched.campaigns.shrinking.minimise import Floors
 from tbsched.campaigns.shrinking.shrinker import Shrinker
 from tbsched.campaigns.space.coverage import Covering
-from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.draws import AT_ONCE, Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.campaigns.space.space import Space
 from tbsched.campaigns.space.strategies import prefixes
 from tbsched.campaigns.steer import Steered
 from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.interrupts import Interrupts
-from tbsched.campaigns.terminal.progress import shown
+from tbsched.campaigns.terminal.progress import Progress, shown
 from tbsched.campaigns.trials import Trials
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import unablated
@@ -55,34 +62,65 @@ def run(asked: CampaignOptions) -> Report:
         whatever predictor and oracle raise, except for unstable measurements.
     """
     with contextlib.ExitStack() as opened:
-        return _campaign(asked, opened).run()
+        oracle = opened.enter_context(open_oracle(asked.oracle))
+        campaign = assembled(asked, oracle, lambda: outputs(asked, opened))
+        try:
+            ended = campaign.run()
+        except Exception as error:
+            error.add_note(f"The campaign so far: {campaign.report('error')}")
+            raise
+        return campaign.report(ended)
 
 
 @dataclass(frozen=True, slots=True)
-class _Campaign:
+class Outputs:
+    """Where a campaign leaves and shows what it finds."""
+
+    corpus: Corpus
+    recording: Growing | None
+    progress: Progress
+
+
+def outputs(asked: CampaignOptions, opened: contextlib.ExitStack) -> Outputs:
+    """The files and the bar that a user asked for."""
+
+    def file(path: Path_ | None, sync_every: int) -> TraceFile | None:
+        if path is None:
+            return None
+        return opened.enter_context(TraceFile(path, sync_every=sync_every))
+
+    corpus, recording = file(asked.corpus, CORPUS_SYNC), file(asked.record, RECORDING_SYNC)
+    progress = opened.enter_context(shown(asked.progress, asked.max_examples))
+    progress.say(f"fuzz: seed {asked.seed}")
+    return Outputs(Corpus.of(corpus), recording, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """All parts of one, put together."""
+
     trials: Trials
     shrinker: Shrinker
     drawer: Drawer
 
-    def run(self) -> Report:
-        trials, seed = self.trials, self.shrinker.seed
-        trials.progress.say(f"fuzz: seed {seed}")
+    def run(self) -> Ended:
+        """Goes on until it ends, and says why. What earlier campaigns have found comes first."""
         try:
-            with trials.interrupts.watched():
-                ended = self._replayed() or self._drawn()
+            with self.trials.interrupts.watched():
+                return self._replayed() or self._drawn()
         except KeyboardInterrupt:
-            ended = "interrupted"
             self.shrinker.give_up()
-        except Exception as error:
+            return "interrupted"
+        except Exception:
             self.shrinker.give_up()
-            report = trials.tally.report(trials.judge, seed, trials.coverage.found, "error")
-            error.add_note(f"The campaign so far: {report}")
             raise
-        return trials.tally.report(trials.judge, seed, trials.coverage.found, ended)
+
+    def report(self, ended: Ended) -> Report:
+        """The numbers so far."""
+        return self.trials.tally.report(self.shrinker.origin, self.trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:
-        """What the corpus holds comes first."""
-        for entry in self.shrinker.corpus.unresolved():
+        for entry in self.shrinker.corpus.unresolved:
             try:
                 comparison = self.shrinker.again(entry.sequence)
             except ValueError:
@@ -107,15 +145,15 @@ class _Campaign:
         return ended
 
 
-def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign:
+def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outputs]) -> Campaign:
     """Puts the parts together.
 
     Args:
         asked: what the campaign is asked.
-        opened: closes what was opened.
+        oracle: what its oracle stands for, open.
+        opening: what it writes to, once it is known to be sound.
     """
     spec = find_device(asked.predictor)
-    oracle = opened.enter_context(open_oracle(asked.oracle))
     native = _is_native(asked, oracle)
     options, space = _space(asked, oracle, spec)
     initial_state = asked.initial_state
@@ -125,36 +163,30 @@ def _campaign(asked: CampaignOptions, opened: contextlib.ExitStack) -> _Campaign
         initial_state = oracle.initial_state
     if asked.repeats != 1:
         oracle = Repeated(oracle, asked.repeats)
-
-    def file(path: Path_ | None, sync_every: int) -> TraceFile | None:
-        if path is None:
-            return None
-        return opened.enter_context(TraceFile(path, sync_every=sync_every))
-
-    corpus, recording = file(asked.corpus, CORPUS_SYNC), file(asked.record, RECORDING_SYNC)
+    out = opening()
+    progress = out.progress
     # What is recorded was looked at with patience.
     judge = Judge(
         oracle, spec, asked.policy, initial_state, asked.level, asked.past_refusal,
-        hasty=recording is None, company=company,
+        hasty=out.recording is None, company=company,
     )  # fmt: skip
-    progress = opened.enter_context(shown(asked.progress, asked.max_examples))
     tally = Tally()
     findings = Findings(
         judge, tally, progress, asked.predictor, asked.oracle, asked.max_counterexamples
     )
     trials = Trials(
-        judge, tally, findings, Recording(recording, asked.seed), progress, Interrupts(),
-        Covering(spec, judge.policy_name, judge.states[0], THREADS),
-        asked.max_examples, asked.max_seconds,
+        judge, tally, findings, Recording(out.recording, asked.seed), progress, Interrupts(),
+        Covering(spec, judge.policy_name, judge.states[0], THREADS, asked.begin // AT_ONCE),
+        asked.begin, asked.max_examples, asked.max_seconds,
     )  # fmt: skip
     origin = Origin(spec.name, judge.policy_name, judge.level, asked.seed, shrunk=False)
     shrinker = Shrinker(
-        judge, tally, findings, Corpus(corpus, origin), progress, space,
-        Floors.of(options), asked.seed, asked.shrink_seconds,
+        judge, tally, findings, out.corpus, progress, space,
+        Floors.of(options), origin, asked.shrink_seconds,
     )  # fmt: skip
     if native:
-        return _Campaign(trials, shrinker, _native_drawer(trials, shrinker))
-    return _Campaign(trials, shrinker, ByHypothesis(trials, shrinker, asked.target_fullness))
+        return Campaign(trials, shrinker, _native_drawer(trials, shrinker))
+    return Campaign(trials, shrinker, ByHypothesis(trials, shrinker, asked.target_fullness))
 
 
 def _space(
@@ -183,7 +215,7 @@ def _space(
         options = SequenceOptions.everything(spec).without(asked.without)
         if not all(map(_places_clusters, models)):
             options = replace(options, clusters=(1,))
-    return options, Space.of(Draws(spec, options, asked.seed, tuple(models)))
+    return options, Space.of(Draws(spec, options, asked.seed, tuple(models), asked.begin))
 
 
 def _with_policy(spec: DeviceSpec, policy: str | None) -> DeviceSpec:

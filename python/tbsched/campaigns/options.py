@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -41,6 +42,7 @@ class CampaignOptions:
     strategy: st.SearchStrategy[Sequence] | None
     draw: str
     seed: int
+    begin: int = 0
     max_examples: int
     max_counterexamples: int | None  # 0: nothing is shrunk
     max_seconds: float | None = None
@@ -49,6 +51,7 @@ class CampaignOptions:
     record: Path_ | None = None
     repeats: int = 1
     target_fullness: bool = False
+    executor: Executor | None = None
     progress: bool
 
     def __post_init__(self) -> None:
@@ -56,9 +59,14 @@ class CampaignOptions:
         if self.max_counterexamples is not None:
             _check_count("max_counterexamples", self.max_counterexamples, 0)
         _check_count("seed", self.seed, 0)
+        _check_count("begin", self.begin, 0)
         if self.max_seconds is not None:
             _check_seconds("max_seconds", self.max_seconds)
         _check_seconds("shrink_seconds", self.shrink_seconds)
+        if not isinstance(self.executor, Executor | None):
+            raise TypeError(
+                f"executor: a concurrent.futures.Executor is needed, got {shown(self.executor)}"
+            )
         if not isinstance(self.initial_state, InitialState | None):
             raise TypeError(
                 f"initial_state: an InitialState is needed, got {shown(self.initial_state)}"

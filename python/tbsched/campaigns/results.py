@@ -67,6 +67,29 @@ class Unstable:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Sequences of which nothing is known: each time, the process that ran them died.
+
+    A campaign with the same seed, ``begin`` and ``max_examples=count`` draws them again.
+
+    Attributes:
+        begin: the number of the first.
+        count: how many they are.
+        reason: what happened, in words.
+
+    Example:
+        >>> from tbsched.campaigns import Workers
+        >>> with Workers(2) as workers:  # doctest: +SKIP
+        ...     print(tb.fuzz("h200", "h200", executor=workers).lost)
+        ()
+    """
+
+    begin: int
+    count: int
+    reason: str
+
+
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Report(Shown):
     """What a campaign or a recording did; ``print(report)`` explains it.
@@ -93,6 +116,7 @@ class Report(Shown):
         ended: why: ``examples``, ``counterexamples``, ``seconds``, ``exhausted`` (there are no more
             sequences to draw), ``another process`` (its turns interrupted a run on the GPU) or
             ``interrupted``.
+        lost: parts of a campaign with an executor that no process came back from.
 
     Example:
         >>> report = tb.fuzz("xavier", "xavier", max_examples=20, seed=1, progress=False)
@@ -118,6 +142,7 @@ class Report(Shown):
     seconds: float
     coverage: Coverage
     ended: str
+    lost: tuple[Lost, ...] = ()
 
 
 def case_id(sequence: Sequence) -> str:

@@ -7,11 +7,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tbsched.campaigns.judge import Comparison, Judge
-from tbsched.campaigns.results import Counterexample, Report, Unstable
+from tbsched.campaigns.judge import Comparison
+from tbsched.campaigns.results import Counterexample, Lost, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.errors import DeadlineExceeded, SharedGpu, UnstableMeasurement
 from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import Origin
+
+# What is summed where several count.
+NUMBERS = (
+    "examples", "disagreements", "launches", "blocks", "occupancy", "exact", "replayed",
+    "unpredicted", "shrinking",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Tally:
     shrinking: int = 0
     counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
     unstable: list[Unstable] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
     shared: bool = False  # the oracle gave up beside another process
     started: float = field(default_factory=time.monotonic)
 
@@ -73,25 +81,24 @@ class Tally:
             self.unstable.append(Unstable(sequence, str(error)))
             self.shared |= isinstance(error, SharedGpu)
 
-    def report(self, judge: Judge, seed: int, coverage: Coverage, ended: str) -> Report:
+    def add(self, other: Tally) -> None:
+        """Adds the numbers of a part of the campaign, not its counterexamples."""
+        for name in NUMBERS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.unstable += other.unstable
+
+    def report(self, origin: Origin, coverage: Coverage, ended: str) -> Report:
         """The numbers, and who was compared."""
         return Report(
-            seed=seed,
-            predictor=judge.spec.name,
-            policy=judge.policy_name,
-            level=judge.level,
-            examples=self.examples,
-            disagreements=self.disagreements,
-            launches=self.launches,
-            blocks=self.blocks,
-            occupancy=self.occupancy,
-            exact=self.exact,
+            seed=origin.seed,
+            predictor=origin.predictor,
+            policy=origin.policy,
+            level=origin.level,
+            **{name: getattr(self, name) for name in NUMBERS},
             counterexamples=tuple(self.counterexamples.values()),
             unstable=tuple(self.unstable),
-            replayed=self.replayed,
-            unpredicted=self.unpredicted,
-            shrinking=self.shrinking,
             seconds=self.seconds,
             coverage=coverage,
             ended=ended,
+            lost=tuple(self.lost),
         )

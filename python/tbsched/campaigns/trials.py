@@ -25,6 +25,7 @@ class Trials:
     """What whoever draws asks for, and tells.
 
     Attributes:
+        begin: the number of the first.
         most: sequences drawn at most.
         max_seconds: no sequence is drawn after so long; None: there is no limit.
     """
@@ -36,8 +37,14 @@ class Trials:
     progress: Progress
     interrupts: Interrupts
     coverage: Covering
+    begin: int
     most: int
     max_seconds: float | None
+
+    @property
+    def number(self) -> int:
+        """Of the sequence that is drawn next."""
+        return self.begin + self.tally.examples
 
     @property
     def left(self) -> int:
@@ -72,7 +79,7 @@ class Trials:
 
         Args:
             drawn: a sequence.
-            number: how many were drawn before it.
+            number: its own.
 
         Raises:
             ValueError: the model has none, and the campaign is for comparing.
@@ -87,13 +94,13 @@ class Trials:
             if not (self.recording and self.findings.most == 0):
                 raise
         with self.tally.counting_unstable(drawn):
-            self.recording.keep(self.judge.oracle.observe(drawn), self.tally.examples)
+            self.recording.keep(self.judge.oracle.observe(drawn), self.number)
             self.tally.unpredicted += 1
         return None
 
     def is_news(self, comparison: Comparison) -> bool:
         """Counts and keeps a comparison; True for a disagreement that is to be shrunk."""
-        self.recording.keep(comparison.observation, self.tally.examples)
+        self.recording.keep(comparison.observation, self.number)
         reason = unstable_reason(comparison.observation.extra)
         if reason is not None:
             self.tally.unstable.append(Unstable(comparison.sequence, reason))

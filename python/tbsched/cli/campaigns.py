@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,19 +14,24 @@ from tbsched.campaigns.campaign import fuzz as campaign
 from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
 from tbsched.campaigns.results import Report
+from tbsched.campaigns.scale.workers import Workers
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show, show_json
 from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
 from tbsched.cli.options import (
     AsJson,
+    BeginOption,
     Draw,
     DrawOption,
+    GpusOption,
     Level,
     LevelOption,
     PolicyName,
     WithoutOption,
+    WorkersOption,
     complete_device,
     complete_oracle,
 )
+from tbsched.errors import shown
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
 
@@ -53,27 +59,37 @@ def fuzz(
     ] = None,
     without: WithoutOption = None,
     draw: DrawOption = Draw.auto,
+    begin: BeginOption = 0,
+    gpus: GpusOption = None,
+    workers: WorkersOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Search for sequences on which prediction and oracle disagree, and shrink them.
 
     On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
     again with patience, and if it still does, Hypothesis shrinks it.
+
+    On all GPUs of this host for an hour, keeping what is found:
+
+    tbsched fuzz --gpus all --max-seconds 3600 --max-examples 1000000000 --corpus found.jsonl
     """
     _import_campaigns()
-    found = campaign(
-        oracle=_oracle(oracle),
-        predictor=predictor,
-        policy=policy,
-        level=level.value,
-        max_examples=max_examples,
-        max_seconds=max_seconds,
-        max_counterexamples=max_counterexamples,
-        seed=seed,
-        corpus=corpus,
-        without=without or (),
-        draw=draw.value,
-    )
+    with _executor(oracle, gpus, workers) as executor:
+        found = campaign(
+            oracle=_oracle(oracle),
+            predictor=predictor,
+            policy=policy,
+            level=level.value,
+            max_examples=max_examples,
+            max_seconds=max_seconds,
+            max_counterexamples=max_counterexamples,
+            seed=seed,
+            begin=begin,
+            corpus=corpus,
+            without=without or (),
+            draw=draw.value,
+            executor=executor,
+        )
     _show(found, as_json)
     return _status(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
 
@@ -102,23 +118,58 @@ def record(
     seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
     without: WithoutOption = None,
     draw: DrawOption = Draw.auto,
+    begin: BeginOption = 0,
+    gpus: GpusOption = None,
+    workers: WorkersOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Record random sequences as traces, and report how far the prediction agrees with them."""
     _import_campaigns()
     before = storage.check_writable(output) and output.stat().st_size > 0
     note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
-    found = record_traces(
-        _oracle(oracle),
-        output,
-        count,
-        predictor=predictor,
-        seed=seed,
-        without=without or (),
-        draw=draw.value,
-    )
+    with _executor(oracle, gpus, workers) as executor:
+        found = record_traces(
+            _oracle(oracle),
+            output,
+            count,
+            predictor=predictor,
+            seed=seed,
+            begin=begin,
+            without=without or (),
+            draw=draw.value,
+            executor=executor,
+        )
     _show(found, as_json)
     return _status(found, AGREEMENT)
+
+
+@contextlib.contextmanager
+def _executor(oracle: str, gpus: str | None, workers: int | None) -> Iterator[Workers | None]:
+    """Who runs the campaign; None: this process.
+
+    Raises:
+        ValueError: processes that do not go with the oracle.
+    """
+    if gpus is None and workers is None:
+        yield None
+        return
+    if (oracle == "gpu") != (gpus is not None) or (gpus is not None and workers is not None):
+        raise ValueError(
+            "--gpus goes with --oracle gpu, and has a process for each GPU; --workers goes with "
+            "any other oracle"
+        )
+    with Workers(workers) if workers is not None else _on_gpus(gpus or "") as made:
+        yield made
+
+
+def _on_gpus(named: str) -> Workers:
+    if named == "all":
+        return Workers.on_gpus("all")
+    try:
+        numbers = [int(number) for number in named.split(",")]
+    except ValueError:
+        raise ValueError(f"--gpus: {shown(named)} is neither all nor numbers such as 0,1") from None
+    return Workers.on_gpus(numbers)
 
 
 def _show(found: Report, as_json: bool) -> None:
@@ -136,4 +187,4 @@ def _status(found: Report, usual: int) -> int:
 def _import_campaigns() -> None:
     """Loads what takes long, or explains later that it is missing, while Ctrl-C may do no harm."""
     with ending_at_once(), contextlib.suppress(ImportError):
-        import tbsched.campaigns.loop  # noqa: F401
+        import tbsched.campaigns.scale.coordinator  # noqa: F401

@@ -142,6 +142,26 @@ WithoutOption = Annotated[
 ]
 
 
+GpusOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Run on these GPUs of this host, a process for each: all, or numbers such as 0,1.",
+        metavar="all|0,1",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(help="Run in so many processes; not on a GPU, which takes --gpus."),
+]
+BeginOption = Annotated[
+    int,
+    typer.Option(
+        help="The number of the first sequence of the seed: a campaign of 1,000 from 1,000 on "
+        "follows one of 1,000 from 0 on."
+    ),
+]
+
+
 class Draw(StrEnum):
     """Who draws a campaign's sequences."""
 

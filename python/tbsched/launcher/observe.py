@@ -431,6 +431,23 @@ def opened(gpu: int) -> Gpu:
         return found
 
 
+def close_opened(gpu: int) -> None:
+    """Closes what :func:`opened` keeps open, if anything; the next call opens it anew."""
+    with _locks[gpu]:
+        found = _opened.pop((os.getpid(), gpu), None)
+        if found is not None:
+            found.close()
+
+
+def gpus() -> int:
+    """How many GPUs CUDA shows to this process.
+
+    Raises:
+        NoGpuError: no usable one; the message says what was looked for.
+    """
+    return int(_import_launcher().gpus())
+
+
 def _check(seq: Sequence, repeats: int) -> None:
     if not isinstance(seq, Sequence):
         raise TypeError(f"observe: a Sequence is needed, got {shown(seq)}")

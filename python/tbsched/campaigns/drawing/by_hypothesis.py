@@ -37,7 +37,7 @@ class ByHypothesis:
                     self.shrinker.space.strategy,
                     self._fails,
                     examples=wanted,
-                    seed=f"{self.shrinker.seed}:{self.searches}",
+                    seed=f"{self._seed}:{self.searches}",
                     shrink_seconds=self.shrinker.half,
                     score=(lambda: self.fullness) if self.climb else None,
                 )
@@ -50,6 +50,11 @@ class ByHypothesis:
                 return "exhausted"
         return "examples"
 
+    @property
+    def _seed(self) -> str:
+        seed, begin = self.shrinker.origin.seed, self.trials.begin
+        return f"{seed}:{begin}" if begin else f"{seed}"
+
     def _fails(self, drawn: Sequence) -> bool:
         # Once one fails, Hypothesis draws no more: it shrinks.
         return self._drawn(drawn) if self.shrinker.best is None else self.shrinker.fails(drawn)
@@ -59,7 +64,7 @@ class ByHypothesis:
         if trials.over:
             raise OutOfTime
         trials.count()
-        prediction = trials.predict(drawn, trials.tally.examples - 1)
+        prediction = trials.predict(drawn, trials.number - 1)
         if prediction is None:
             return False
         comparison: Comparison | None = None

@@ -29,7 +29,7 @@ class ByTables:
     def __init__(self, trials: Trials, shrinker: Shrinker, draws: Draws) -> None:
         self._trials = trials
         self._shrinker = shrinker
-        self._tables = Tables(trials.judge, self._parts(draws), trials.coverage)
+        self._tables = Tables(trials.judge, self._parts(draws), trials.coverage, trials.begin)
 
     def until_found(self) -> Ended | None:
         """See :class:`tbsched.campaigns.drawing.drawer.Drawer`."""

@@ -53,7 +53,9 @@ class OneByOne:
         return None
 
     def _predictions(self, draws: Iterable[Draw]) -> Iterator[_Predicted]:
-        for number, draw in enumerate(itertools.islice(draws, self._trials.most)):
+        for number, draw in enumerate(
+            itertools.islice(draws, self._trials.most), self._trials.begin
+        ):
             if self._trials.over:
                 return
             prediction = self._trials.predict(draw.sequence, number)

@@ -51,14 +51,19 @@ class Tables:
         judge: has predictor and oracle, one that observes tables.
         drawn: taken as the oracle comes to them.
         coverage: counts what is predicted.
+        begin: the number of the first sequence.
     """
 
     def __init__(
-        self, judge: Judge, drawn: Iterator[DrawnTable], coverage: Covering | None = None
+        self,
+        judge: Judge,
+        drawn: Iterator[DrawnTable],
+        coverage: Covering | None = None,
+        begin: int = 0,
     ) -> None:
         self._judge = judge
         self._coverage = coverage
-        self._compared = 0
+        self._compared = begin
         # Tables start from any state, which may even show in the blocks per SM.
         self._states = [*judge.states]
         self._predicted: Iterator[_Predicted] = map(self._predict, drawn)

@@ -19,6 +19,7 @@ from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.progress import Progress
 from tbsched.errors import UnstableMeasurement
 from tbsched.program.sequence import Sequence
+from tbsched.traces.annotations import Origin
 
 # Disagreements with fewer launches that are looked for, to leave a local minimum when shrinking,
 # and how many of them are shrunk.
@@ -32,6 +33,7 @@ class Shrinker:
     """From a disagreement that has just been seen to a counterexample.
 
     Attributes:
+        origin: of all that this campaign finds.
         seconds: after so long a disagreement is taken as it is.
         found, best: what is being shrunk, as it was found and confirmed, and the smallest that
             failed since; None while nothing is.
@@ -45,7 +47,7 @@ class Shrinker:
     progress: Progress
     space: Space
     floors: Floors
-    seed: int
+    origin: Origin
     seconds: float
     found: Comparison | None = None
     best: Comparison | None = None
@@ -61,7 +63,7 @@ class Shrinker:
             return False
         self.resume(confirmed)
         # Written down before anything else can go wrong.
-        self.corpus.keep_found(confirmed)
+        self.corpus.keep_found(confirmed, self.origin)
         return True
 
     def resume(self, confirmed: Comparison) -> None:
@@ -82,7 +84,7 @@ class Shrinker:
             self.space.strategy,
             self.fails,
             examples=1,
-            seed=f"{self.seed}:native",
+            seed=f"{self.origin.seed}:native",
             shrink_seconds=self.half,
             start=choices,
         )
@@ -116,7 +118,7 @@ class Shrinker:
             self.findings.add(self.found, shrunk=False)
         else:
             self.findings.add(smallest, shrunk=True)
-            self.corpus.keep_shrunk(smallest, self.found)
+            self.corpus.keep_shrunk(smallest, self.found, self.origin)
         self.found = self.best = None
 
     def give_up(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -56,6 +57,13 @@ class Coverage:
     refused: collections.Counter[str] = field(default_factory=collections.Counter)
     decided: dict[str, int] = field(default_factory=dict)
 
+    def add(self, other: Coverage) -> None:
+        """Adds that of a part of the campaign."""
+        self.ways.update(other.ways)
+        self.refused.update(other.refused)
+        for name, sequences in other.decided.items():
+            self.decided[name] = min(ENOUGH, self.decided.get(name, 0) + sequences)
+
 
 class Covering:
     """Counts the coverage of what a predictor is asked.
@@ -63,21 +71,17 @@ class Covering:
     Args:
         spec, policy, state: the predictor.
         threads: that work on tables.
+        tables: how many of the campaign came before.
     """
 
-    def __init__(self, spec: DeviceSpec, policy: str, state: InitialState, threads: int) -> None:
+    def __init__(
+        self, spec: DeviceSpec, policy: str, state: InitialState, threads: int, tables: int = 0
+    ) -> None:
         self.found = Coverage()
         self._policy, self._state, self._threads = policy, state, threads
-        self._tables = 0
-        self._without: dict[str, DeviceSpec] = {}
-        self._of_what_waits: set[str] = set()
-        for name in ablations():
-            other = ablated(spec, name)
-            if replace(other, name=spec.name) != spec:
-                self._without[name] = other
-                self.found.decided[name] = 0
-                if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
-                    self._of_what_waits.add(name)
+        self._tables = tables
+        self._without, self._of_what_waits = _without(spec)
+        self.found.decided.update(dict.fromkeys(self._without, 0))
 
     def look(
         self, table: EventTable, smids: list[Int32Array], limiters: Iterable[str | None]
@@ -135,3 +139,17 @@ class Covering:
 
     def _count(self, name: str, sequences: int) -> None:
         self.found.decided[name] = min(ENOUGH, self.found.decided[name] + sequences)
+
+
+@functools.lru_cache(maxsize=16)
+def _without(spec: DeviceSpec) -> tuple[Mapping[str, DeviceSpec], frozenset[str]]:
+    """The ablations that change anything of a device, and which of them only concern what waits."""
+    without: dict[str, DeviceSpec] = {}
+    of_what_waits: set[str] = set()
+    for name in ablations():
+        other = ablated(spec, name)
+        if replace(other, name=spec.name) != spec:
+            without[name] = other
+            if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
+                of_what_waits.add(name)
+    return without, frozenset(of_what_waits)

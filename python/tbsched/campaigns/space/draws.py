@@ -5,6 +5,7 @@ What is drawn are the very bytes that Hypothesis would draw, so that it can go o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
 
-_AT_ONCE = 256  # sequences
+AT_ONCE = 256  # sequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class DrawnTable:
 class Draws:
     """Endless draws, the same ones for the same values; every number of launches alike.
 
+    Which sequence has which number depends on the seed alone, not on where the draws begin.
+
     Each is one that ``tbsched.strategies.sequences(device, options)`` can draw, but for cooperative
     launches, which fit the models in ``also`` too.
     """
@@ -82,20 +85,29 @@ class Draws:
     options: SequenceOptions
     seed: int
     also: tuple[DeviceSpec, ...] = ()
+    begin: int = 0  # the number of the first
 
     def tables(self) -> Iterator[DrawnTable]:
-        """256 at a time."""
+        """256 at a time, of the first table what is left."""
         tables = SequenceTables.of(self.device, self.options, self.also)
         few, most = self.options.min_launches, self.options.max_launches
-        random = np.random.default_rng(self.seed)
-        while True:
-            themes = random.integers(len(tables.launches.themes), size=_AT_ONCE).tolist()
-            counts = random.integers(few, most, size=_AT_ONCE, endpoint=True)
+        first, skipped = divmod(self.begin, AT_ONCE)
+        for number in itertools.count(first):
+            random = _random(self.seed, number)
+            themes = random.integers(len(tables.launches.themes), size=AT_ONCE).tolist()
+            counts = random.integers(few, most, size=AT_ONCE, endpoint=True)
             rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
-            yield DrawnTable(
+            drawn = DrawnTable(
                 tables, themes, np.split(rows, counts.cumsum()[:-1]), asked=few != most
             )
+            yield drawn.part(skipped if number == first else 0, AT_ONCE)
 
     def __iter__(self) -> Iterator[Draw]:
         for table in self.tables():
             yield from map(table.draw, range(len(table)))
+
+
+def _random(seed: int, table: int) -> np.random.Generator:
+    """Of each table its own, so that nobody needs to draw those before it."""
+    key = (table,) if table else ()
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

@@ -35,4 +35,4 @@ class Space:
         if self.draws is None:
             return None
         options = replace(self.draws.options, min_launches=launches, max_launches=launches)
-        return replace(self.draws, options=options)
+        return replace(self.draws, options=options, begin=0)

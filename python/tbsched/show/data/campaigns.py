@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from tbsched.campaigns.results import Counterexample, Report
@@ -23,6 +24,7 @@ def report_data(report: Report) -> dict[str, Any]:
             {"events": events_to_data(found.sequence), "reason": found.reason}
             for found in report.unstable
         ],
+        "lost": list(map(asdict, report.lost)),
         "coverage": {
             "ways": dict(report.coverage.ways),
             "refused": dict(report.coverage.refused),

@@ -72,6 +72,10 @@ def report_lines(report: Report) -> list[str]:
         lines.append(f"  {report.replayed} of the corpus tried again, {still} still disagree")
     if report.unpredicted:
         lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
+    for lost in report.lost:
+        lines.append(
+            f"  lost: {lost.count:,} sequences from number {lost.begin:,} on: {lost.reason}"
+        )
     if report.unstable:
         lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")
     return lines

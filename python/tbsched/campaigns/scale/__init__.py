@@ -1,0 +1,1 @@
+"""Campaigns cut into units, which any number of processes run."""

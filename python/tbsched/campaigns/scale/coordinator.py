@@ -1,0 +1,225 @@
+"""Gives the units of a campaign to an executor, again where they fail, and merges what comes back.
+
+Units are merged in the order of their numbers. So the report and the files are the same whoever ran
+which unit, and in whatever order they came back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tbsched.campaigns.findings import add_counterexample
+from tbsched.campaigns.loop import Outputs, outputs
+from tbsched.campaigns.options import CampaignOptions
+from tbsched.campaigns.results import Lost, Report
+from tbsched.campaigns.scale.units import GPU_ERRORS, Done, Unit, run_unit, units
+from tbsched.campaigns.scale.workers import GRACE, Workers
+from tbsched.campaigns.space.coverage import Coverage
+from tbsched.campaigns.tally import Tally
+from tbsched.comparison.compare import check_level
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.traces.annotations import Origin
+
+TRIES = 3  # of a unit
+# Units with the executor at first, and one more for each that comes back, up to so many: nobody
+# says how many workers there are.
+FEW, MOST = 64, 32_768
+_Arrived: TypeAlias = "queue.SimpleQueue[Future[Done]]"
+
+
+def run(asked: CampaignOptions, executor: Executor) -> Report:
+    """Runs a campaign to its end.
+
+    Raises:
+        whatever a unit raises, or the executor.
+    """
+    spec = find_device(asked.predictor)
+    policy = spec.policy if asked.policy is None else asked.policy
+    origin = Origin(spec.name, policy, check_level(asked.level), asked.seed, shrunk=False)
+    until = None if asked.max_seconds is None else time.time() + asked.max_seconds
+    with contextlib.ExitStack() as opened:
+        out = outputs(asked, opened)
+        merged = _Merged(asked.max_counterexamples, out)
+        work = _Work(executor, units(asked, out.corpus.unresolved, until), until, merged)
+        try:
+            ended = work.run()
+        except Exception as error:
+            report = merged.tally.report(origin, merged.coverage, "error")
+            error.add_note(f"The campaign so far: {report}")
+            raise
+        return merged.tally.report(origin, merged.coverage, ended)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """What the units have found, as if one process had."""
+
+    most: int | None
+    out: Outputs
+    tally: Tally = field(default_factory=Tally)
+    coverage: Coverage = field(default_factory=Coverage)
+
+    @property
+    def enough(self) -> bool:
+        return bool(self.most) and len(self.tally.counterexamples) >= (self.most or 0)
+
+    def add(self, found: Done | Lost) -> None:
+        if isinstance(found, Lost):
+            self.tally.lost.append(found)
+            return
+        for trace in found.corpus:
+            self.out.corpus.append(trace)
+        for trace in found.recorded:
+            assert self.out.recording is not None
+            self.out.recording.append(trace)
+        self.tally.add(found.tally)
+        self.coverage.add(found.coverage)
+        for counterexample in found.tally.counterexamples.values():
+            if not self.enough:
+                add_counterexample(counterexample, self.tally, self.out.progress)
+
+
+class _Work:
+    """The units that are with the executor, or back from it."""
+
+    def __init__(
+        self, executor: Executor, parts: Iterator[Unit], until: float | None, merged: _Merged
+    ) -> None:
+        self._executor = executor
+        self._parts = enumerate(parts)
+        self._until = until
+        self._merged = merged
+        self._late = False
+        self._running: dict[Future[Done], tuple[int, Unit]] = {}
+        self._arrived: _Arrived = queue.SimpleQueue()
+        self._back: dict[int, Done | Lost] = {}  # but one before it is not
+        self._window = FEW
+        self._next = 0
+        self._seen = Tally()  # of all that came back, for the bar
+
+    def run(self) -> str:
+        """Until the campaign ends, and says why.
+
+        Raises:
+            whatever a unit raises, or the executor; what came back before is merged.
+        """
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            self._stop(GRACE)
+            return "interrupted"
+        except BaseException:
+            self._stop(0.0)
+            raise
+        finally:
+            self._cancel()
+
+    def _run(self) -> str:
+        self._fill()
+        while self._running:
+            self._take(self._arrived.get())
+            ended = self._merge()
+            if ended is not None:
+                return ended
+            self._fill()
+        return "seconds" if self._late else "examples"
+
+    def _fill(self) -> None:
+        while len(self._running) < self._window and not self._late:
+            part = next(self._parts, None)
+            if part is None:
+                return
+            self._late = self._until is not None and time.time() > self._until
+            if not self._late:
+                self._submit(*part)
+
+    def _submit(self, number: int, unit: Unit) -> None:
+        try:
+            future = self._executor.submit(run_unit, unit)
+        except BrokenExecutor as error:
+            error.add_note("this executor takes no more work; tbsched.campaigns.Workers would")
+            raise
+        self._running[future] = number, unit
+        future.add_done_callback(self._arrived.put)
+
+    def _take(self, future: Future[Done]) -> None:
+        number, unit = self._running.pop(future)
+        done: Done | None = None
+        try:
+            done = future.result()
+            error: BaseException | None = done.error
+        except (Exception, CancelledError) as failure:
+            error = failure
+        if done is not None and error is None and done.ended != "another process":
+            self._settle(number, done)
+        elif _is_of_chance(error) and unit.tries + 1 < TRIES:
+            self._submit(number, replace(unit, tries=unit.tries + 1))
+        elif _is_death(error):
+            asked = unit.asked
+            reason = f"{TRIES} times its worker died; the last time {error}"
+            self._settle(number, Lost(asked.begin, asked.max_examples, reason))
+        else:
+            if done is not None:
+                self._settle(number, done)
+            if error is not None:
+                raise error
+
+    def _settle(self, number: int, found: Done | Lost) -> None:
+        self._back[number] = found
+        self._window = min(self._window + 1, MOST)
+        if isinstance(found, Done):
+            self._seen.add(found.tally)
+            self._merged.out.progress.update(self._seen, "fuzz")
+
+    def _merge(self) -> str | None:
+        while (found := self._back.pop(self._next, None)) is not None:
+            self._next += 1
+            self._merged.add(found)
+            if self._merged.enough:
+                return "counterexamples"
+            if isinstance(found, Done):
+                if found.ended in ("exhausted", "another process"):
+                    return found.ended
+                self._late |= found.ended == "seconds"
+        return None
+
+    def _stop(self, seconds: float) -> None:
+        """Merges what came back, and what comes in so many seconds from what is interrupted."""
+        self._cancel()
+        until = time.monotonic() + (seconds if isinstance(self._executor, Workers) else 0.0)
+        with contextlib.suppress(KeyboardInterrupt, queue.Empty):
+            while self._running:
+                future = self._arrived.get(timeout=max(0.0, until - time.monotonic()))
+                number, _ = self._running.pop(future)
+                with contextlib.suppress(BaseException):
+                    self._back[number] = future.result(timeout=0)
+        for number in sorted(self._back):
+            self._merged.add(self._back.pop(number))
+
+    def _cancel(self) -> None:
+        for future in [*self._running]:
+            future.cancel()
+        if self._running and isinstance(self._executor, Workers):
+            self._executor.interrupt()
+
+
+def _is_death(error: BaseException | None) -> bool:
+    return isinstance(error, BrokenExecutor) or _is_killed(error)
+
+
+def _is_of_chance(error: BaseException | None) -> bool:
+    """Whether another try may go well; None: another process was there."""
+    return error is None or isinstance(error, (BrokenExecutor, *GPU_ERRORS))
+
+
+def _is_killed(error: BaseException | None) -> bool:
+    """Whether Dask has tried often enough."""
+    dask = sys.modules.get("distributed")
+    return dask is not None and isinstance(error, dask.KilledWorker)
