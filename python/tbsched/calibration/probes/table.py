@@ -1,0 +1,50 @@
+"""The table of probes, in the order in which they ask: each reads what those before it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.lab import Lab, NotTold
+from tbsched.calibration.probes import layouts, limits, shared_memory, sms, warps
+
+
+class Probe(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        name: what reports call it.
+        ask: runs its sequences and reads them.
+        needs: fields that must have been found before.
+    """
+
+    name: str
+    ask: Callable[[Lab, Found], list[Finding]]
+    needs: tuple[str, ...] = ()
+
+
+PROBES = (
+    Probe("SMs", sms.ask),
+    Probe("limits of a block", limits.ask, ("sms",)),
+    Probe("warps and registers", warps.ask, ("threads_per_block",)),
+    Probe("shared memory and slots", shared_memory.ask, ("warps_per_sm",)),
+    Probe("turns of warps", layouts.ask_turns, ("shared_memory_unit",)),
+    Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",)),
+)
+
+
+def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
+    """Lets a probe ask, and notes what it found.
+
+    Raises:
+        NotTold: what it needs has not been found, or it cannot tell.
+    """
+    missing = [name for name in probe.needs if name not in found]
+    if missing:
+        raise NotTold(f"{', '.join(missing)} is not known")
+    findings = [replace(finding, probe=probe.name) for finding in probe.ask(lab, found)]
+    for finding in findings:
+        found.add(finding)
+    return findings
