@@ -7,24 +7,24 @@ predict wrong are struck out.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from tbsched.calibration import one_sm
-from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.elimination import Left, eliminate
-from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import LEAST_REGISTERS, Lab
+from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.draft import draft
+from tbsched.calibration.elimination import eliminate
+from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
 
-_TURNS = {
+_TURNS: Choices = {
     "strict_round_robin": (True, False),
     "warp_skip": (True, False),
     "registers": ("pooled", "contiguous", "circular"),
 }
-_GAPS = {
+_GAPS: Choices = {
     "shared_memory": ("contiguous", "circular", "pooled"),
     "lowest_gap_first": (True, False),
 }
@@ -42,7 +42,7 @@ def ask_turns(lab: Lab, found: Found) -> list[Finding]:
     sizes = [
         (warps, r, 0)
         for warps, r in product(range(1, min(most, 9) + 1), registers)
-        if one_sm.one_sm(spec)._registers_for(32 * warps) >= r  # noqa: SLF001
+        if _fits(spec, warps, r)
     ]
     return _ask(lab, spec, _TURNS, sizes)
 
@@ -59,38 +59,19 @@ def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _ask(
-    lab: Lab,
-    spec: DeviceSpec,
-    choices: dict[str, tuple[Any, ...]],
-    sizes: list[tuple[int, int, int]],
+    lab: Lab, spec: DeviceSpec, choices: Choices, sizes: list[tuple[int, int, int]]
 ) -> list[Finding]:
-    whole = one_sm.one_sm(spec)
-    devices = [
-        with_values(whole, **dict(zip(choices, values, strict=True)))
-        for values in product(*choices.values())
-    ]
-
     def drawn(rng: np.random.Generator) -> Sequence:
         return one_sm.draw(rng, sizes)
 
-    return read(eliminate(lab, devices, drawn, one_sm.VIEW, seed=0), choices, spec)
+    devices = combinations(one_sm.one_sm(spec), choices)
+    return read(eliminate(lab, devices, drawn, one_sm.VIEW, seed=0), choices)
 
 
-def read(left: Left, choices: dict[str, tuple[Any, ...]], spec: DeviceSpec) -> list[Finding]:
-    """From the rules that no sequence contradicted; ``spec`` has the guesses."""
-    findings = []
-    for name in choices:
-        seen = {getattr(device.mechanisms, name) for device in left.devices}
-        path = f"mechanisms.{name}"
-        if len(seen) == 1:
-            because = f"every other rule was wrong about one of {left.asked} sequences"
-            findings.append(told(path, seen.pop(), because))
-        elif seen:
-            value = getattr(spec.mechanisms, name)
-            value = value if value in seen else next(v for v in choices[name] if v in seen)
-            because = f"the others agree on all of {left.asked} sequences"
-            findings.append(assumed(path, value, because, tuple(sorted(seen - {value}, key=str))))
-        else:
-            because = f"no rule fits, the smallest disagreement is {left.misfit!r}"
-            findings.append(assumed(path, getattr(spec.mechanisms, name), because))
-    return findings
+def _fits(spec: DeviceSpec, warps: int, registers: int) -> bool:
+    """Whether a device does not refuse such a block."""
+    try:
+        spec.check(Sequence([small(warps, registers)]))
+    except ValueError:
+        return False
+    return True

@@ -24,6 +24,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     clusters = [
         size for size in range(2, MOST_CLUSTER + 1) if lab.accepts(Launch(size, 32, few, cluster=size))
     ]
+    found.notes["clusters"] = clusters
     return read(threads, registers, shared, max(clusters, default=1))
 
 

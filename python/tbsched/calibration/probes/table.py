@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tbsched.calibration.finding import Finding, Found
 from tbsched.calibration.lab import Lab, NotTold
-from tbsched.calibration.probes import layouts, limits, shared_memory, sms, warps
+from tbsched.calibration.probes import layouts, limits, policy, preference, shared_memory, sms, topology, warps
 
 
 class Probe(NamedTuple):
@@ -32,6 +32,9 @@ PROBES = (
     Probe("shared memory and slots", shared_memory.ask, ("warps_per_sm",)),
     Probe("turns of warps", layouts.ask_turns, ("shared_memory_unit",)),
     Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",)),
+    Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
+    Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
+    Probe("policy", policy.ask, ("sms_per_tpc",)),
 )
 
 
