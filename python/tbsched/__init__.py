@@ -22,6 +22,7 @@ _NAMES_OF = {
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order",
     "advice.what_if": "what_if",
+    "calibration.calibrate": "calibrate",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
     from tbsched.advice.what_if import what_if as what_if
+    from tbsched.calibration.calibrate import calibrate as calibrate
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
     from tbsched.campaigns.steer import steer as steer

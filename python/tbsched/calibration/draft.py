@@ -5,14 +5,24 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from tbsched.calibration.finding import Found
+from tbsched.calibration.finding import TOLD, Finding, Found, assumed
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
-from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import DeviceSpec, Provenance
 
 # Of fields without a default. A finding takes the place of each.
 _GUESSES: dict[str, Any] = {
     "sms_per_tpc": 2,
-    "policy": "ampere",
+    "processing_blocks": 4,
+    "blocks_per_sm": 16,
+    "warps_per_sm": 32,
+    "registers_per_sm": 65536,
+    "threads_per_block": 1024,
+    "registers_per_thread": 255,
+    "register_unit": 256,
+    "shared_memory_unit": 128,
+    "shared_memory_reserve": 1024,
+    "shared_memory_per_block": 49152,
+    "shared_memory_configurations": (65536,),
     "strict_round_robin": True,
     "warp_skip": True,
     "registers": "pooled",
@@ -20,8 +30,19 @@ _GUESSES: dict[str, Any] = {
     "shared_memory_configuration": True,
     "configuration_per_tpc": True,
     "local_memory_configuration": True,
+    "policy": "ampere",
 }
-GUESSED = frozenset(_GUESSES)
+_BY_NAME = {field.name: field for field in FIELDS}
+
+
+def guesses(found: Found) -> list[Finding]:
+    """Of fields that every device file names, those that no probe has found."""
+    because = "not measured"
+    return [
+        assumed(_BY_NAME[name].path, value, because)
+        for name, value in {**_GUESSES, "sm_preference": tuple(range(found["sms"]))}.items()
+        if name not in found
+    ]
 
 
 def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
@@ -32,12 +53,22 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
     details = found.notes.get("details", {})
     values.setdefault("compute_capability", str(details.get("compute_capability", "unknown")))
     switches = {item.name for item in fields(Mechanisms)}
-    known = {field.name for field in FIELDS if field.section and not field.is_mechanism}
     return DeviceSpec(
         name=name,
         mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
-        **{key: value for key, value in values.items() if key in known and key not in switches},
+        provenance={
+            finding.path: Provenance("measured" if finding.kind == TOLD else "assumed", source(finding))
+            for finding in found.findings
+        },
+        **{key: value for key, value in values.items() if key not in switches},
     )
+
+
+def source(finding: Finding) -> str:
+    """What a device file says of where a value comes from."""
+    asked = f"calibration, {finding.probe}: " if finding.probe else "calibration: "
+    others = ", ".join(map(str, finding.rivals))
+    return f"{asked}{finding.because}" + (f"; not told apart from {others}" if others else "")
 
 
 def with_values(spec: DeviceSpec, **values: Any) -> DeviceSpec:

@@ -8,7 +8,20 @@ from typing import NamedTuple
 
 from tbsched.calibration.finding import Finding, Found
 from tbsched.calibration.lab import Lab, NotTold
-from tbsched.calibration.probes import layouts, limits, policy, preference, shared_memory, sms, topology, warps
+from tbsched.calibration.probes import (
+    clusters,
+    configurations,
+    layouts,
+    limits,
+    local_memory,
+    policy,
+    preference,
+    shared_memory,
+    sms,
+    topology,
+    waiting,
+    warps,
+)
 
 
 class Probe(NamedTuple):
@@ -35,6 +48,11 @@ PROBES = (
     Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
     Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
     Probe("policy", policy.ask, ("sms_per_tpc",)),
+    Probe("configurations", configurations.ask_sizes, ("policy",)),
+    Probe("rules of configurations", configurations.ask_rules, ("policy",)),
+    Probe("local memory", local_memory.ask, ("sms",)),
+    Probe("clusters", clusters.ask, ("policy",)),
+    Probe("waiting launches", waiting.ask, ("policy",)),
 )
 
 
