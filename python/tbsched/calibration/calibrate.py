@@ -72,7 +72,12 @@ def calibrate(
             found.add(guess)
         spec = draft(found, name)
         left = seconds - (time.monotonic() - start)
-        campaign = _campaign(opened, spec, left, sequences, seed, progress)
+        try:
+            campaign = _campaign(opened, spec, left, sequences, seed, progress)
+        except ValueError as error:
+            # The oracle refuses what the device allows: some value that was assumed is wrong.
+            campaign = None
+            steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
     certificate = certified(campaign, states, len(spec.initial_states()), LEFT_OUT)
     return Calibration(
@@ -112,6 +117,7 @@ def _campaign(
         oracle,
         spec,
         level="exact",
+        limits=spec,
         max_seconds=seconds,
         max_examples=sequences,
         max_counterexamples=1,

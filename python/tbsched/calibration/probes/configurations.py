@@ -119,6 +119,8 @@ def read_sizes(
 def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     """Launches with carveouts of all kinds beside others, by elimination."""
     spec = draft(found)
+    if len(spec.shared_memory_configurations) < 2:
+        raise NotTold("only one size is known")
     choices = dict(_CHOICES)
     if spec.max_cluster < 2:
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)

@@ -35,5 +35,7 @@ def read(threads: int, registers: int, shared: int, cluster: int) -> list[Findin
         told("limits.threads_per_block", threads, because),
         assumed("limits.registers_per_thread", registers, f"{because}; an SM may hold no more"),
         told("allocation.shared_memory_per_block", shared, because),
-        told("limits.max_cluster", cluster, because),
+        told("limits.max_cluster", cluster, because)
+        if cluster == MOST_CLUSTER
+        else assumed("limits.max_cluster", cluster, f"{because}; a GPC may hold no more"),
     ]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tbsched.calibration.finding import Finding, Found, assumed, told
 from tbsched.calibration.lab import Lab, NotTold, small
+from tbsched.program.sequence import Sequence
 
 _MOST_RESERVE = 65536
 _SMALLEST_UNIT = 16
@@ -28,8 +29,12 @@ class Memory(NamedTuple):
 
     def holds(self, bytes_: int) -> int:
         """Blocks of so many bytes."""
-        each = -(-bytes_ // self.unit) * self.unit + self.reserve
+        each = self.takes(bytes_)
         return self.size // each if each else 2**31
+
+    def takes(self, bytes_: int) -> int:
+        """Of the SM's memory."""
+        return -(-bytes_ // self.unit) * self.unit + self.reserve
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -44,9 +49,51 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         held = lab.fills([small(shared_memory=size) for size in steps])
         counts.update(zip(steps, held, strict=True))
         steps = _between(counts)
-    found.notes["shared"] = thresholds(counts)
-    left = remaining(thresholds(counts), limit, single)
-    return read(left, single, found)
+    largest = thresholds(counts)
+    if not largest:
+        raise NotTold("blocks of all sizes fit an SM equally often")
+    found.notes["shared"] = largest
+    left = remaining(largest, limit, single)
+    beside = _beside(lab, largest, limit)
+    return read([memory for memory in left if beside is None or beside.agrees(memory)], single, found)
+
+
+class Beside(NamedTuple):
+    """The largest block that enters beside some others.
+
+    Attributes:
+        others, bytes_: how many others, and of what size.
+        entered, refused: the largest that entered, and the smallest that did not, if one is known.
+    """
+
+    others: int
+    bytes_: int
+    entered: int
+    refused: int | None
+
+    def agrees(self, memory: Memory) -> bool:
+        """Whether so much and no more would enter."""
+        free = memory.size - self.others * memory.takes(self.bytes_)
+        enters = memory.takes(self.entered) <= free
+        return enters and (self.refused is None or memory.takes(self.refused) > free)
+
+
+def _beside(lab: Lab, largest: Mapping[int, int], limit: int) -> Beside | None:
+    """Fills up SMs to the last unit: the largest blocks all alike leave more than one."""
+    count = min(largest)
+    size = largest[count]
+    others = small(shared_memory=size, blocks=(count - 1) * lab.sms)
+    known = True
+
+    def enters(bytes_: int) -> bool:
+        nonlocal known
+        (trace,) = lab.run([Sequence([others, small(shared_memory=bytes_)])])
+        blocks = trace[0].occupancy(lab.sms)
+        known = known and int(blocks.min()) == int(blocks.max()) == count - 1
+        return trace[1].placed == 1
+
+    entered = lab.largest(enters, size, limit)
+    return Beside(count - 1, size, entered, entered + 1 if entered < limit else None) if known else None
 
 
 def _between(counts: Mapping[int, int]) -> list[int]:

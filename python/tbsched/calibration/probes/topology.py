@@ -32,6 +32,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     traces = lab.run(sequences)
     groups = [cluster for trace in traces for cluster in together(trace)]
     findings = read(groups)
+    if any(len(set(row)) * findings[0].value > largest for row in findings[1].value):
+        because = "one more is refused, and a GPC has more SMs"
+        findings.append(told("limits.max_cluster", largest, because))
     (full,) = lab.run([Sequence([small(blocks=2 * 64 * lab.sms, cluster=2)])])
     return [*findings, _slots(full, found)]
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tbsched.calibration.finding import Finding, Found, assumed, told
 from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
+from tbsched.program.sequence import Sequence
 
 PROCESSING_BLOCKS = (1, 2, 3, 4)
 UNITS = tuple(32 * n for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64))
@@ -30,8 +31,11 @@ class Files(NamedTuple):
 
     def holds(self, registers: int) -> int:
         """Warps with so many registers per thread."""
-        each = -(-32 * registers // self.unit)
-        return min(self.warps, self.processing_blocks * (self.units // each))
+        return min(self.warps, self.processing_blocks * (self.units // self.takes(registers)))
+
+    def takes(self, registers: int) -> int:
+        """Units of a warp with so many registers per thread."""
+        return -(-32 * registers // self.unit)
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -51,9 +55,35 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         asked = list(range(LEAST_REGISTERS + 1, fits + 1))
         held = lab.fills([small(warps, registers) for registers in asked])
         counts.update({(warps, r): count for r, count in zip(asked, held, strict=True)})
-    left = remaining(counts)
+    left = _filled(lab, remaining(counts), limit)
     found.notes["files"] = left
     return read(left, limit)
+
+
+def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
+    """Fills up the registers to the last unit, if that strikes out some."""
+    widths = {files.processing_blocks for files in left}
+    if len(left) < 2 or len(widths) > 1:
+        return left
+    (warps,) = widths
+    most = lab.largest(lambda r: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit)
+    (held,) = lab.fills([small(warps, most)])
+    others = small(warps, most, blocks=held * lab.sms)
+
+    def enters(registers: int) -> bool:
+        (trace,) = lab.run([Sequence([others, small(warps, registers)])])
+        return trace[1].placed == 1
+
+    if not enters(LEAST_REGISTERS):
+        return left  # slots may be why
+    entered = lab.largest(enters, LEAST_REGISTERS, most)
+    return [
+        files
+        for files in left
+        if files.takes(entered)
+        <= files.units - held * files.takes(most)
+        < files.takes(entered + 1)
+    ]
 
 
 def remaining(counts: Counts) -> list[Files]:
