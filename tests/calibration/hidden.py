@@ -46,6 +46,8 @@ def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
     processing_blocks = one_of(rng, 1, 2, 4, 4, 4)
     policy = one_of(rng, "first_fit", "round_robin", "most_room", "ampere", "ampere", "hopper",
                     "hopper", "hopper")  # fmt: skip
+    if not gpcs:
+        policy = "ampere"
     max_cluster = one_of(rng, 8, 16) if policy == "hopper" and gpcs else 1
     if policy in WHOLE_SMS:
         processing_blocks = 1
@@ -128,7 +130,8 @@ def effective(spec: tb.DeviceSpec, path: str) -> Any:
         return each // spec.register_unit * spec.register_unit * spec.processing_blocks
     if path == "allocation.shared_memory_configurations":
         # No block that there is can set less than its reserve.
-        return tuple(size for size in value if size >= spec.shared_memory_reserve)
+        least = max(spec.shared_memory_reserve, int(spec.mechanisms.configuration_headroom))
+        return tuple(size for size in value if size >= least)
     if path == "topology.gpcs":
         # The GPC of the first TPC comes first, which is a convention.
         first = next((n for n, row in enumerate(value) if 0 in row), 0)

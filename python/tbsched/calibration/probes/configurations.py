@@ -87,7 +87,9 @@ def _measured(
         return 0, 2 * reserve - 1
     units = lab.largest(enters, 0, most)
     if units == most:
-        return 2 * half, 2 * half
+        largest = spec.shared_memory_configurations[-1]
+        is_half = (most + 1) * unit + reserve > half
+        return (largest if is_half else 2 * (most * unit + reserve)), largest
     return 2 * (units * unit + reserve), 2 * ((units + 1) * unit + reserve) - 1
 
 
@@ -98,16 +100,17 @@ def read_sizes(
 
     ``little`` are those of the size that a block with a little shared memory sets.
     """
-    sizes = {largest}
-    for low, high in bounds | {little}:
-        if low == high:
-            continue  # the largest
+    sizes, vague = {largest}, []
+    for low, high in sorted(bounds | {little}):
         whole = range(-(-low // _KILOBYTE), high // _KILOBYTE + 1)
-        if len(whole) != 1:
-            because = f"one size is between {low} and {high}, and no one multiple of 1 KB is there"
-            return assumed(_PATH, (largest,), because)
-        sizes.add(whole[0] * _KILOBYTE)
+        if len(whole) == 1:
+            sizes.add(whole[0] * _KILOBYTE)
+        elif low < high:  # else it is the largest
+            vague.append(f"{low} to {high}")
     ascending = tuple(sorted(sizes))
+    if vague:
+        because = f"others are somewhere in {'; '.join(vague)} bytes"
+        return assumed(_PATH, ascending, because)
     if len(sizes) == 1:
         return assumed(_PATH, ascending, "no carveout sets another size than the largest")
     because = "the sizes that carveouts of 0 to 100 set, in whole kilobytes"
@@ -122,7 +125,7 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     if len(spec.shared_memory_configurations) < 2:
         raise NotTold("only one size is known")
     choices = dict(_CHOICES)
-    if spec.max_cluster < 2:
+    if not found.is_told("sms_per_tpc"):
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)
     launches = _launches(spec)
 

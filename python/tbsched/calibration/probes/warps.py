@@ -65,9 +65,14 @@ def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
     widths = {files.processing_blocks for files in left}
     if len(left) < 2 or len(widths) > 1:
         return left
-    (warps,) = widths
-    most = lab.largest(lambda r: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit)
-    (held,) = lab.fills([small(warps, most)])
+    (width,) = widths
+    for warps in range(width, 32, width):
+        most = lab.largest(
+            lambda r, warps=warps: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit
+        )
+        held, slots = lab.fills([small(warps, most), small()])
+        if held < slots:
+            break  # there is a slot for one more
     others = small(warps, most, blocks=held * lab.sms)
 
     def enters(registers: int) -> bool:
@@ -75,14 +80,15 @@ def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
         return trace[1].placed == 1
 
     if not enters(LEAST_REGISTERS):
-        return left  # slots may be why
+        return left  # warp slots may be why
     entered = lab.largest(enters, LEAST_REGISTERS, most)
+    each = warps // width
     return [
         files
         for files in left
-        if files.takes(entered)
-        <= files.units - held * files.takes(most)
-        < files.takes(entered + 1)
+        if each * files.takes(entered)
+        <= files.units - held * each * files.takes(most)
+        < each * files.takes(entered + 1)
     ]
 
 
@@ -155,8 +161,16 @@ def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
             assumed("limits.registers_per_sm", 65536, nothing),
             assumed("allocation.register_unit", 256, nothing),
         ]
-    # The largest unit of those that differ in nothing else: the simplest.
-    best = max(left, key=lambda files: (files.processing_blocks == 4, files.unit, -files.units))
+    # Of those that no sequence told apart: four processing blocks, a round number of registers.
+    best = max(
+        left,
+        key=lambda files: (
+            files.processing_blocks == 4,
+            files.units * files.unit % 1024 == 0,
+            files.unit,
+            -files.units,
+        ),
+    )
     values = {
         "limits.processing_blocks": [files.processing_blocks for files in left],
         "limits.warps_per_sm": [files.warps for files in left],
