@@ -49,8 +49,8 @@ def calibrate(
         progress: shows a bar on standard error.
 
     Returns:
-        A :class:`~tbsched.calibration.Calibration`: the device, what was found out about each value,
-        and a certificate.
+        A :class:`~tbsched.calibration.Calibration`: the device, what was found out about each
+        value, and a certificate.
 
     Raises:
         TypeError, ValueError: nothing that can observe, or an oracle that places no blocks at all.

@@ -40,7 +40,9 @@ def read(left: Left, choices: Choices) -> list[Finding]:
             findings.append(assumed(field.path, values[0], because))
             continue
         value = field.of(best)
-        rivals = tuple({field.of(device): None for device in left.devices if field.of(device) != value})
+        rivals = tuple(
+            {field.of(device): None for device in left.devices if field.of(device) != value}
+        )
         if rivals:
             because = f"the others agree with it on all of {left.asked} sequences"
             findings.append(assumed(field.path, value, because, rivals))

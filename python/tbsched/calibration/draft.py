@@ -57,7 +57,9 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
         name=name,
         mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
         provenance={
-            finding.path: Provenance("measured" if finding.kind == TOLD else "assumed", source(finding))
+            finding.path: Provenance(
+                "measured" if finding.kind == TOLD else "assumed", source(finding)
+            )
             for finding in found.findings
         },
         **{key: value for key, value in values.items() if key not in switches},

@@ -53,7 +53,12 @@ _DRAWN, _ASKED, _PATIENCE = 128, 6, 6
 
 
 def eliminate(
-    lab: Lab, devices: ListOf[DeviceSpec], draw: Draw, view: View, seed: int, patience: int = _PATIENCE
+    lab: Lab,
+    devices: ListOf[DeviceSpec],
+    draw: Draw,
+    view: View,
+    seed: int,
+    patience: int = _PATIENCE,
 ) -> Left:
     """Asks sequences that split the devices most, until none is drawn that splits them."""
     rng = np.random.default_rng(seed)
@@ -62,9 +67,9 @@ def eliminate(
     while idle < patience and len(left.devices) > 0:
         drawn = [draw(rng) for _ in range(_DRAWN)]
         predicted = [view.predict(device, drawn) for device in left.devices]
-        telling = sorted(
-            range(_DRAWN), key=lambda number: _largest_class(predicted, number)
-        )[:_ASKED]
+        telling = sorted(range(_DRAWN), key=lambda number: _largest_class(predicted, number))[
+            :_ASKED
+        ]
         if len(left.devices) > 1 and _largest_class(predicted, telling[0]) == len(left.devices):
             idle += 1
             continue

@@ -38,9 +38,7 @@ class Lab:
         sequences, launches, unstable: how many there have been.
     """
 
-    def __init__(
-        self, oracle: Oracle, seconds: float, progress: Callable[[float], object]
-    ) -> None:
+    def __init__(self, oracle: Oracle, seconds: float, progress: Callable[[float], object]) -> None:
         self._oracle = oracle
         self._seconds = seconds
         self._start = time.monotonic()

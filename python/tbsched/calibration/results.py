@@ -42,9 +42,9 @@ class Certificate:
         sequences, launches, blocks: how many were compared, block by block.
         disagreements: how many of the sequences the device predicted wrong.
         confidence: of ``miss_rate``.
-        miss_rate: at most this share of such sequences is predicted wrong, with that confidence: the
-            upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there was
-            one, or if nothing was compared.
+        miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
+            the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
+            was one, or if nothing was compared.
         states: latent states that occurred.
         possible_states: how many the policy has.
         left_out: what the campaign did not draw.

@@ -17,10 +17,11 @@ def device_toml(spec: DeviceSpec, report: Iterable[Finding]) -> str:
     """The text of a device file; what nobody asked for is left out, and has its default."""
     found = {finding.path: finding for finding in report}
     rows = [
-        '[device]\ntitle = { value = %s, provenance = "measured", source = "the oracle says so" }'
-        % _text(spec.title),
-        'compute_capability = { value = %s, provenance = "measured", source = "the oracle says so" }'
-        % _text(spec.compute_capability),
+        "[device]",
+        _row("title", _text(spec.title), "measured", "the oracle says so"),
+        _row(
+            "compute_capability", _text(spec.compute_capability), "measured", "the oracle says so"
+        ),
     ]
     fields = [field for field in FIELDS if field.path in found]
     for section, members in groupby(fields, key=lambda field: field.section):
@@ -29,11 +30,12 @@ def device_toml(spec: DeviceSpec, report: Iterable[Finding]) -> str:
             finding = found[field.path]
             kind = "measured" if finding.kind == TOLD else "assumed"
             value = _value(field.type, field.of(spec))
-            rows.append(
-                f'{field.name} = {{ value = {value}, provenance = "{kind}", '
-                f"source = {_text(source(finding))} }}"
-            )
+            rows.append(_row(field.name, value, kind, source(finding)))
     return "# Written by `tbsched calibrate`.\n\n" + "\n".join(rows) + "\n"
+
+
+def _row(name: str, value: str, kind: str, where: str) -> str:
+    return f'{name} = {{ value = {value}, provenance = "{kind}", source = {_text(where)} }}'
 
 
 def _text(words: str) -> str:

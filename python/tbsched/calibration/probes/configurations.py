@@ -93,9 +93,7 @@ def _measured(
     return 2 * (units * unit + reserve), 2 * ((units + 1) * unit + reserve) - 1
 
 
-def read_sizes(
-    bounds: set[tuple[int, int]], largest: int, little: tuple[int, int]
-) -> Finding:
+def read_sizes(bounds: set[tuple[int, int]], largest: int, little: tuple[int, int]) -> Finding:
     """From the bounds of each size; a size is whole kilobytes, which is taken for granted.
 
     ``little`` are those of the size that a block with a little shared memory sets.

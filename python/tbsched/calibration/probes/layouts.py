@@ -35,10 +35,12 @@ def ask_turns(lab: Lab, found: Found) -> list[Finding]:
     spec = draft(found)
     each = spec.registers_per_sm // spec.processing_blocks
     most = min(32, spec.threads_per_block // 32)
-    registers = sorted({
-        min(max(each // (32 * warps), LEAST_REGISTERS), spec.registers_per_thread)
-        for warps in (2, 3, 4, 5, 6, 8, 11, 16)
-    })
+    registers = sorted(
+        {
+            min(max(each // (32 * warps), LEAST_REGISTERS), spec.registers_per_thread)
+            for warps in (2, 3, 4, 5, 6, 8, 11, 16)
+        }
+    )
     sizes = [
         (warps, r, 0)
         for warps, r in product(range(1, min(most, 9) + 1), registers)

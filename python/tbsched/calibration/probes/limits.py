@@ -22,7 +22,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     registers = largest(lambda value: Launch(1, 32, value), few, MOST_REGISTERS)
     shared = largest(lambda value: Launch(1, 32, few, value, carveout=100), 0, MOST_SHARED)
     clusters = [
-        size for size in range(2, MOST_CLUSTER + 1) if lab.accepts(Launch(size, 32, few, cluster=size))
+        size
+        for size in range(2, MOST_CLUSTER + 1)
+        if lab.accepts(Launch(size, 32, few, cluster=size))
     ]
     found.notes["clusters"] = clusters
     return read(threads, registers, shared, max(clusters, default=1))

@@ -8,7 +8,7 @@ from tbsched.program.sequence import Launch, Release, Sequence
 
 _WAITS = "mechanisms.local_memory_configuration"
 _INITIAL, _UNIT = "allocation.local_memory_initial", "allocation.local_memory_unit"
-_MOST = 64 * 1024
+_MOST = 8 * 1024  # with more, all threads together might need more memory than there is
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:

@@ -61,9 +61,11 @@ def launches_of(spec: DeviceSpec) -> list[Launch]:
         min(spec.shared_memory_configurations[-1] // blocks, spec.shared_memory_per_block)
         for blocks in (3, 5, 9)
     ]
-    return [small(w) for w in warps] + [small(1, shared_memory=size) for size in shared] + [
-        small(w, 64) for w in warps[:6]
-    ]
+    return (
+        [small(w) for w in warps]
+        + [small(1, shared_memory=size) for size in shared]
+        + [small(w, 64) for w in warps[:6]]
+    )
 
 
 def in_turn(

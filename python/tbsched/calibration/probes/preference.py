@@ -33,6 +33,8 @@ def read(taken: ListOf[frozenset[int]]) -> Finding:
         more = sms - set(order)
         if len(sms) != len(order) + 1 or len(more) != 1:
             whole = tuple(range(len(taken)))
-            return assumed(_PATH, whole, f"{len(sms)} blocks were not on one SM more than one fewer")
+            return assumed(
+                _PATH, whole, f"{len(sms)} blocks were not on one SM more than one fewer"
+            )
         order += more
     return told(_PATH, tuple(order), f"launches of 1 to {len(taken)} blocks, each of a whole SM")

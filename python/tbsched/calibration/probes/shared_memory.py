@@ -8,6 +8,7 @@ contradicts one of them is struck out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
@@ -55,7 +56,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     found.notes["shared"] = largest
     left = remaining(largest, limit, single)
     beside = _beside(lab, largest, limit)
-    return read([memory for memory in left if beside is None or beside.agrees(memory)], single, found)
+    return read(
+        [memory for memory in left if beside is None or beside.agrees(memory)], single, found
+    )
 
 
 class Beside(NamedTuple):
@@ -93,14 +96,18 @@ def _beside(lab: Lab, largest: Mapping[int, int], limit: int) -> Beside | None:
         return trace[1].placed == 1
 
     entered = lab.largest(enters, size, limit)
-    return Beside(count - 1, size, entered, entered + 1 if entered < limit else None) if known else None
+    return (
+        Beside(count - 1, size, entered, entered + 1 if entered < limit else None)
+        if known
+        else None
+    )
 
 
 def _between(counts: Mapping[int, int]) -> list[int]:
     """Sizes between those that differ in how many blocks fit."""
     sizes = sorted(counts)
     steps: list[int] = []
-    for low, high in zip(sizes, sizes[1:], strict=False):
+    for low, high in pairwise(sizes):
         if counts[low] == counts[high] or high - low < 2 or counts[low] > 12 + counts[high]:
             continue
         parts = min(_PARTS, high - low)
@@ -113,7 +120,7 @@ def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
     sizes = sorted(counts)
     return {
         counts[low]: low
-        for low, high in zip(sizes, sizes[1:], strict=False)
+        for low, high in pairwise(sizes)
         if high - low == 1 and counts[low] == counts[high] + 1
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence as ListOf
 
 from tbsched.calibration.finding import Finding, Found, assumed, told
 from tbsched.calibration.lab import Lab, small
+from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.program.sequence import Event, Sequence
 from tbsched.traces.trace import Trace
 
@@ -32,7 +33,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     traces = lab.run(sequences)
     groups = [cluster for trace in traces for cluster in together(trace)]
     findings = read(groups)
-    if any(len(set(row)) * findings[0].value > largest for row in findings[1].value):
+    if largest < MOST_CLUSTER and any(
+        len(set(row)) * findings[0].value > largest for row in findings[1].value
+    ):
         because = "one more is refused, and a GPC has more SMs"
         findings.append(told("limits.max_cluster", largest, because))
     (full,) = lab.run([Sequence([small(blocks=2 * 64 * lab.sms, cluster=2)])])
@@ -59,7 +62,9 @@ def read(clusters: ListOf[tuple[int, ...]]) -> list[Finding]:
     gpcs = _joined(cluster for cluster in clusters if len(cluster) > 2)
     size = fits[0] if fits and pairs else 2
     rows = _rows(gpcs, size)
-    whole = sorted({sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)})
+    whole = sorted(
+        {sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)}
+    )
     tpc = (
         told(_TPC, size, f"clusters of 2 were on {len(pairs)} pairs of SMs, each in one TPC")
         if len(fits) == 1 or (fits and size == 2)

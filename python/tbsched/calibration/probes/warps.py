@@ -8,11 +8,13 @@ contradicts what was counted is struck out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import lcm
 from typing import NamedTuple
 
 from tbsched.calibration.finding import Finding, Found, assumed, told
 from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
-from tbsched.program.sequence import Sequence
+from tbsched.program.sequence import Launch, Sequence
 
 PROCESSING_BLOCKS = (1, 2, 3, 4)
 UNITS = tuple(32 * n for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64))
@@ -49,9 +51,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     below = [warps for warps, count in zip(sizes, by_warps, strict=True) if count < by_warps[0]]
     for warps in (below or [1])[:3]:
         # Blocks of several warps with many registers may be refused: they fit no SM.
-        fits = lab.largest(
-            lambda value, warps=warps: lab.accepts(small(warps, value)), LEAST_REGISTERS, limit
-        )
+        fits = _most_registers(lab, warps, limit)
         asked = list(range(LEAST_REGISTERS + 1, fits + 1))
         held = lab.fills([small(warps, registers) for registers in asked])
         counts.update({(warps, r): count for r, count in zip(asked, held, strict=True)})
@@ -61,35 +61,48 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
-    """Fills up the registers to the last unit, if that strikes out some."""
-    widths = {files.processing_blocks for files in left}
-    if len(left) < 2 or len(widths) > 1:
+    """Fills up the registers to the last unit, as long as that may strike out some."""
+    width = lcm(*(files.processing_blocks for files in left))
+    if len(left) < 2:
         return left
-    (width,) = widths
     for warps in range(width, 32, width):
-        most = lab.largest(
-            lambda r, warps=warps: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit
-        )
+        most = _most_registers(lab, warps, limit)
         held, slots = lab.fills([small(warps, most), small()])
         if held < slots:
             break  # there is a slot for one more
-    others = small(warps, most, blocks=held * lab.sms)
+    # The first ones may leave less than the smallest warp takes.
+    for registers in sorted({most * part // 16 for part in range(8, 17)}, reverse=True):
+        (held,) = lab.fills([small(warps, registers)])
+        entered = _entered(lab, small(warps, registers, blocks=held * lab.sms), most)
+        if entered is not None:
+            left = [files for files in left if _leaves(files, warps, registers, held, entered)]
+        if len(left) < 2:
+            break
+    return left
+
+
+def _most_registers(lab: Lab, warps: int, limit: int) -> int:
+    """With which a block of so many warps is not refused."""
+    return lab.largest(lambda r: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit)
+
+
+def _entered(lab: Lab, others: Launch, most: int) -> int | None:
+    """With how many registers such a block enters beside others; None: slots may be too few."""
 
     def enters(registers: int) -> bool:
-        (trace,) = lab.run([Sequence([others, small(warps, registers)])])
-        return trace[1].placed == 1
+        (trace,) = lab.run([Sequence([others, replace(others, blocks=1, registers=registers)])])
+        return trace[0].placed == others.blocks and trace[1].placed == 1
 
     if not enters(LEAST_REGISTERS):
-        return left  # warp slots may be why
-    entered = lab.largest(enters, LEAST_REGISTERS, most)
-    each = warps // width
-    return [
-        files
-        for files in left
-        if each * files.takes(entered)
-        <= files.units - held * each * files.takes(most)
-        < each * files.takes(entered + 1)
-    ]
+        return None
+    return lab.largest(enters, LEAST_REGISTERS, most)
+
+
+def _leaves(files: Files, warps: int, registers: int, held: int, entered: int) -> bool:
+    """Whether so many registers, and no more, are left beside the others."""
+    each = warps // files.processing_blocks
+    free = files.units - held * each * files.takes(registers)
+    return each * files.takes(entered) <= free < each * files.takes(entered + 1)
 
 
 def remaining(counts: Counts) -> list[Files]:
@@ -112,9 +125,7 @@ def remaining(counts: Counts) -> list[Files]:
     ]
 
 
-def _built(
-    processing_blocks: int, unit: int, held: int, slots: int, counts: Counts
-) -> list[Files]:
+def _built(processing_blocks: int, unit: int, held: int, slots: int, counts: Counts) -> list[Files]:
     """Those that hold so many warps of few registers: by slots, or else by registers."""
     least, most = 0, _MOST_REGISTERS // unit
     for (warps, registers), count in counts.items():
@@ -190,9 +201,7 @@ def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
             if make is told
             else assumed(path, seen[position], f"{because} leave others", rivals[:16])
         )
-    if all(
-        32 * (registers_per_thread + 1) <= files.units * files.unit for files in left
-    ):
+    if all(32 * (registers_per_thread + 1) <= files.units * files.unit for files in left):
         findings.append(
             told("limits.registers_per_thread", registers_per_thread, "one more is refused")
         )

@@ -157,7 +157,9 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         f"not compared: {', '.join(certificate.left_out)}"
     )
     lines += [
-        f"  {step.probe}: nothing told, {step.failure}" for step in calibration.steps if step.failure
+        f"  {step.probe}: nothing told, {step.failure}"
+        for step in calibration.steps
+        if step.failure
     ]
     if calibration.campaign is not None:
         for example in calibration.campaign.counterexamples:
