@@ -66,6 +66,11 @@ struct Sm {
   __device__ static uint32_t exchange(uint32_t& place, const uint32_t value) {
     return atomicExch(&place, value);
   }
+  // Read anew, since what is kept takes a register.
+  __device__ static uint32_t duration(const ProbeArguments& arguments) {
+    return arguments.ticks == nullptr ? arguments.same_ticks : fresh(arguments.ticks[block()]);
+  }
+  __device__ static uint32_t add_one(uint32_t& place) { return atomicAdd(&place, 1); }
 };
 
 __device__ void note_warp_slot(const ProbeArguments& arguments) {
@@ -85,6 +90,13 @@ __device__ void stay(const ProbeArguments& arguments, uint32_t& last, const uint
     const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
     if (sleep_ns == tbsched::cuda::kLeave) break;
     __nanosleep(sleep_ns);
+  }
+}
+
+// After it has said that it leaves.
+__device__ void linger(const ProbeArguments& arguments) {
+  const auto published = static_cast<uint32_t>(global_ns());
+  while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {
   }
 }
 

@@ -8,12 +8,6 @@ namespace {
 
 using tbsched::cuda::Step;
 
-// Read anew each time, since what is kept takes a register.
-__device__ uint32_t duration(const ProbeArguments& arguments) {
-  if (arguments.ticks == nullptr) return arguments.same_ticks;
-  return Sm::fresh(arguments.ticks[block()]);
-}
-
 __device__ void trigger() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
 __device__ void wait_for_primary() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
@@ -34,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
 #pragma unroll
   for (const Step& step : arguments.steps) {
-    if (step.kind == Step::kNone || step.ticks > duration(arguments)) break;
+    if (step.kind == Step::kNone || step.ticks > Sm::duration(arguments)) break;
     if (keeps_time) stay(arguments, last, start + step.ticks);
     __syncthreads();
     if (step.kind == Step::kTrigger) {
@@ -47,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
   }
   if (keeps_time) {
-    stay(arguments, last, start + duration(arguments));
+    stay(arguments, last, start + Sm::duration(arguments));
     publish(arguments.records[block()].end_ns);
   }
   __syncthreads();

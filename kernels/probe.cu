@@ -10,9 +10,7 @@ __device__ void run(const ProbeArguments& arguments) {
   uint32_t last = Sm::ticks(arguments.waiting);
   stay(arguments, last, last + duration_ticks(arguments));
   publish(arguments.records[block()].end_ns);
-  const auto published = static_cast<uint32_t>(global_ns());
-  while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {
-  }
+  linger(arguments);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ def knobs(fake_gpu: tuple[Gpu, Fake]) -> Iterator[Fake]:
     fake_gpu[1].interrupt("", 0)
     for key in (
         "mute",
+        "never_meets",
         "frozen",
         "doubtful",
         "moved",

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bindings/event_table.h"
 #include "bindings/events.h"
@@ -32,6 +33,12 @@ std::chrono::nanoseconds to_duration(const char* const name, const double value,
                           " is not more than 0 and at most " + std::to_string(limit) + " seconds");
   }
   return std::chrono::nanoseconds(static_cast<int64_t>(value * 1e9));
+}
+
+std::vector<std::chrono::nanoseconds> to_durations(const std::vector<double>& seconds) {
+  std::vector<std::chrono::nanoseconds> found;
+  for (const double each : seconds) found.emplace_back(static_cast<int64_t>(each * 1e9));
+  return found;
 }
 
 template <typename To, typename From>
@@ -82,7 +89,7 @@ void python_signals() {
 py::tuple in_python(const cuda::Observation& observation) {
   py::list launches;
   for (const MeasuredLaunch& launch : observation.launches) launches.append(to_dict(launch));
-  return py::make_tuple(launches, observation.calls_ns);
+  return py::make_tuple(launches, observation.calls_ns, observation.met);
 }
 
 // A forked child has neither the driver's state nor our threads: nothing there can be ended.
@@ -102,8 +109,12 @@ class LauncherBatch {
         settle_(settle),
         batch_(std::make_unique<cuda::Batch>(std::move(gpu)).release()) {}
 
-  void add(const py::iterable& events, const double deadline) {
-    get().add(to_sequence(events), to_options(warp_slots_, deadline, settle_, {}));
+  void add(const py::iterable& events, const double deadline, cuda::Groups groups,
+           const std::vector<double>& issue_times) {
+    cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
+    options.groups = std::move(groups);
+    options.issue_times = to_durations(issue_times);
+    get().add(to_sequence(events), options);
   }
 
   // Of a table of events, one of its sequences after the other.
@@ -194,9 +205,11 @@ class LauncherGpu {
   LauncherGpu& operator=(const LauncherGpu&) = delete;
 
   py::tuple run(const py::iterable& events, const bool warp_slots, const double deadline,
-                const double settle) {
+                const double settle, cuda::Groups groups, const std::vector<double>& issue_times) {
     const Sequence sequence = to_sequence(events);
-    const cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
+    cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
+    options.groups = std::move(groups);
+    options.issue_times = to_durations(issue_times);
     cuda::Observation found;
     {
       cuda::Gpu& gpu = get();
@@ -302,12 +315,16 @@ py::list usage(const py::bytes& image) {
   return list;
 }
 
+std::string prefix(const cuda::ProbeKind kind) {
+  if (kind == cuda::ProbeKind::plain) return "";
+  return kind == cuda::ProbeKind::dependent ? "dependent_" : "meeting_";
+}
+
 py::dict images() {
   py::dict dict;
   for (const cuda::ProbeImage& image : cuda::probe_images()) {
-    const std::string kind =
-        std::string(image.dependent ? "dependent_" : "") + (image.is_ptx ? "compute_" : "sm_");
-    dict[py::str(kind + std::to_string(image.architecture))] = to_bytes(image.bytes);
+    const std::string name = prefix(image.kind) + (image.is_ptx ? "compute_" : "sm_");
+    dict[py::str(name + std::to_string(image.architecture))] = to_bytes(image.bytes);
   }
   return dict;
 }
@@ -346,7 +363,9 @@ PYBIND11_MODULE(_launcher, module) {
       [](std::exception_ptr error) { tbsched::translate(error); });
 
   py::class_<LauncherBatch>(module, "Batch")
-      .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"))
+      .def("add", &LauncherBatch::add, py::arg("events"), py::kw_only(), py::arg("deadline"),
+           py::arg("groups") = tbsched::cuda::Groups(),
+           py::arg("issue_times") = std::vector<double>())
       .def("add_table", &LauncherBatch::add_table, py::arg("cells"), py::arg("bounds"),
            py::arg("partitions"), py::kw_only(), py::arg("deadline"), py::arg("any_state"))
       .def("next", &LauncherBatch::next)
@@ -355,7 +374,8 @@ PYBIND11_MODULE(_launcher, module) {
   py::class_<LauncherGpu>(module, "Gpu")
       .def(py::init<int32_t, bool>(), py::arg("index"), py::kw_only(), py::arg("from_ptx") = false)
       .def("run", &LauncherGpu::run, py::arg("events"), py::kw_only(), py::arg("warp_slots"),
-           py::arg("deadline"), py::arg("settle"))
+           py::arg("deadline"), py::arg("settle"), py::arg("groups") = tbsched::cuda::Groups(),
+           py::arg("issue_times") = std::vector<double>())
       .def("batch", &LauncherGpu::batch, py::kw_only(), py::arg("warp_slots"), py::arg("settle"))
       .def("time_spent", &LauncherGpu::time_spent)
       .def("interruptions", &LauncherGpu::interruptions)

@@ -21,6 +21,12 @@ _NAMES_OF = {
     "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order",
+    "advice.together.budget": "budget",
+    "advice.together.capacities": "Capacities Choice capacities",
+    "advice.together.capacity": "Capacity capacity",
+    "advice.together.coresident": "Coresidency assert_coresident coresident",
+    "advice.together.fixes.fix": "Fix",
+    "advice.together.limits": "Limit",
     "advice.what_if": "what_if",
     "calibration.calibrate": "calibrate",
     "campaigns.campaign": "fuzz",
@@ -36,6 +42,7 @@ _NAMES_OF = {
     "importers.live": "capture",
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
+    "launcher.meet": "Meeting meet meet_many",
     "launcher.observe": "observe observe_many",
     "prediction.fitting.durations": "fit_durations",
     "prediction.outcomes": "Outcome outcomes",
@@ -73,6 +80,17 @@ if TYPE_CHECKING:
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
+    from tbsched.advice.together.budget import budget as budget
+    from tbsched.advice.together.capacities import Capacities as Capacities
+    from tbsched.advice.together.capacities import Choice as Choice
+    from tbsched.advice.together.capacities import capacities as capacities
+    from tbsched.advice.together.capacity import Capacity as Capacity
+    from tbsched.advice.together.capacity import capacity as capacity
+    from tbsched.advice.together.coresident import Coresidency as Coresidency
+    from tbsched.advice.together.coresident import assert_coresident as assert_coresident
+    from tbsched.advice.together.coresident import coresident as coresident
+    from tbsched.advice.together.fixes.fix import Fix as Fix
+    from tbsched.advice.together.limits import Limit as Limit
     from tbsched.advice.what_if import what_if as what_if
     from tbsched.calibration.calibrate import calibrate as calibrate
     from tbsched.campaigns.campaign import fuzz as fuzz
@@ -100,6 +118,9 @@ if TYPE_CHECKING:
     from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.launch_of import launch_of as launch_of
+    from tbsched.launcher.meet import Meeting as Meeting
+    from tbsched.launcher.meet import meet as meet
+    from tbsched.launcher.meet import meet_many as meet_many
     from tbsched.launcher.observe import observe as observe
     from tbsched.launcher.observe import observe_many as observe_many
     from tbsched.prediction.fitting.durations import fit_durations as fit_durations

@@ -26,7 +26,14 @@ class Measured(TypedDict):
     warp_slots: npt.NDArray[np.int32] | None
 
 class Batch:
-    def add(self, events: Iterable[Event], *, deadline: float) -> None: ...
+    def add(
+        self,
+        events: Iterable[Event],
+        *,
+        deadline: float,
+        groups: Iterable[Iterable[int]] = (),
+        issue_times: Iterable[float] = (),
+    ) -> None: ...
     def add_table(
         self,
         cells: npt.NDArray[np.int32],
@@ -36,7 +43,7 @@ class Batch:
         deadline: float,
         any_state: bool,
     ) -> None: ...
-    def next(self) -> tuple[list[Measured], list[list[int]]]: ...
+    def next(self) -> tuple[list[Measured], list[list[int]], list[bool]]: ...
     def next_smids(
         self, count: int
     ) -> list[npt.NDArray[np.int32] | UnstableMeasurement | DeadlineExceeded]: ...
@@ -45,8 +52,15 @@ class Batch:
 class Gpu:
     def __init__(self, index: int, *, from_ptx: bool = False) -> None: ...
     def run(
-        self, events: Iterable[Event], *, warp_slots: bool, deadline: float, settle: float
-    ) -> tuple[list[Measured], list[list[int]]]: ...
+        self,
+        events: Iterable[Event],
+        *,
+        warp_slots: bool,
+        deadline: float,
+        settle: float,
+        groups: Iterable[Iterable[int]] = (),
+        issue_times: Iterable[float] = (),
+    ) -> tuple[list[Measured], list[list[int]], list[bool]]: ...
     def batch(self, *, warp_slots: bool, settle: float) -> Batch: ...
     def time_spent(self) -> dict[str, float]: ...
     def interruptions(self) -> int: ...

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SHOWN: Mapping[str, tuple[str, str]] = {
     "BestOrder": ("advice", "best_order"),
     "Calibration": ("campaigns", "calibration"),
+    "Capacities": ("together", "capacities"),
+    "Capacity": ("together", "capacity"),
+    "Coresidency": ("together", "coresidency"),
     "Counterexample": ("campaigns", "counterexample"),
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),
@@ -26,7 +29,8 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Explanation": ("explanations", "explanation"),
     "Graph": ("sequences", "graph"),
     "LaunchConfigs": ("advice", "launch_configs"),
-    "Partition": ("partitions", "partition"),
+    "Meeting": ("traces", "meeting"),
+    "Partition": ("devices", "partition"),
     "Processes": ("traces", "processes"),
     "Program": ("programs", "program"),
     "Report": ("campaigns", "report"),
@@ -36,7 +40,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),
 }
-WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Partition"})
+WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Meeting", "Partition"})
 _EXPLANATION = "tbsched.show.waits"
 
 

@@ -27,6 +27,7 @@ EXAMPLES = {
     for title, text in re.findall(r"<!-- (.+?) -->\n```json\n(.*?)```", PAGE, re.DOTALL)
 }
 # Objects that hold what a trace file holds, or a key per name.
+LAUNCH = {"blocks", "threads", "registers"}
 OPEN = {"ways", "a", "b", "decided", "device", "events", "idle", "refused", "values"}
 TIMED = tb.Sequence(
     [
@@ -42,7 +43,7 @@ def check_alike(example: Any, found: Any, where: str = "") -> None:
     """Whether an object has the keys of the example, and so have those in it; null is any."""
     if isinstance(example, dict) and isinstance(found, dict):
         key = where.rpartition(".")[2]
-        if key not in OPEN and not (key == "launch" and "blocks" in example):
+        if key not in OPEN and not example.keys() >= LAUNCH:
             assert found.keys() == example.keys(), where
             for name, value in example.items():
                 check_alike(value, found[name], f"{where}.{name}")
@@ -185,6 +186,15 @@ def test_fuzz_and_record(monkeypatch: pytest.MonkeyPatch, report: Report, tmp_pa
         monkeypatch.setattr(f"tbsched.cli.campaigns.{name}", lambda *_, **__: report)
     check_alike(EXAMPLES["fuzz"], document("fuzz", status=1))
     check_alike(EXAMPLES["fuzz"], document("record", tmp_path / "r.jsonl"))
+
+
+def test_calibrate(tmp_path: Path) -> None:
+    found = document(
+        "calibrate", "--oracle", "tx2", "--sequences", "20", "--seconds", "3600",
+        "-o", tmp_path / "mine.toml",
+    )  # fmt: skip
+    check_alike(EXAMPLES["calibrate"], found)
+    assert tb.device(tmp_path / "mine.toml").sms == tb.device("tx2").sms
 
 
 def test_data_of_other_values_is_json() -> None:

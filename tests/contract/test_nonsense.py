@@ -97,6 +97,22 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
         "launch_interval": 0.0,
     },
     tb.launch_configs: {"device": ONE, "kernel": tb.Kernel(100, 16), "trust_policy": False},
+    tb.capacity: {
+        "launch": launch(), **MODEL, "beside": (), "partition": None, "state": None,
+    },
+    tb.capacities: {
+        "launch": launch(), **MODEL, "threads": None, "carveouts": None, "clusters": None,
+        "beside": (), "partition": None, "state": None,
+    },
+    tb.budget: {"launch": launch(), **MODEL, "beside": (), "plays": 9},
+    tb.coresident: {
+        "launches": [launch()], **MODEL, "groups": None, "after": (), "fixes": False,
+        "connections": None, "plays": 9,
+    },
+    tb.assert_coresident: {
+        "launches": [launch()], **MODEL, "groups": None, "after": (), "connections": None,
+        "plays": 9,
+    },
     tb.forced_even: {"device": ONE, "launch": launch()},
     tb.Trace: {"sequence": TIMED, "device": TRACE.device, "placements": TRACE.placements},
     tb.show.gantt: {"trace": TRACE, "by": "sm", "ax": None},

@@ -59,6 +59,9 @@ def public_values() -> list[Any]:
     report = tb.fuzz("rtx3090", "rtx3090", "first_fit", seed=1, max_examples=50, progress=False)
     configs = tb.launch_configs("h200", tb.Kernel(10_000, 32))
     best, changes = tb.best_order(TIMED.launches[:2], "h200"), tb.what_if(TIMED, "h200")
+    room = tb.capacity(launch(4), "h200", beside=[launch(8, 32)])
+    choices = tb.capacities(launch(4), "h200", threads=[64])
+    together = tb.coresident([launch(132, 32), launch(140, 32)], "h200")
     program = tb.load_program(ROOT / "tests/profiles/h100/gemms.json.gz", "h100")
     explained = tb.explain(program, "h100")
     hash(HELD), hash(TIMED)  # a sequence keeps it
@@ -67,13 +70,14 @@ def public_values() -> list[Any]:
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
         tb.predict_processes([tb.Sequence(TIMED.launches[:2])], "h200", mps=True),
-        held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
+        tb.Meeting(held, ((0,),), (True,)), held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
         tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True), EVERY_WAY, GRAPH, *COPIES,
         GRAPH.launch(2, non_blocking=True), tb.Sequence([GRAPH.launch(), EVERY_WAY]),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
         tb.makespan_bounds(TIMED, "h200", predictions=2),
+        room, room.limits[0], choices, choices.choices[0], together, together.fixes[0],
         program, explained, explained.gaps[0], explained.gaps[0].causes[0],
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),
     ]  # fmt: skip

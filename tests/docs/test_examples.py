@@ -23,14 +23,15 @@ from tbsched.comparison.times import LaunchTimes
 from tbsched.hardware.spec import Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import Policy
-from tbsched.traces.placement import Capacity, DeviceInfo
+from tbsched.prediction.together.search import FullSms
+from tbsched.traces.placement import DeviceInfo, Room
 from tbsched.traces.residents import SmLimits
 
 PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns)
 # What public functions return or take, but users do not make by name.
 RETURNED = (
-    BestOrder, Capacity, Change, Coverage, DeviceInfo, Gpu, LaunchDiff, LaunchTimes, Policy,
-    Provenance, SmLimits, WhatIf,
+    BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, LaunchDiff, LaunchTimes, Policy,
+    Provenance, Room, SmLimits, WhatIf,
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}
 # A constant has no docstring: an example of another name must use it.

@@ -1,4 +1,4 @@
-"""Everything that needs a GPU, in one go: tests, a recording, seeded wrong predictors, a campaign.
+"""Everything that needs a GPU: tests, recordings, predictors that are wrong on purpose, a campaign.
 
 Run by ``make gpu OUT=dir``. Writes ``report.md``, the logs and the traces to the folder; exit
 status 1 if a test failed or a predictor was not judged as expected.
@@ -16,6 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 from script import parse
+from together.record import Score, draw
+from together.record import record as record_meetings
 
 import tbsched as tb
 from tbsched.campaigns.campaign import record
@@ -33,6 +35,7 @@ WRONG = (
     ("h200", "round_robin", "round robin"),
 )
 MOST_LAUNCHES = 3
+MEETING_GROUPS = 300
 MOST_SECONDS = 60.0
 
 
@@ -118,11 +121,19 @@ def main() -> int:
             corpus=out / "campaign.jsonl",
         )
         console.print(str(campaign), markup=False)
+
+        console.rule("groups of launches that meet")
+        spec = tb.device("h200")
+        meetings = record_meetings(
+            gpu, spec, draw(spec, arguments.seed, MEETING_GROUPS), out, MOST_SECONDS
+        )
+        console.print(str(meetings), markup=False)
         info = gpu.info
 
-    text = report_text(info, arguments.seed, tests, recording, ladder, caught, campaign)
+    text = report_text(info, arguments.seed, tests, recording, ladder, caught, campaign, meetings)
     (out / "report.md").write_text(text, "utf-8")
-    return int(tests != 0 or not all(row.as_expected for row in caught))
+    as_expected = all(row.as_expected for row in caught) and meetings.counts["wrong"] == 0
+    return int(tests != 0 or not as_expected)
 
 
 def ladder_text(recorded: Path) -> str:
@@ -157,6 +168,7 @@ def report_text(
     ladder: str,
     caught: list[Caught],
     campaign: Report,
+    meetings: Score,
 ) -> str:
     """The report, in Markdown."""
     wrong = "\n\n".join(f"{row.what}:\n\n```\n{row.report}\n```" for row in caught)
@@ -180,6 +192,12 @@ def report_text(
 
 ```
 {campaign}
+```
+
+## Groups of launches that meet, all orders
+
+```
+{meetings}
 ```
 """
 

@@ -52,11 +52,11 @@ def usage(cubin: bytes, folder: Path) -> dict[str, int]:
 
 def test_there_is_ptx_for_gpus_newer_than_the_toolkit() -> None:
     ptx = [image for name, image in launcher.images().items() if "compute_" in name]
-    assert len(ptx) == 2
+    assert len(ptx) == 3
     for image in ptx:
         assert b".entry tbsched_probe" in image
         assert image.endswith(b"\0")
-    assert [b"griddepcontrol" in image for image in ptx] == [False, True]
+    assert sorted(b"griddepcontrol" in image for image in ptx) == [False, False, True]
 
 
 @pytest.mark.parametrize("name", CUBINS)
@@ -74,6 +74,14 @@ def test_the_dependent_probe_needs_few_registers_from_hopper_on() -> None:
     for name in DEPENDENT:
         image = launcher.images()[name]
         assert needed(image) <= 24
+        assert launcher.patch(image, needed(image), 0) == image
+
+
+def test_the_meeting_probe_needs_few_registers_everywhere() -> None:
+    meeting = {name: image for name, image in launcher.images().items() if "meeting_sm" in name}
+    assert sorted(meeting) == [f"meeting_{name}" for name in CUBINS]
+    for name, image in meeting.items():
+        assert needed(image) <= (FEW if int(name[11:]) < 120 else 24)
         assert launcher.patch(image, needed(image), 0) == image
 
 

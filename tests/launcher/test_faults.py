@@ -100,6 +100,7 @@ def all_of_it() -> None:
         own.observe(TIMED)
         own.observe(WAYS)
         assert [*map(len, own.observe_many([HELD, FULL]))] == [2, 1]  # type: ignore[arg-type]
+        assert tb.meet(FULL, gpu=own)
 
 
 @contextlib.contextmanager

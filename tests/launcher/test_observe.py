@@ -227,11 +227,11 @@ def test_repeats_that_disagree_are_unstable(gpu: Gpu, monkeypatch: pytest.Monkey
     seq = tb.Sequence([tb.Launch(2, 32, 16)])
     answers = iter([[0, 1], [0, 2]])
 
-    def answer(*_: object) -> tb.Trace:
+    def answer(*_: object, **__: object) -> tuple[tb.Trace, tuple[bool, ...]]:
         smid = np.array(next(answers), np.int32)
-        return tb.Trace(seq, device, (tb.Placement(smid, smid),))
+        return tb.Trace(seq, device, (tb.Placement(smid, smid),)), ()
 
-    monkeypatch.setattr(gpu, "_run", answer)
+    monkeypatch.setattr(gpu, "run", answer)
     with pytest.raises(tb.UnstableMeasurement, match=r"1 blocks on SM 1 .* and 0 in run 2"):
         gpu.observe(seq, repeats=2)
 

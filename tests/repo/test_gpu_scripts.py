@@ -12,13 +12,22 @@ from pathlib import Path
 import pytest
 
 from helpers import ROOT
+from tbsched.traces.annotations import met_groups
+from tbsched.traces.files import load_traces
 
 pytest.importorskip("tbsched._launcher", reason="built without nvcc")
 
 
 def rehearse(fake: Path, script: str, out: Path, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests" / "gpu" / script, "--out", out, "--rehearse", *arguments],
+    done = started(fake, script, out, "--rehearse", *arguments)
+    assert done.returncode == 0, done.stderr
+
+
+def started(
+    fake: Path, script: str, out: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "tests" / "gpu" / script, "--out", out, *arguments],
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -29,7 +38,6 @@ def rehearse(fake: Path, script: str, out: Path, *arguments: str) -> None:
         text=True,
         timeout=200,
     )
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_row_is_measured(fake: Path, tmp_path: Path) -> None:
@@ -56,3 +64,25 @@ def test_all_that_is_ended_is_counted(fake: Path, tmp_path: Path) -> None:
     assert found["interrupts"]["count"] == 8
     assert found["kills"]["count"] == 1
     assert [len(found[key]) for key in ("one campaign", "two campaigns at once")] == [1, 2]
+
+
+def test_groups_that_meet_are_recorded_in_all_orders(fake: Path, tmp_path: Path) -> None:
+    done = started(fake, "together/record.py", tmp_path, "--count", "12")
+    assert done.returncode == 1, done.stderr  # the fake GPU is no H200
+    found = json.loads((tmp_path / "meetings.json").read_text("utf-8"))
+    traces = load_traces(tmp_path / "meetings.jsonl.xz")
+    counts = found["counts"]
+    ran = counts["runs"] + counts["races"]
+    assert ran == len(traces) > 10
+    assert ran + counts["refused"] == found["asked"]
+    assert list(found["again"].values()) == [[False] * 3] * len(found["again"])
+    assert all(met_groups(trace.extra) for trace in traces)
+
+
+def test_the_room_beside_others_is_recorded(fake: Path, tmp_path: Path) -> None:
+    done = started(fake, "together/capacities.py", tmp_path, "--count", "20")
+    assert done.returncode == 1, done.stderr
+    found = json.loads((tmp_path / "capacities.json").read_text("utf-8"))
+    traces = load_traces(tmp_path / "capacities.jsonl.xz")
+    assert found["runs"] == len(traces) > 10
+    assert found["runs"] + len(found["refused"]) == 20

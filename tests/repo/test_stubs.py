@@ -36,8 +36,9 @@ RETURNS = {
     "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
     "capacity": "tuple[_Ints, npt.NDArray[np.uint8]]",
     "coresident": (
-        "tuple[\n    str,\n    str,\n    list[tuple[int, float, int]],\n    list[tuple[int, list[int]]],\n"
-        "    int,\n    int,\n    int,\n    str,\n    int,\n    int,\n]"
+        "tuple[\n    str,\n    str,\n    list[tuple[int, float, int]],\n"
+        "    list[tuple[int, list[int]]],\n    int,\n    int,\n    int,\n    str,\n"
+        "    int,\n    int,\n]"
     ),
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",

@@ -29,6 +29,8 @@ KERNELS = (
     tb.Launch(64, 128, 128, stream=3, priority=-2, duration=2e-4, name="all_reduce"),
 )  # fmt: skip
 
+SCHEDULERS = tb.Launch(16, 128, 32, name="schedulers")
+
 
 @functools.cache
 def thousand() -> tb.DeviceSpec:
@@ -160,16 +162,28 @@ GALLERY: dict[str, Callable[[], object]] = {
     ),
     "time-diff": _time_diff,
     "report": _report,
+    "calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=20, progress=False),
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
     "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
     "program": lambda: profiled(tb.Sequence(KERNELS[:4]), "h200"),
     "explanation": lambda: tb.explain(profiled(tb.Sequence(KERNELS[:4]), "h200"), "h200"),
     "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),
     "processes": lambda: tb.predict_processes([tb.Sequence(KERNELS[:4])] * 2, "h200"),
+    "meeting": lambda: tb.Meeting(tb.predict(held(), "h200"), ((0,), (1, 2)), (True, False)),
     "graph": graph,
     "partition": lambda: tb.split_sms("h200", 64)[0][0],
     "ways": ways,
     "ways-predicted": lambda: tb.predict(ways(), "h200"),
     "evenness": lambda: tb.forced_even("h200", tb.Launch(264, 1024, 32)),
+    "capacity": lambda: tb.capacity(
+        tb.Launch(128, 256, 168, 100 * 1024, name="workers"), "h200", beside=[SCHEDULERS]
+    ),
+    "capacities": lambda: tb.capacities(
+        SCHEDULERS, "h200", threads=[128, 1024], carveouts=[0, 100]
+    ),
+    "coresidency": lambda: tb.coresident(
+        [tb.Launch(128, 256, 168, 100 * 1024, name=GEMM), SCHEDULERS], "h200"
+    ),
+    "coresidency-safe": lambda: tb.coresident([SCHEDULERS], "h200"),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }

@@ -24,6 +24,7 @@ trace = tb.predict(held, device)
 times = tb.predict(timed, device)
 report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexamples=1, seed=1,
                  progress=False)
+calibration = tb.calibrate("tx2", 3600.0, sequences=10, progress=False)
 tb.save_traces(PLACE, [times])
 profiled = tb.load_program(PLACE)
 """
@@ -38,16 +39,21 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.compare(trace, trace)",
         "tb.compare_times(times, times)",
         'tb.predict_processes([timed, timed], "h200")',
+        "tb.Meeting(trace, ((0,),), (True,))",
         "tb.what_if(timed, device)",
         "tb.best_order([kernel], device)",
         "tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])",
         "tb.Partition((0, 1))",
         "tb.forced_even(device, held.launches[0])",
         "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
+        "tb.capacity(kernel, device)",
+        "tb.capacities(kernel, device)",
+        "tb.coresident([kernel], device)",
         "report",
         "profiled",
         "tb.explain(profiled, device)",
         "report.counterexamples[0]",
+        "calibration",
     ),
     "image/png": (
         "tb.show.gantt(times)",

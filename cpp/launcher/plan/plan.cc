@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <variant>
 
 #include "launcher/plan/limits.h"
@@ -13,7 +14,9 @@ namespace {
 constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
 constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
 constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
-constexpr size_t kMostPartitions = 64;       // kept; each takes memory of the GPU
+// Of a block for others: 2^31 ticks are longer.
+constexpr std::chrono::nanoseconds kLongestWait = std::chrono::minutes(1);
+constexpr size_t kMostPartitions = 64;  // kept; each takes memory of the GPU
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -205,9 +208,10 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
 // Plans one event after the other: visits them in order.
 class Planner {
  public:
-  Planner(const Sequence& sequence, const Context& context, Supplies& supplies,
-          const std::function<void()>& interrupted, Plan& plan)
-      : context_(context),
+  Planner(const Sequence& sequence, const Groups& groups, const Context& context,
+          Supplies& supplies, const std::function<void()>& interrupted, Plan& plan)
+      : meets_(in_groups(groups)),
+        context_(context),
         supplies_(supplies),
         interrupted_(interrupted),
         plan_(plan),
@@ -218,7 +222,8 @@ class Planner {
     const size_t number = plan_.launches.size();
     const Lane lane = supplies_.lane(launch);
     const CUstream stream = plan_.timed ? timed_.of(launch) : held(launch, lane, number);
-    ProbeFunction& function = supplies_.probe.function(launch, lane.partition);
+    ProbeFunction& function =
+        supplies_.probe.function(launch, meets_.contains(number), lane.partition);
     PlannedLaunch& next = add(launch, lane, function, stream);
     next.stream = stream;
     if (launch.completion_event) next.completion = timed_.event(*launch.completion_event);
@@ -236,7 +241,8 @@ class Planner {
       const Lane lane = supplies_.lane(node);
       const CUstream of_partition =
           lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
-      ProbeFunction& function = supplies_.probe.node_function(node, lane.partition);
+      const bool meets = meets_.contains(plan_.launches.size());
+      ProbeFunction& function = supplies_.probe.node_function(node, meets, lane.partition);
       add(node, lane, function, of_partition).stream = stream;
     });
   }
@@ -264,6 +270,7 @@ class Planner {
     return next;
   }
 
+  const std::set<size_t> meets_;  // numbers of launches
   const Context& context_;
   Supplies& supplies_;
   const std::function<void()>& interrupted_;
@@ -292,21 +299,24 @@ bool waits_for_local_memory(const Plan& plan, const size_t local_memory) {
   });
 }
 
-Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
-                   const std::function<void()>& interrupted) {
+Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
+                   Supplies& supplies, const std::function<void()>& interrupted) {
   check_limits(sequence, context);
   Plan plan{.timed = is_timed(sequence)};
-  Planner planner(sequence, context, supplies, interrupted, plan);
+  for (const std::vector<size_t>& group : groups) plan.meetings.push_back({.launches = group});
+  Planner planner(sequence, groups, context, supplies, interrupted, plan);
   for (const Event& event : sequence) std::visit(planner, event);
   plan.calls.resize(sequence.size());
   return plan;
 }
 
 void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
-  const Waiting& waiting = plan.timed ? kTimed : kHeld;
+  Waiting waiting = plan.timed ? kTimed : kHeld;
+  // Then blocks are told to leave, and what comes into their room must be told apart.
+  if (!plan.meetings.empty()) waiting.linger_ns = kLingerNs;
   const Asking asking = plan.timed ? kAskingTimed : asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
-  lay_out_memory(plan.launches, warp_slots);
+  lay_out_memory(plan, warp_slots);
   for (PlannedLaunch& planned : plan.launches) {
     planned.ticks = ticks_of(planned.launch, waiting, hold);
     planned.arguments = {
@@ -322,10 +332,12 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
         .look_sleep_ns = asking.look_sleep_ns,
         .waiting = waiting,
         .steps = {},
+        .meeting = {},
     };
     if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
+  lay_out_meetings(plan, ticks(std::min(hold, kLongestWait), waiting));
   lay_out_ticks(plan.launches);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
   for (const PlannedTransfer& planned : plan.transfers) {
@@ -334,8 +346,9 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   for (PlannedTransfer& planned : plan.transfers) transfers_.lay_out(planned);
 }
 
-void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bool warp_slots) {
-  size_t size = launches.size() * kLineBytes;
+void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
+  const std::span<PlannedLaunch> launches = plan.launches;
+  size_t size = (launches.size() + plan.meetings.size()) * kLineBytes;
   for (const PlannedLaunch& planned : launches) {
     size += round_up(static_cast<size_t>(planned.launch.blocks) * sizeof(BlockRecord), kLineBytes);
     if (warp_slots) size += round_up(warps_of(planned.launch) * sizeof(int32_t), kLineBytes);
@@ -358,6 +371,26 @@ void RunMemory::lay_out_memory(const std::span<PlannedLaunch> launches, const bo
         take(static_cast<size_t>(planned.launch.blocks), static_cast<BlockRecord*>(nullptr));
     if (warp_slots) {
       planned.warp_slots = take(warps_of(planned.launch), static_cast<int32_t*>(nullptr));
+    }
+  }
+  for (PlannedMeeting& meeting : plan.meetings) {
+    meeting.met = take(1, static_cast<uint32_t*>(nullptr)).data();
+  }
+}
+
+void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
+  if (plan.meetings.empty()) return;
+  MeetingPoint* point = points_.fresh(plan.meetings.size());
+  for (const PlannedMeeting& planned : plan.meetings) {
+    Meeting meeting{.point = point++,
+                    .met = memory_->on_device(planned.met),
+                    .blocks = 0,
+                    .wait_ticks = wait_ticks};
+    for (const size_t number : planned.launches) {
+      meeting.blocks += static_cast<uint32_t>(plan.launches[number].launch.blocks);
+    }
+    for (const size_t number : planned.launches) {
+      plan.launches[number].arguments.meeting = meeting;
     }
   }
 }

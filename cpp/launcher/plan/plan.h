@@ -14,6 +14,7 @@
 #include "launcher/driver/partitions.h"
 #include "launcher/driver/resources.h"
 #include "launcher/plan/graphs.h"
+#include "launcher/plan/meetings.h"
 #include "launcher/plan/transfers.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
@@ -58,6 +59,7 @@ struct Plan {
   std::vector<PlannedGraph> graphs;
   std::vector<PlannedTransfer> transfers;  // but for those in graphs
   std::vector<PlannedCall> calls;          // of each event
+  std::vector<PlannedMeeting> meetings;    // of each group
   // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
@@ -93,7 +95,7 @@ struct Supplies {
 class RunMemory {
  public:
   explicit RunMemory(const Driver& driver)
-      : driver_(driver), relays_(driver), ticks_(driver), transfers_(driver) {}
+      : driver_(driver), relays_(driver), points_(driver), ticks_(driver), transfers_(driver) {}
 
   // Points the launches at memory of their own, as it is before a launch. No block stays longer
   // than `hold`.
@@ -101,13 +103,15 @@ class RunMemory {
   const TransferMemory& transfers() const { return transfers_; }
 
  private:
-  void lay_out_memory(std::span<PlannedLaunch> launches, bool warp_slots);
+  void lay_out_memory(Plan& plan, bool warp_slots);
   void lay_out_relays(Plan& plan);
+  void lay_out_meetings(Plan& plan, uint32_t wait_ticks);
   void lay_out_ticks(std::span<PlannedLaunch> launches);
 
   const Driver& driver_;
   std::unique_ptr<MappedMemory> memory_;
   DeviceMemory<Relay> relays_;
+  MeetingPoints points_;
   DeviceMemory<uint32_t> ticks_;
   TransferMemory transfers_;
   uint32_t run_ = 0;
@@ -115,7 +119,7 @@ class RunMemory {
 
 // Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
 // asked before each launch: kernels may have to be loaded. The context is current.
-Plan plan_sequence(const Sequence& sequence, const Context& context, Supplies& supplies,
-                   const std::function<void()>& interrupted);
+Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
+                   Supplies& supplies, const std::function<void()>& interrupted);
 
 }  // namespace tbsched::cuda

@@ -1,6 +1,6 @@
 """Writes the compiled probe kernels into a C++ source: embed_images.py OUT IMAGE…
 
-An image of the probe for dependent launches has a name that begins with ``dependent``.
+The name of an image begins with the kind of the probe: ``probe`` is the plain one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def main(out: Path, images: list[Path]) -> None:
         is_ptx = image.suffix == ".ptx"
         arrays.append(array(image.stem, image.read_bytes() + (b"\0" if is_ptx else b"")))
         ptx = "true" if is_ptx else "false"
-        dependent = "true" if image.stem.startswith("dependent") else "false"
+        kind = image.stem.partition("_")[0].replace("probe", "plain")
         data = f"std::as_bytes(std::span({image.stem}))"
-        rows.append(f"    ProbeImage{{{number}, {ptx}, {dependent}, {data}}},")
+        rows.append(f"    ProbeImage{{{number}, {ptx}, ProbeKind::{kind}, {data}}},")
     out.write_text(
         '#include "launcher/probe/probe_images.h"\n\n#include <array>\n\n'
         "namespace tbsched::cuda {\nnamespace {\n\n"

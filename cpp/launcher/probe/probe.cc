@@ -13,14 +13,19 @@ constexpr size_t kMostKernels = 1024;
 constexpr size_t kMostSizes = 1024;  // of a function
 constexpr int32_t kDriversChoice = -1;
 
+ProbeKind kind_of(const Launch& launch, const bool meets) {
+  if (meets) return ProbeKind::meeting;
+  return takes_steps(launch) ? ProbeKind::dependent : ProbeKind::plain;
+}
+
 int32_t carveout_of(const Launch& launch) { return launch.carveout.value_or(kDriversChoice); }
 
 // A cubin runs on its own compute capability and on later minor versions of the same major one.
 const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx,
-                               const bool dependent) {
+                               const ProbeKind kind) {
   const ProbeImage* best = nullptr;
   for (const ProbeImage& image : probe_images()) {
-    if (image.dependent != dependent || image.architecture > architecture) continue;
+    if (image.kind != kind || image.architecture > architecture) continue;
     const bool same_major = image.architecture / 10 == architecture / 10;
     const bool runs = image.is_ptx ? from_ptx || best == nullptr : same_major && !from_ptx;
     if (runs) best = &image;
@@ -60,8 +65,8 @@ class Linker {
 };
 
 std::vector<std::byte> load_image(const Context& context, const bool from_ptx,
-                                  const bool dependent) {
-  const ProbeImage& image = choose_image(context.properties().architecture, from_ptx, dependent);
+                                  const ProbeKind kind) {
+  const ProbeImage& image = choose_image(context.properties().architecture, from_ptx, kind);
   if (!image.is_ptx) return {image.bytes.begin(), image.bytes.end()};
   const CurrentContext current(context);
   return Linker(context.driver()).compile(image.bytes);
@@ -130,19 +135,20 @@ int32_t ProbeFunction::ask_resident(const Launch& launch, const CUstream stream)
   return count;
 }
 
-Probe::Probe(const Context& context, const bool from_ptx)
-    : context_(context),
-      from_ptx_(from_ptx),
-      plain_(load_image(context, from_ptx, /*dependent=*/false)) {}
-
-ProbeFunction& Probe::function(const Launch& launch, const GreenContext* const partition) {
-  return find({launch.registers, launch.local_memory, takes_steps(launch)}, partition);
+Probe::Probe(const Context& context, const bool from_ptx) : context_(context), from_ptx_(from_ptx) {
+  images_[ProbeKind::plain] = load_image(context, from_ptx, ProbeKind::plain);
 }
 
-ProbeFunction& Probe::node_function(const Launch& node, const GreenContext* const partition) {
+ProbeFunction& Probe::function(const Launch& launch, const bool meets,
+                               const GreenContext* const partition) {
+  return find({launch.registers, launch.local_memory, kind_of(launch, meets)}, partition);
+}
+
+ProbeFunction& Probe::node_function(const Launch& node, const bool meets,
+                                    const GreenContext* const partition) {
   return find({.registers = node.registers,
                .local_memory = node.local_memory,
-               .dependent = takes_steps(node),
+               .kind = kind_of(node, meets),
                .carveout = carveout_of(node)},
               partition);
 }
@@ -150,10 +156,8 @@ ProbeFunction& Probe::node_function(const Launch& node, const GreenContext* cons
 ProbeFunction& Probe::find(const Variant& variant, const GreenContext* const partition) {
   auto& kernel = kernels_[variant];
   if (!kernel) {
-    if (variant.dependent && dependent_.empty()) {
-      dependent_ = load_image(context_, from_ptx_, /*dependent=*/true);
-    }
-    const std::vector<std::byte>& image = variant.dependent ? dependent_ : plain_;
+    std::vector<std::byte>& image = images_[variant.kind];
+    if (image.empty()) image = load_image(context_, from_ptx_, variant.kind);
     kernel = std::make_unique<Kernel>(context_.driver(),
                                       patch(image, variant.registers, variant.local_memory));
   }

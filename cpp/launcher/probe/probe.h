@@ -14,6 +14,7 @@
 #include "launcher/driver/context.h"
 #include "launcher/driver/resources.h"
 #include "launcher/probe/probe_abi.h"
+#include "launcher/probe/probe_images.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched::cuda {
@@ -67,12 +68,12 @@ class Probe {
   // older than every image.
   Probe(const Context& context, bool from_ptx);
 
-  // What the launch runs; loads it if it is not. `partition`: null: the whole GPU. The reference
-  // holds until trim() or leave_partitions().
-  ProbeFunction& function(const Launch& launch, const GreenContext* partition);
+  // What the launch runs; loads it if it is not. `meets`: its blocks wait for those that they meet.
+  // `partition`: null: the whole GPU. The reference holds until trim() or leave_partitions().
+  ProbeFunction& function(const Launch& launch, bool meets, const GreenContext* partition);
   // The same of a node of a graph. Nobody knows when the driver reads its carveout, so no launch
   // with another shares its kernel.
-  ProbeFunction& node_function(const Launch& node, const GreenContext* partition);
+  ProbeFunction& node_function(const Launch& node, bool meets, const GreenContext* partition);
   // Forgets all kernels if they have become many. None may be running.
   void trim();
   // Forgets the functions of all partitions. None may be running.
@@ -83,7 +84,7 @@ class Probe {
   struct Variant {
     int32_t registers;
     int32_t local_memory;
-    bool dependent;
+    ProbeKind kind;
     std::optional<int32_t> carveout = {};  // of a node of a graph
     auto operator<=>(const Variant&) const = default;
   };
@@ -102,8 +103,7 @@ class Probe {
 
   const Context& context_;
   const bool from_ptx_;
-  std::vector<std::byte> plain_;
-  std::vector<std::byte> dependent_;  // empty until a launch needs it
+  std::map<ProbeKind, std::vector<std::byte>> images_;  // as launches need them
   std::map<Variant, std::unique_ptr<Kernel>> kernels_;
 };
 

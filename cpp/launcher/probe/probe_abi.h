@@ -65,6 +65,21 @@ struct Step {
   uint32_t ticks;
 };
 
+// Where the blocks of some launches meet, in device memory, on its own cache line. All zero before
+// the first of them comes.
+struct alignas(128) MeetingPoint {
+  uint32_t arrived;  // blocks that have come
+  uint32_t passed;   // of these, blocks that have seen all others come
+};
+
+struct Meeting {
+  MeetingPoint* point;
+  uint32_t* met;        // in host memory: 1 as soon as every block has passed
+  uint32_t blocks;      // of all launches that meet
+  uint32_t wait_ticks;  // how long a block waits for the others at most, at most 2^31; it leaves so
+                        // long after it has met them as it would after its start
+};
+
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.
 // So blocks look at a relay, and only few looks go on to the host: whoever finds there that blocks
 // shall leave tells the others.
@@ -81,7 +96,8 @@ struct ProbeArguments {
   uint32_t ask_sleep_ns;   // after a look that went on to the host
   uint32_t look_sleep_ns;  // after another one
   Waiting waiting;
-  Step steps[2];  // in order of time; of the dependent probe only
+  Step steps[2];    // in order of time; of the dependent probe only
+  Meeting meeting;  // of the meeting probe only
 };
 
 }  // namespace tbsched::cuda

@@ -7,14 +7,21 @@
 
 namespace tbsched::cuda {
 
+// What a block does on its way.
+enum class ProbeKind : uint8_t {
+  plain,      // nothing
+  dependent,  // triggers, or waits for what comes before in its stream
+  meeting,    // waits for the blocks that it meets
+};
+
 struct ProbeImage {
   int32_t architecture;  // 90 for sm_90
   bool is_ptx;           // text, terminated by a zero byte, for this architecture or any later one
-  bool dependent;        // triggers, or waits for what comes before in its stream
+  ProbeKind kind;
   std::span<const std::byte> bytes;
 };
 
-// Of each kernel ascending by architecture; its PTX comes last.
+// Of each kind ascending by architecture; its PTX comes last.
 std::span<const ProbeImage> probe_images();
 
 }  // namespace tbsched::cuda

@@ -46,4 +46,18 @@ constexpr uint32_t look(const Machine& machine, const ProbeArguments& arguments,
   return asks ? arguments.ask_sleep_ns : arguments.look_sleep_ns;
 }
 
+// A look of a block at those that it meets. It passes once, after all have come, and never after it
+// was told to leave. So the host hears of a meeting only if all were there at the same time.
+// `end`: the tick at which the block's time is over, with a bit for having passed: a variable of
+// its own would take a register more. `last`: the tick of the last look.
+inline constexpr uint32_t kHasPassed = 1;
+template <typename Machine>
+constexpr void meet(const Machine& machine, const ProbeArguments& arguments, const uint32_t last,
+                    uint32_t& end) {
+  const Meeting& meeting = arguments.meeting;
+  if ((end & kHasPassed) != 0 || machine.fresh(meeting.point->arrived) != meeting.blocks) return;
+  end = (last + machine.duration(arguments)) | kHasPassed;
+  if (machine.add_one(meeting.point->passed) + 1 == meeting.blocks) machine.store(*meeting.met, 1);
+}
+
 }  // namespace tbsched::cuda

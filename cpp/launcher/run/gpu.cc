@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "launcher/driver/error.h"
@@ -52,6 +54,17 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
+// The launches of groups that have not met; none where there are no groups.
+std::optional<std::set<size_t>> stranded(const Plan& plan, const std::vector<bool>& met) {
+  if (plan.meetings.empty()) return std::nullopt;
+  std::set<size_t> launches;
+  for (size_t group = 0; group < met.size(); ++group) {
+    const std::vector<size_t>& members = plan.meetings[group].launches;
+    if (!met[group]) launches.insert(members.begin(), members.end());
+  }
+  return launches;
+}
+
 CallsNs calls_of(const std::vector<PlannedCall>& calls) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedCall& call : calls) first = std::min(first, call.begin);
@@ -80,13 +93,16 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   std::unique_lock turn(shelf_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   const bool timed = is_timed(sequence);
-  if (timed || (!drained_in_order_ && !options.any_state)) {
+  const bool times_matter = timed && options.groups.empty();
+  if (times_matter || (!drained_in_order_ && !options.any_state)) {
     // Where blocks go depends on how the blocks before them left. Start from the usual state. And
     // the worker's first call after a while is slow, which shows in the times of its launch.
     Launch everywhere;
     everywhere.blocks = context().properties().sms;
     RunOptions before = options;
-    before.by_worker = timed;
+    before.by_worker = times_matter;
+    before.groups.clear();
+    before.issue_times.clear();
     observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);
@@ -100,8 +116,8 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
     const Stopwatch stopwatch(spent_.plan);
     resources.plan = {};  // its graphs have kernels that may be forgotten
     resources.supplies.trim();
-    resources.plan =
-        plan_sequence(sequence, context(), resources.supplies, now_and_then(options.interrupted));
+    resources.plan = plan_sequence(sequence, options.groups, context(), resources.supplies,
+                                   now_and_then(options.interrupted));
   }
   int doubtful = 0;
   size_t shared = 0;
@@ -118,7 +134,9 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
       const auto pause = kPausesWhileShared[shared++];
       comes_true(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
-      return {.launches = std::move(verdict.launches), .calls_ns = std::move(verdict.calls_ns)};
+      return {.launches = std::move(verdict.launches),
+              .calls_ns = std::move(verdict.calls_ns),
+              .met = std::move(verdict.met)};
     } else if (++doubtful == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);
@@ -161,8 +179,13 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
       plan.launches.empty() ? end - end : end - first_issue(plan.launches);
   const std::vector<Evidence> evidence = evidence_of(plan.launches);
   const int32_t sms = context().properties().sms;
-  if (!plan.timed) return judge(sequence, evidence, sms, took);
-  Verdict verdict = judge_timed(evidence, sms, took);
+  if (!plan.timed) {
+    Verdict verdict = judge(sequence, evidence, sms, took);
+    judge_meetings(plan.meetings, run.met(), verdict);
+    return verdict;
+  }
+  Verdict verdict = judge_timed(evidence, stranded(plan, run.met()), sms, took);
+  judge_meetings(plan.meetings, run.met(), verdict);
   verdict.calls_ns = calls_of(plan.calls);
   return verdict;
 }
@@ -176,14 +199,15 @@ int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
   const Lane lane = supplies.lane(launch);
-  return supplies.probe.function(launch, lane.partition)
+  return supplies.probe.function(launch, /*meets=*/false, lane.partition)
       .resident(launch, supplies.streams.at(context().driver(), lane, 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
   Supplies& supplies = holdings_->resources->supplies;
-  const ProbeFunction& function = supplies.probe.function(launch, supplies.lane(launch).partition);
+  const ProbeFunction& function =
+      supplies.probe.function(launch, /*meets=*/false, supplies.lane(launch).partition);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

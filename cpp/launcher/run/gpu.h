@@ -21,6 +21,7 @@ namespace tbsched::cuda {
 struct Observation {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
+  std::vector<bool> met;  // of each group
 };
 
 class Gpu {

@@ -42,6 +42,10 @@ size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::
   return prefix + static_cast<size_t>(std::ranges::count_if(records.subspan(prefix), there));
 }
 
+bool has_met(const PlannedMeeting& meeting) {
+  return std::atomic_ref(*meeting.met).load(std::memory_order_relaxed) != 0;
+}
+
 void launch_probe(const Driver& driver, PlannedLaunch& planned) {
   const CurrentContext current = planned.function->enter();
   planned.function->prepare(planned.launch);
@@ -99,6 +103,7 @@ Run::~Run() {
 void Run::perform(const Sequence& sequence) {
   try {
     play(sequence);
+    await_meetings();
     if (!timed_) clean_up();
     synchronise();
   } catch (const DeadlineExceeded& exceeded) {
@@ -147,7 +152,9 @@ void Run::play(const Sequence& sequence) {
                event);
   }
   may_begin_->store(true);
-  if (timed_) wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+  if (timed_ && plan_.meetings.empty()) {
+    wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
+  }
 }
 
 void Run::submit(const size_t number) {
@@ -160,6 +167,11 @@ void Run::submit(const size_t number) {
   if (!timed_ && !options_.by_worker && !blocks && !workers_.busy()) {
     launch_probe(context_.driver(), planned);
     return;
+  }
+  if (!options_.issue_times.empty()) {
+    workers_.of(host_).submit([pace = pace_, time = begin_ + options_.issue_times.at(number)] {
+      pace->wait_until(time);
+    });
   }
   by_worker([&planned](const Driver& driver) { launch_probe(driver, planned); });
 }
@@ -239,6 +251,31 @@ void Run::release(const size_t number) {
   room_free_ = Clock::now() + kExit;
 }
 
+// Blocks know within microseconds that the last of them has come. In a held sequence a group of
+// which some wait for room hangs: the wait for these is over. In a timed one it has just begun, and
+// whatever stays when it is over is told to leave.
+void Run::await_meetings() {
+  if (plan_.meetings.empty()) return;
+  wait([this](const Count& count) {
+    return timed_ ? count.met == plan_.meetings.size() && !workers_.busy()
+                  : count.met >= complete();
+  });
+  for (const PlannedMeeting& meeting : plan_.meetings) met_.push_back(has_met(meeting));
+  if (!timed_) return;
+  pace_->given_up.store(true);
+  let_go(0);  // the launches of a timed run are told together
+}
+
+// Groups all of whose blocks have started.
+size_t Run::complete() const {
+  const auto whole = [this](const size_t number) {
+    return progress_[number].started == launches_[number].records.size();
+  };
+  return static_cast<size_t>(std::ranges::count_if(plan_.meetings, [&](const auto& meeting) {
+    return std::ranges::all_of(meeting.launches, whole);
+  }));
+}
+
 // Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
 // That is lost where blocks have waited for room, and need not be where any state will do.
 void Run::clean_up() {
@@ -288,13 +325,25 @@ void Run::ask() {
 }
 
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
+  if (timed_) return !plan_.meetings.empty() && !pace_->is_waiting && still >= patience();
   // With nothing held, what waits cannot wait for room: it will come. So will an exit.
   if (count.held == 0 || count.leaving != 0) return false;
-  if (workers_.busy()) {
-    const auto call = std::min<Clock::duration>(kCallPatience, kLongerIfCalling * options_.settle);
-    return still >= std::max<Clock::duration>(call, options_.settle);
+  const bool sooner = count.unseen == 0 && !workers_.busy();
+  return still >= patience() / (sooner ? kSoonerOnceStarted : 1);
+}
+
+Run::Clock::duration Run::patience() const {
+  if (!workers_.busy()) return options_.settle;
+  const auto call = std::min<Clock::duration>(kCallPatience, kLongerIfCalling * options_.settle);
+  return std::max<Clock::duration>(call, options_.settle);
+}
+
+void Run::Pace::wait_until(const Clock::time_point time) {
+  is_waiting.store(true);
+  while (Clock::now() < time && !given_up.load()) {
+    // Too short a time to sleep.
   }
-  return still >= options_.settle / (count.unseen == 0 ? kSoonerOnceStarted : 1);
+  is_waiting.store(false);
 }
 
 Run::Count Run::look() {
@@ -316,6 +365,7 @@ Run::Count Run::look() {
     count.unseen += progress.started == 0 ? 1 : 0;
     (progress.released ? count.leaving : count.held) += progress.started - progress.ended;
   }
+  count.met = static_cast<size_t>(std::ranges::count_if(plan_.meetings, has_met));
   return count;
 }
 
@@ -353,6 +403,7 @@ void Run::synchronise() {
 void Run::abandon() noexcept {
   abandoned_ = true;
   may_begin_->store(true);
+  pace_->given_up.store(true);
   workers_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
   idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });

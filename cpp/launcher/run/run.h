@@ -33,6 +33,11 @@ struct RunOptions {
   // Whatever latent state the GPU starts from will do, and so will any that it ends in: no time
   // goes into letting blocks leave in order.
   bool any_state = false;
+  // The blocks of each group wait for each other.
+  Groups groups;
+  // Of a timed sequence with groups: when each launch is called, from the first call on. Empty: as
+  // fast as the host can.
+  std::vector<std::chrono::nanoseconds> issue_times;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
@@ -60,6 +65,8 @@ class Run {
 
   // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
   void perform(const Sequence& sequence);
+  // Of each group, whether all its blocks were there at the same time before the clean-up.
+  const std::vector<bool>& met() const { return met_; }
   // Whether blocks left launch by launch, which takes the GPU back to its usual state.
   bool in_order() const { return !timed_ && !left_at_once_; }
 
@@ -83,6 +90,7 @@ class Run {
     size_t held = 0;     // started, not released
     size_t leaving = 0;  // started and released, not ended
     uint64_t returned = 0;
+    size_t met = 0;  // groups
     bool operator==(const Count&) const = default;
   };
 
@@ -98,11 +106,15 @@ class Run {
   void launch(size_t number);
   void launch(const PlannedGraph& graph);
   void release(size_t number);
+  void await_meetings();
+  size_t complete() const;
   void clean_up();
   // False: it gave up, since blocks are held and nothing has moved for long enough.
   template <typename Done>
   bool wait(const Done& done);
   bool patience_over(const Count& count, Clock::duration still) const;
+  // Of whatever may be blocked in a call, or not.
+  Clock::duration patience() const;
   Count look();
   void let_go(size_t number);
   void synchronise();
@@ -128,8 +140,19 @@ class Run {
   int32_t host_ = 0;  // that makes it
   // Where there are several host threads: whether they may begin.
   const std::shared_ptr<std::atomic<bool>> may_begin_ = std::make_shared<std::atomic<bool>>(false);
+  // When the host makes its calls, where times for them are given.
+  struct Pace {
+    // Until then, or until nobody cares any more.
+    void wait_until(Clock::time_point time);
+
+    std::atomic<bool> is_waiting = false;
+    std::atomic<bool> given_up = false;
+  };
+  const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
+  const Clock::time_point begin_ = Clock::now();
   Clock::time_point asked_ = Clock::now();
   Clock::time_point room_free_{};  // that the last release made
+  std::vector<bool> met_;
   bool left_at_once_ = false;
   bool abandoned_ = false;
 };

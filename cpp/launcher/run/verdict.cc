@@ -97,6 +97,21 @@ uint64_t stayed(const BlockRecord& record, const Waiting& waiting) {
   return (record.end_ns >> waiting.tick_bits) - (record.start_ns >> waiting.tick_bits);
 }
 
+// When the first block of a timed sequence was told to leave: one of a launch that is stranded, or
+// one whose duration was not over.
+uint64_t first_told(const std::span<const Evidence> evidence, const std::set<size_t>& stranded) {
+  uint64_t first = kNever;
+  for (size_t launch = 0; launch < evidence.size(); ++launch) {
+    const std::span<const uint32_t> ticks = evidence[launch].ticks;
+    for (size_t block = 0; block < evidence[launch].records.size(); ++block) {
+      const BlockRecord& record = evidence[launch].records[block];
+      const bool early = stayed(record, kTimed) < ticks[ticks.size() == 1 ? 0 : block];
+      if (early || stranded.contains(launch)) first = std::min(first, record.end_ns);
+    }
+  }
+  return first;
+}
+
 enum class Order : uint8_t { before, after, doubtful };
 
 Order compare(const uint64_t start, const uint64_t limit) {
@@ -142,19 +157,22 @@ class Examiner {
     return measured;
   }
 
-  MeasuredLaunch examine_timed(const uint64_t first_start, std::string& doubt) const {
+  // `told`: when the first block was told to leave; kNever: none was.
+  MeasuredLaunch examine_timed(const uint64_t first_start, const uint64_t told,
+                               std::string& doubt) const {
     MeasuredLaunch measured;
     measured.issued_ns = evidence_.issued.count();
     measured.placement.warp_slots.assign(evidence_.warp_slots.begin(), evidence_.warp_slots.end());
     for (size_t block = 0; block < evidence_.records.size(); ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);
-      if (stayed(record, kTimed) < ticks(block)) {
+      if (told == kNever && stayed(record, kTimed) < ticks(block)) {
         say(doubt, block, "left before its duration was over");
       }
-      measured.placement.smid.push_back(static_cast<int32_t>(record.smid));
-      measured.start_ns.push_back(record.start_ns - first_start);
-      measured.end_ns.push_back(record.end_ns - first_start);
+      const bool came = order(block, record.start_ns, told, doubt) == Order::before;
+      measured.placement.smid.push_back(came ? static_cast<int32_t>(record.smid) : kNotPlaced);
+      measured.start_ns.push_back(came ? record.start_ns - first_start : 0);
+      measured.end_ns.push_back(came ? record.end_ns - first_start : 0);
     }
     measured.placement.final_smid = measured.placement.smid;
     return measured;
@@ -232,7 +250,23 @@ Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence
   return verdict;
 }
 
-Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms,
+void judge_meetings(const std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
+                    Verdict& verdict) {
+  verdict.met = met;
+  for (size_t group = 0; group < meetings.size() && verdict.doubt.empty(); ++group) {
+    const bool placed = std::ranges::all_of(meetings[group].launches, [&](const size_t launch) {
+      const std::vector<int32_t>& smid = verdict.launches[launch].placement.final_smid;
+      return std::ranges::find(smid, kNotPlaced) == smid.end();
+    });
+    if (placed == met[group]) continue;
+    verdict.doubt = "group " + std::to_string(group) +
+                    (placed ? " has not met, though all its blocks were placed"
+                            : " has met, though not all its blocks were placed");
+  }
+}
+
+Verdict judge_timed(const std::span<const Evidence> evidence,
+                    const std::optional<std::set<size_t>>& stranded, const int32_t sms,
                     const std::chrono::nanoseconds took) {
   uint64_t first_start = kNever;
   for (const Evidence& launch : evidence) {
@@ -241,9 +275,10 @@ Verdict judge_timed(const std::span<const Evidence> evidence, const int32_t sms,
     }
   }
   Verdict verdict = first_look(evidence, kTimed, took);
+  const uint64_t told = stranded ? first_told(evidence, *stranded) : kNever;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
-        Examiner(launch, evidence[launch], sms).examine_timed(first_start, verdict.doubt));
+        Examiner(launch, evidence[launch], sms).examine_timed(first_start, told, verdict.doubt));
   }
   return verdict;
 }

@@ -15,10 +15,13 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "launcher/plan/meetings.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/trace.h"
@@ -38,7 +41,8 @@ using CallsNs = std::vector<std::array<int64_t, 2>>;
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
-  std::string doubt;  // empty: none
+  std::vector<bool> met;  // of each group
+  std::string doubt;      // empty: none
   // The longest time for which a block was off its SM: another process had the GPU.
   std::chrono::nanoseconds still{};
 };
@@ -47,7 +51,16 @@ struct Verdict {
 Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms,
               std::chrono::nanoseconds took);
 
-// Of a timed sequence: all blocks ran. Times are from the start of the first block on.
-Verdict judge_timed(std::span<const Evidence> evidence, int32_t sms, std::chrono::nanoseconds took);
+// Adds which groups have met. The blocks' time stamps must say the same: a group meets where all
+// its blocks were placed.
+void judge_meetings(std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
+                    Verdict& verdict);
+
+// Of a timed sequence: all blocks ran. Times are from the start of the first block on. `stranded`:
+// launches of groups that have not met. Their blocks were told to leave, and what started after
+// that only came because of it. None: all left by themselves.
+Verdict judge_timed(std::span<const Evidence> evidence,
+                    const std::optional<std::set<size_t>>& stranded, int32_t sms,
+                    std::chrono::nanoseconds took);
 
 }  // namespace tbsched::cuda

@@ -133,8 +133,8 @@ struct Mechanisms {
   // the driver issues those copies and memsets of a graph that are no kernels, and what follows
   // them
   bool graph_copies = true;
-  // the last root of a graph in which branches join takes a hardware queue of another front end
-  // than the work before the graph
+  // where branches join in a graph, the last of its streams takes a hardware queue before the roots
+  // do
   bool joins_turn_front_ends = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
   // one latency if they follow each other

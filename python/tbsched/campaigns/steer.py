@@ -18,7 +18,10 @@ from tbsched.errors import UnstableMeasurement, shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher.meet import LIMIT, GroupsAsked, Meeting, meet
+from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict
+from tbsched.program.checks import instance
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
@@ -140,6 +143,28 @@ class Steered:
         """
         steer(self._gpu, self._spec, self.initial_state)
         return self._gpu.observe(seq)
+
+    def meet(self, seq: Sequence, groups: GroupsAsked = None, *, limit: float = LIMIT) -> Meeting:
+        """Steers, then runs launches whose blocks wait for each other.
+
+        Args:
+            seq, groups, limit: as for :func:`tbsched.meet`.
+
+        Raises:
+            TypeError: the oracle is no open ``Gpu``.
+            ValueError, UnstableMeasurement, DeadlineExceeded, CudaError: as :func:`steer`, and as
+                :func:`tbsched.meet`.
+
+        Example:
+            >>> from tbsched.launcher.observe import Gpu
+            >>> with Gpu(0) as gpu:  # doctest: +SKIP
+            ...     steered = tb.Steered(gpu, "h200", tb.InitialState(first_gpc=3))
+            ...     print(steered.meet(tb.Sequence([tb.Launch(132, 1024, 32)])))
+            group 0 has met: launch 0
+        """
+        gpu = instance("Steered", "gpu", self._gpu, Gpu)
+        steer(gpu, self._spec, self.initial_state)
+        return meet(seq, groups, gpu=gpu, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,14 @@ from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
+from tbsched.cli.together.capacity import capacity
+from tbsched.cli.together.coresident import coresident
 from tbsched.errors import TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
 VERBS = (
-    devices, predict, observe, configs, explain, compare, verify, show, fuzz, record, calibrate,
-    capture,
+    devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
+    record, calibrate, capture,
 )  # fmt: skip
 
 app = typer.Typer(

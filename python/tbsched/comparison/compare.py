@@ -9,7 +9,7 @@ import numpy as np
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
-from tbsched.traces.placement import Capacity, Placement
+from tbsched.traces.placement import Placement, Room
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
 
@@ -62,7 +62,7 @@ class Divergence(HoldsArrays):
     sms: Int64Array
     a_blocks: Int64Array
     b_blocks: Int64Array
-    capacity: Capacity | None
+    capacity: Room | None
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -36,8 +36,8 @@ class Mechanisms:
         graph_branches: a relay starts those nodes of a graph that wait for several branches.
         graph_copies: the driver issues those copies and memsets of a graph that are no kernels, and
             what follows them.
-        joins_turn_front_ends: the last root of a graph in which branches join takes a hardware
-            queue of another front end than the work before the graph.
+        joins_turn_front_ends: where branches join in a graph, the last of its streams takes a
+            hardware queue before the roots do.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they

@@ -59,11 +59,19 @@ class InitialState:
             raise AttributeError(f"an InitialState has no {name!r}")
         return dict(self._not_zero).get(name, 0)
 
-    def __repr__(self) -> str:
+    def components(self) -> dict[str, int]:
+        """Each component by its name.
+
+        Example:
+            >>> tb.InitialState(first_gpc=3).components()
+            {'first_gpc': 3, 'first_singleton': 0}
+        """
         names = _names_with([name for name, _ in self._not_zero])
-        return (
-            f"InitialState({', '.join(f'{name}={shown(getattr(self, name))}' for name in names)})"
-        )
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        values = [f"{name}={shown(value)}" for name, value in self.components().items()]
+        return f"InitialState({', '.join(values)})"
 
 
 def _whole(name: str, value: object) -> int:

@@ -7,6 +7,8 @@ import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
+from contextlib import closing
+from dataclasses import dataclass
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,11 +32,27 @@ SETTLE = 0.003  # seconds
 AHEAD = 32
 TABLES_AHEAD = 2
 Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
+Groups: TypeAlias = tuple[tuple[int, ...], ...]  # of launches whose blocks meet
 Smids: TypeAlias = Int32Array | UnstableMeasurement | DeadlineExceeded
 # Two sequences at once on one GPU would measure each other.
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 # A GPU cannot be used in a process forked after it was opened, hence the process in the key.
 _opened: dict[tuple[int, int], Gpu] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a GPU runs.
+
+    Attributes:
+        sequence: of launches.
+        groups: the launches of each group whose blocks meet.
+        issue_times: when each launch is called, in seconds; empty: as fast as the host can.
+    """
+
+    sequence: Sequence
+    groups: Groups = ()
+    issue_times: tuple[float, ...] = ()
 
 
 class Gpu:
@@ -96,9 +114,11 @@ class Gpu:
     ) -> Trace:
         """See :func:`observe`."""
         _check(seq, repeats)
-        deadline = self._deadline(seq, deadline)
         with self._lock:
-            traces = [self._run(seq, warp_slots, deadline, settle) for _ in range(repeats)]
+            traces = [
+                self.run(Asked(seq), warp_slots=warp_slots, deadline=deadline, settle=settle)[0]
+                for _ in range(repeats)
+            ]
         for number, trace in enumerate(traces[1:], 1):
             _same_occupancy(traces[0], trace, number)
         return traces[0]
@@ -112,17 +132,44 @@ class Gpu:
         settle: float = SETTLE,
     ) -> Generator[Outcome, None, None]:
         """See :func:`observe_many`."""
+        asked = (Asked(seq) for seq in sequences)
+        with closing(
+            self.run_many(asked, warp_slots=warp_slots, deadline=deadline, settle=settle)
+        ) as outcomes:
+            for _, outcome, _ in outcomes:
+                yield outcome
+
+    def run_many(
+        self,
+        asked: Iterable[Asked],
+        *,
+        warp_slots: bool,
+        deadline: float | None,
+        settle: float,
+    ) -> Generator[tuple[Asked, Outcome, tuple[bool, ...]], None, None]:
+        """As :func:`observe_many`, of sequences with groups of launches whose blocks meet.
+
+        Yields:
+            What was asked, what came of it, and which of the groups have met.
+        """
         batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
-        running: deque[Sequence] = deque()
+        running: deque[Asked] = deque()
         try:
-            for seq in sequences:
-                _check(seq, repeats=1)
-                batch.add(seq.events, deadline=self._deadline(seq, deadline))
-                running.append(seq)
+            for one in asked:
+                _check(one.sequence, repeats=1)
+                batch.add(
+                    one.sequence.events,
+                    deadline=self._deadline(one.sequence, deadline),
+                    groups=one.groups,
+                    issue_times=one.issue_times,
+                )
+                running.append(one)
                 if len(running) > AHEAD:
-                    yield self._outcome(running.popleft(), batch)
+                    first = running.popleft()
+                    yield first, *self._outcome(first.sequence, batch)
             while running:
-                yield self._outcome(running.popleft(), batch)
+                first = running.popleft()
+                yield first, *self._outcome(first.sequence, batch)
         finally:
             batch.close()
 
@@ -166,11 +213,11 @@ class Gpu:
         finally:
             batch.close()
 
-    def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> Outcome:
+    def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> tuple[Outcome, tuple[bool, ...]]:
         try:
             return self._trace(seq, *batch.next())
         except (UnstableMeasurement, DeadlineExceeded) as error:
-            return error
+            return error, ()
 
     def time_spent(self) -> dict[str, float]:
         """Seconds that went into what, since the GPU was opened, and the number of ``runs``.
@@ -194,13 +241,29 @@ class Gpu:
             return deadline
         return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
-    def _run(self, seq: Sequence, warp_slots: bool, deadline: float, settle: float) -> Trace:
-        found = self._gpu.run(seq.events, warp_slots=warp_slots, deadline=deadline, settle=settle)
-        return self._trace(seq, *found)
+    def run(
+        self, asked: Asked, *, warp_slots: bool, deadline: float | None, settle: float
+    ) -> tuple[Trace, tuple[bool, ...]]:
+        """Runs a sequence once; also says which of the groups of launches have met."""
+        deadline = self._deadline(asked.sequence, deadline)
+        with self._lock:
+            found = self._gpu.run(
+                asked.sequence.events,
+                warp_slots=warp_slots,
+                deadline=deadline,
+                settle=settle,
+                groups=asked.groups,
+                issue_times=asked.issue_times,
+            )
+        return self._trace(asked.sequence, *found)
 
     def _trace(
-        self, seq: Sequence, measured: list[_launcher.Measured], called_ns: list[list[int]]
-    ) -> Trace:
+        self,
+        seq: Sequence,
+        measured: list[_launcher.Measured],
+        called_ns: list[list[int]],
+        met: list[bool],
+    ) -> tuple[Trace, tuple[bool, ...]]:
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -214,7 +277,7 @@ class Gpu:
         extra = {}
         if seq.timed:
             extra = issued([launch["issued_ns"] for launch in measured]) | called(called_ns)
-        return Trace(seq, self.info, placements, extra=extra)
+        return Trace(seq, self.info, placements, extra=extra), tuple(met)
 
     def close(self) -> None:
         """Gives everything back. A closed Gpu cannot observe any more.
@@ -312,7 +375,7 @@ def observe(
         True
     """
     _check(seq, repeats)
-    return _open(gpu).observe(
+    return opened(gpu).observe(
         seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
     )
 
@@ -353,18 +416,19 @@ def observe_many(
         >>> for found in tb.observe_many(sequences):  # doctest: +SKIP
         ...     print(found)
     """
-    yield from _open(gpu).observe_many(
+    yield from opened(gpu).observe_many(
         sequences, warp_slots=warp_slots, deadline=deadline, settle=settle
     )
 
 
-def _open(gpu: int) -> Gpu:
+def opened(gpu: int) -> Gpu:
+    """A GPU that this process keeps open."""
     key = (os.getpid(), gpu)
     with _locks[gpu]:
-        opened = _opened.get(key)
-        if opened is None:
-            opened = _opened[key] = Gpu(gpu)
-        return opened
+        found = _opened.get(key)
+        if found is None:
+            found = _opened[key] = Gpu(gpu)
+        return found
 
 
 def _check(seq: Sequence, repeats: int) -> None:

@@ -34,6 +34,19 @@ def prepared(
     return core_model, info, states
 
 
+def policy_of(spec: DeviceSpec, policy: str | None) -> str:
+    """The policy; None is the device's own.
+
+    Raises:
+        TypeError: no name.
+    """
+    if policy is None:
+        return spec.policy
+    if not isinstance(policy, str):
+        raise TypeError(f"policy: a name is needed, got {shown(policy)}")
+    return policy
+
+
 def known_state(spec: DeviceSpec, policy: str, state: InitialState) -> _core.InitialState:
     """The core's own of a latent state.
 

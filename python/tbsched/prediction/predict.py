@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from tbsched import _core
-from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
-from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.recorded import (
     host_write_ns,
     ran_ns,
@@ -30,7 +29,7 @@ from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence, with_durations
 from tbsched.traces.annotations import issued
-from tbsched.traces.placement import Capacity, DeviceInfo, Placement
+from tbsched.traces.placement import DeviceInfo, Placement, Room
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
 
@@ -312,10 +311,7 @@ class Run:
         warp_slots: bool,
     ) -> None:
         self._device = _spec(device)
-        if policy is None:
-            policy = self._device.policy
-        elif not isinstance(policy, str):
-            raise TypeError(f"policy: a name is needed, got {shown(policy)}")
+        policy = policy_of(self._device, policy)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
@@ -402,11 +398,11 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 
 def _capacities(
     spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
-) -> tuple[Capacity, ...]:
+) -> tuple[Room, ...]:
     """What each SM had room for, of a prediction that may have been made in another process."""
     model, _, core_states = prepared(spec, policy)
     found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
-    return tuple(Capacity(blocks, limiter) for blocks, limiter in found)
+    return tuple(Room(blocks, limiter) for blocks, limiter in found)
 
 
 def _timed_trace(

@@ -15,6 +15,8 @@ MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, to
 _UNSTABLE = "unstable"
 _ISSUED_NS = "issued_ns"
 _CALLED_NS = "called_ns"
+_GROUPS = "groups"
+_MET = "met"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,24 @@ def check_known(extra: Extra, launches: int, events: int) -> None:
             f"{_CALLED_NS}: when each call began and returned is needed, integers of 0 to "
             f"{MAX_NS}, {events} pairs in all"
         )
+    if _GROUPS in extra and not _are_groups(extra[_GROUPS], extra.get(_MET), launches):
+        raise ValueError(
+            f"{_GROUPS}: lists of launches are needed, each in one at most, and in {_MET!r} true "
+            "or false for each list"
+        )
+
+
+def _are_groups(groups: object, met: object, launches: int) -> bool:
+    if not (isinstance(groups, list) and isinstance(met, list) and len(met) == len(groups)):
+        return False
+    if not all(isinstance(group, list) for group in groups):
+        return False
+    numbers = [number for group in groups for number in group]
+    return (
+        all(type(number) is int and 0 <= number < launches for number in numbers)
+        and len(set(numbers)) == len(numbers)
+        and all(isinstance(one, bool) for one in met)
+    )
 
 
 def _is_times(given: object) -> bool:
@@ -140,3 +160,15 @@ def called(calls_ns: list[list[int]]) -> dict[str, Any]:
 def called_ns(extra: Extra) -> list[list[int]] | None:
     """When each call began and returned, nanoseconds from the first; None: nobody says."""
     return extra.get(_CALLED_NS)
+
+
+def meetings(groups: tuple[tuple[int, ...], ...], met: tuple[bool, ...]) -> dict[str, Any]:
+    """The launches of each group whose blocks wait for each other, and whether they have met."""
+    return {_GROUPS: [list(group) for group in groups], _MET: list(met)}
+
+
+def met_groups(extra: Extra) -> list[tuple[tuple[int, ...], bool]] | None:
+    """Each group of launches, and whether its blocks have met; None: nobody says."""
+    if _GROUPS not in extra:
+        return None
+    return [(tuple(g), bool(m)) for g, m in zip(extra[_GROUPS], extra[_MET], strict=True)]

@@ -102,7 +102,7 @@ class Placement(HoldsArrays):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Capacity(HoldsArrays):
+class Room(HoldsArrays):
     """What each SM had room for when a launch was considered.
 
     Attributes:

@@ -11,9 +11,9 @@ from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import called_ns, issued_ns
 from tbsched.traces.placement import (
-    Capacity,
     DeviceInfo,
     Placement,
+    Room,
     first_outside,
     wrong_shape,
 )
@@ -33,7 +33,7 @@ class Trace(Shown, HoldsArrays):
         id: the trace's name in its file.
         extra: further keys of the file, kept when it is written again.
         capacities: for a prediction of a held sequence, a function that computes the
-            :class:`Capacity` of each launch.
+            :class:`Room` of each launch.
         waits: for a prediction of a timed sequence, what its launches waited for: a structured
             array by launch and time, (launch, begin_ns, end_ns, cause, behind). A launch waits
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
@@ -67,7 +67,7 @@ class Trace(Shown, HoldsArrays):
     placements: tuple[Placement, ...]
     id: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    capacities: Callable[[], tuple[Capacity, ...]] | None = None
+    capacities: Callable[[], tuple[Room, ...]] | None = None
     waits: StructuredArray | None = None
     replay: Callable[[int], Residents] | None = None
     transfer_ns: Int64Array | None = None

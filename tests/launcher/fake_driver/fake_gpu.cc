@@ -30,6 +30,10 @@ struct Sm {
   static uint32_t exchange(uint32_t& place, const uint32_t value) {
     return std::atomic_ref(place).exchange(value);
   }
+  uint32_t duration(const ProbeArguments& arguments) const {
+    return arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
+  }
+  static uint32_t add_one(uint32_t& place) { return std::atomic_ref(place).fetch_add(1); }
 };
 
 // What no working GPU writes.
@@ -323,8 +327,13 @@ void FakeGpu::look(Block& block) {
     block.start_tick += sm.ticks(arguments.waiting) - block.last_tick;
     block.last_tick = sm.ticks(arguments.waiting);
   }
+  const bool meets = arguments.meeting.point != nullptr;
+  if (meets && settings_["never_meets"] == 0) {
+    tbsched::cuda::meet(sm, arguments, block.last_tick, block.end_tick);
+  }
   const Step* const step = next_step(block);
-  const uint32_t until = block.start_tick + (step != nullptr ? step->ticks : block.duration);
+  const uint32_t until =
+      meets ? block.end_tick : block.start_tick + (step != nullptr ? step->ticks : block.duration);
   const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, until);
   block.next_look = now_ + sleep_ns;
   if (sleep_ns != tbsched::cuda::kLeave) return;
@@ -407,6 +416,10 @@ void FakeGpu::place_next(Grid& grid, const int sm) {
   block.last_tick = static_cast<uint32_t>(block.start >> arguments.waiting.tick_bits);
   block.start_tick = block.last_tick;
   block.duration = arguments.ticks != nullptr ? arguments.ticks[index] : arguments.same_ticks;
+  if (arguments.meeting.point != nullptr) {
+    Sm::add_one(arguments.meeting.point->arrived);
+    block.end_tick = (block.start_tick + arguments.meeting.wait_ticks) & ~tbsched::cuda::kHasPassed;
+  }
   block.publish = now_ + static_cast<uint64_t>(settings_["seen_late_us"]) * 1000;
   block.record->start_ns = block.start;
   block.record->smid = static_cast<uint32_t>(sm);

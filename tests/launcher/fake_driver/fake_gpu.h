@@ -174,6 +174,7 @@ struct Block {
   uint32_t duration = 0;    // in ticks
   size_t step = 0;          // of the launch's: the next one
   bool triggered = false;
+  uint32_t end_tick = 0;  // of one that meets others, with the bit for having met them
   bool waits = false;
   uint64_t next_look = 0;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -124,19 +126,52 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   return order;
 }
 
-// Whether the branch of a root has a join, and a node with a direct dependent beside another one.
-bool forks_to_join(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
-                   const Nodes& branch, const int32_t root) {
-  bool has_join = false;
-  bool forks = false;
-  for (size_t node = 0; node < branch.size(); ++node) {
-    if (branch[node] != root) continue;
-    const Nodes& after = successors[node];
-    has_join = has_join || joins[node];
-    forks = forks || (after.size() > 1 &&
-                      std::ranges::any_of(after, [&](const int32_t to) { return !joins[to]; }));
+// Every node after those that it waits for; of several that may come next the lowest number.
+Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
+  Nodes unmet(successors.size());
+  for (const Nodes& nodes : successors) {
+    for (const int32_t node : nodes) ++unmet[node];
   }
-  return has_join && forks;
+  std::priority_queue next(roots.begin(), roots.end(), std::greater<int32_t>());
+  Nodes order;
+  while (!next.empty()) {
+    order.push_back(next.top());
+    next.pop();
+    for (const int32_t node : successors[order.back()]) {
+      if (--unmet[node] == 0) next.push(node);
+    }
+  }
+  return order;
+}
+
+// The node that begins the last of the streams into which the driver divides the graph. A node
+// without a stream begins one. Then it hands its own on to a node that has none: the last join, or
+// else the first direct dependent. Some of the other direct dependents begin streams at once: all
+// where a join follows, else all but the last.
+int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
+                           const Nodes& roots) {
+  int32_t last = -1;
+  std::vector<bool> has_stream(successors.size());
+  const auto begin = [&](const int32_t node) {
+    if (has_stream[node]) return;
+    has_stream[node] = true;
+    last = node;
+  };
+  const auto is_join = [&](const int32_t node) { return joins[node]; };
+  const auto has_none = [&](const int32_t node) { return !has_stream[node]; };
+  for (const int32_t node : in_turn(successors, roots)) {
+    begin(node);
+    Nodes direct = successors[node];
+    const Nodes joined = take_out(direct, is_join);  // the last one first
+    std::ranges::sort(direct);
+    const auto heir = joined.empty() ? std::ranges::find_if(direct, has_none) : direct.end();
+    if (heir != direct.end()) has_stream[*heir] = true;
+    if (!direct.empty() && joined.empty()) direct.pop_back();
+    std::ranges::for_each(direct, begin);
+    const auto join = std::ranges::find_if(joined, has_none);
+    if (join != joined.end()) has_stream[*join] = true;
+  }
+  return last;
 }
 
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
@@ -191,8 +226,8 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       if (no_kernel[node]) place_ns += spec.node_place_ns;
     }
   }
-  order.turns = !order.relays.empty() &&
-                !forks_to_join(successors, joins, branch, order.roots[order.queued.back()]);
+  const int32_t last_root = order.roots[order.queued.back()];
+  order.last_root_first = begins_last_stream(successors, joins, order.roots) == last_root;
   return order;
 }
 

@@ -19,8 +19,9 @@
 //      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
-//   7. Where branches join, the last root turns to another front end, unless its own branch has a
-//      join, and a node with a direct dependent beside another one.
+//   7. The driver divides a graph in which branches join into streams. Its roots are launched in
+//      those that they begin. But when the graph is brought to the GPU, the last of all streams
+//      takes a hardware queue first, also if no root begins it.
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //      What follows one of them is told in turn, too.
@@ -54,12 +55,12 @@ struct GraphOrder {
     int32_t root;
   };
 
-  std::vector<int32_t> roots;   // in ascending order
-  std::vector<int32_t> queued;  // into roots, in the order in which they take hardware queues
-  bool turns = false;           // the last of these turns to another front end
-  std::vector<Issued> issued;   // in this order
-  std::vector<int32_t> relays;  // the node that each one follows
-  std::vector<Edge> edges;      // those of one `from` in the order in which they are served
+  std::vector<int32_t> roots;    // in ascending order
+  std::vector<int32_t> queued;   // into roots, in the order in which they take hardware queues
+  bool last_root_first = false;  // where branches join: its stream is the last one of the graph
+  std::vector<Issued> issued;    // in this order
+  std::vector<int32_t> relays;   // the node that each one follows
+  std::vector<Edge> edges;       // those of one `from` in the order in which they are served
 };
 
 // Throws std::invalid_argument for an edge to or from a node that is not there, and for a circle.

@@ -22,16 +22,14 @@ const GraphOrder& Streams::bring(const GraphLaunch& launched) {
   graph.order = graph_order(*launched.graph, spec_);
   graph.streams.assign(graph.order.roots.size(), stream_named(launched.stream));
   const std::vector<int32_t>& roots = graph.order.queued;
-  const int32_t before = last_queue_;
   for (const int32_t root : roots) {
     if (root > 0) graph.streams[root] = stream_named(std::nullopt);
-    // Where branches join, the driver turns once more to what it used before the last root.
-    const bool turns = root > 0 && root == roots.back() && graph.order.turns;
-    if (turns && spec_.mechanisms.joins_turn_front_ends) {
-      last_queue_ = before < 0 ? streams_[graph.streams[0]].queue : before;
-    }
-    use_queue(graph.streams[root]);
   }
+  if (!graph.order.relays.empty() && spec_.mechanisms.joins_turn_front_ends) {
+    use_queue(graph.order.last_root_first ? graph.streams[roots.back()]
+                                          : stream_named(std::nullopt));
+  }
+  for (const int32_t root : roots) use_queue(graph.streams[root]);
   return graph.order;
 }
 

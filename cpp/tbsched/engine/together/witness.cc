@@ -51,10 +51,8 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
     }
     return sets;
   }
-  for (const size_t some : {size_t{1}, count / 2, count - 1}) {
-    const auto length = static_cast<std::ptrdiff_t>(some);
-    sets.emplace_back(there.begin(), there.begin() + length);
-    sets.emplace_back(there.end() - length, there.end());
+  for (const size_t some : {size_t{1}, count / 2}) {
+    sets.emplace_back(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(some));
   }
   return sets;
 }
@@ -189,15 +187,21 @@ class Search {
     ++plays_;
     Standing standing;
     using Leaving = BlockScheduler::Leaving;
+    const bool some_leave = std::ranges::any_of(
+        steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
     HeldEngine engine(model_, state, {&standing},
-                      {.leaving = outsiders_ > 0 ? Leaving::one_by_one : Leaving::together});
+                      {.leaving = some_leave ? Leaving::one_by_one : Leaving::together});
     std::vector<int32_t> number(launches_.size(), -1);  // among those of the play
     std::vector<int32_t> launch_of;
     for (const Step& step : steps_) {
       if (!step.leaving.empty()) {
         const int32_t waiting = standing.launches()[number[step.launch]].waiting;
         if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
-        for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
+        if (some_leave) {
+          for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
+        } else {
+          engine.step(Release{number[step.launch]});
+        }
         continue;
       }
       if (!predecessors_resident(step.launch, number, standing)) return;
@@ -209,6 +213,10 @@ class Search {
     if (last.waiting == 0) return;
     found_ = {steps_, state, launch_of.back(), last.cause,
               last.behind < 0 ? -1 : launch_of[last.behind]};
+  }
+
+  bool all_leave(const Step& step) const {
+    return std::cmp_equal(step.leaving.size(), launches_[step.launch].blocks);
   }
 
   bool predecessors_resident(const int32_t launch, const std::vector<int32_t>& number,

@@ -25,8 +25,8 @@ struct WitnessSearch {
   int64_t plays = 0;
 };
 
-// Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, and the
-// first and the last few. The search is not complete then.
+// Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, the
+// first one, and the first half. The search is not complete then.
 inline constexpr int32_t kMostToChoose = 8;
 WitnessSearch strand(const Model& model, const TogetherQuestion& question,
                      const std::vector<int32_t>& group, int64_t most_plays);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.launcher.meet import Meeting
 from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Launch, events_to_data
@@ -50,6 +51,16 @@ def _launch(number: int, launch: Launch, placement: Placement) -> dict[str, Any]
         "limiter": placement.limiter,
         "hardware_queue": placement.hardware_queue,
         **{key: None if x is None else x.tolist() for key, x in arrays.items()},
+    }
+
+
+def meeting_data(found: Meeting) -> dict[str, Any]:
+    """Whether each group has met, how many blocks never came, and where the others went."""
+    return {
+        "groups": [list(group) for group in found.groups],
+        "met": list(found.met),
+        "missing": {str(launch): blocks for launch, blocks in found.missing.items()},
+        "trace": trace_data(found.trace),
     }
 
 

@@ -1,17 +1,20 @@
-"""Devices as HTML: their map, and every value with its source."""
+"""Devices as HTML: their map, and every value with its source. Partitions: their SMs."""
 
 from __future__ import annotations
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.partition import Partition
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import folded_html, table_html, tiles_html
 from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.topology import topology_of
-from tbsched.show.text.devices import values_of
+from tbsched.show.text.devices import partition_short, values_of
 from tbsched.show.text.tables import table_of
 from tbsched.show.words import size_words
+from tbsched.traces.placement import DeviceInfo
 
 _HEADING = "SMs by TPC and GPC; the stronger the colour, the sooner among equally suitable SMs"
+_OWN = Fill(1.0, style="p0")  # of an SM of a partition
 _STEPS = 8  # of the colours of preference
 
 
@@ -43,3 +46,14 @@ def device_html(spec: DeviceSpec) -> str:
         folded_html("Every value, and where it comes from", table_html(table)),
         sub=f"compute capability {spec.compute_capability}, policy {spec.policy}",
     )
+
+
+def partition_html(partition: Partition) -> str:
+    """A map of the SMs up to its last one; it does not know of which GPU they are."""
+    own = set(partition.sms)
+    tiles = [
+        Tile(f"SM {sm}", (_OWN,) if sm in own else (), str(sm), "on" if sm in own else "in")
+        for sm in range(max(own, default=0) + 1)
+    ]
+    topology = topology_of(DeviceInfo("", len(tiles)))
+    return card(partition_short(partition), map_html(topology, tiles, "The SMs of the partition"))

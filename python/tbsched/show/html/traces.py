@@ -7,6 +7,7 @@ import functools
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.launcher.meet import Meeting
 from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import StructuredArray
 from tbsched.show.html.pages import card
@@ -32,6 +33,8 @@ from tbsched.show.text.tables import table_of
 from tbsched.show.text.traces import (
     LAUNCHES_SHOWN,
     held_table,
+    meeting_short,
+    meeting_text,
     processes_short,
     processes_table,
     timed_table,
@@ -239,6 +242,11 @@ def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
         str(launch), launches[launch].name or "", seconds_words(total / 1e9),
         f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
     )  # fmt: skip
+
+
+def meeting_html(found: Meeting) -> str:
+    """Whether each group has met; if not, which blocks never came."""
+    return card(meeting_short(found), text_html(meeting_text(found)))
 
 
 def processes_html(found: Processes) -> str:

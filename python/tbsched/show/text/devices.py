@@ -1,10 +1,12 @@
-"""Devices as text."""
+"""Devices and partitions as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.program.partition import Partition
+from tbsched.show.words import counted, sms_words
 
 
 def device_short(spec: DeviceSpec) -> str:
@@ -26,3 +28,17 @@ def values_of(spec: DeviceSpec) -> Iterator[tuple[str, object, Provenance]]:
         field = key.rsplit(".", 1)[1]
         holder = spec.mechanisms if key.startswith("mechanisms.") else spec
         yield key, getattr(holder, field), origin
+
+
+def partition_short(partition: Partition) -> str:
+    """How many SMs it has, and which part of which split it is."""
+    words = counted(len(partition), "SM")
+    if partition.split is None:
+        return words
+    part = "what is left over" if partition.group is None else f"group {partition.group}"
+    return f"{words}, {part} of {partition.split}"
+
+
+def partition_text(partition: Partition) -> str:
+    """Its SMs."""
+    return f"{partition_short(partition)}\nSM {sms_words(partition.sms) or 'none'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rich.table import Table
 
+from tbsched.launcher.meet import Meeting
 from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
@@ -138,6 +139,28 @@ def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tu
         (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
     return *_launch_cells(number, launch, words), begin, end, waited, mostly
+
+
+def meeting_short(found: Meeting) -> str:
+    """How many groups have met, and on what."""
+    groups = counted(len(found.groups), "group", "groups")
+    return f"{sum(found.met)} of {groups} met on {trace_head(found.trace)}"
+
+
+def meeting_text(found: Meeting) -> str:
+    """Whether each group has met; if not, which blocks never came."""
+    lines = []
+    for number, (group, met) in enumerate(zip(found.groups, found.met, strict=True)):
+        launches = f"{'launch' if len(group) == 1 else 'launches'} {', '.join(map(str, group))}"
+        missing = [
+            f"; of launch {launch} {found.missing[launch]} of {len(found.trace[launch].smid)} "
+            "blocks never came"
+            for launch in group
+            if launch in found.missing
+        ]
+        words = "has met" if met else "hangs"
+        lines.append(f"group {number} {words}: {launches}{''.join(missing)}")
+    return "\n".join(lines)
 
 
 def processes_short(found: Processes) -> str:

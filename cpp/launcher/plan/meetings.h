@@ -1,0 +1,38 @@
+// Launches whose blocks meet: each waits until all blocks of these launches have come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "launcher/driver/resources.h"
+#include "launcher/probe/probe_abi.h"
+
+namespace tbsched::cuda {
+
+// Numbers of launches, each in one group at most.
+using Groups = std::vector<std::vector<size_t>>;
+
+struct PlannedMeeting {
+  std::vector<size_t> launches;
+  uint32_t* met = nullptr;  // in host memory: 1 as soon as every block has seen all others come
+};
+
+// The launches that are in a group.
+std::set<size_t> in_groups(const Groups& groups);
+
+// Where blocks meet. Kept from run to run.
+class MeetingPoints {
+ public:
+  explicit MeetingPoints(const Driver& driver) : points_(driver) {}
+
+  // So many that no block has come to. The GPU is idle.
+  MeetingPoint* fresh(size_t count);
+
+ private:
+  DeviceMemory<MeetingPoint> points_;
+  size_t next_ = 0;
+};
+
+}  // namespace tbsched::cuda

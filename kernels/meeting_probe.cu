@@ -1,0 +1,31 @@
+// The probe of launches whose blocks wait for each other, as at a barrier of the whole grid, or of
+// several. Its blocks stay after they have met, so that all were resident at the same time, and
+// nobody's leaving made room for another.
+#include "block.cuh"
+
+namespace {
+
+__device__ void run(const ProbeArguments& arguments) {
+  constexpr Sm sm;
+  publish(arguments.records[block()].start_ns);
+  uint32_t last = Sm::ticks(arguments.waiting);
+  uint32_t end = (last + arguments.meeting.wait_ticks) & ~tbsched::cuda::kHasPassed;
+  Sm::add_one(arguments.meeting.point->arrived);
+  for (;;) {
+    tbsched::cuda::meet(sm, arguments, last, end);
+    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
+    if (sleep_ns == tbsched::cuda::kLeave) break;
+    __nanosleep(sleep_ns);
+  }
+  publish(arguments.records[block()].end_ns);
+  linger(arguments);
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(1024)
+    tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
+  if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) note_warp_slot(arguments);
+  if (threadIdx.x == 0) run(arguments);
+  __syncthreads();
+}

@@ -1,0 +1,84 @@
+"""The largest grid that is sure to be resident."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tbsched.advice.together.capacity import capacity
+from tbsched.advice.together.given import launches_of
+from tbsched.advice.together.problem import Problem, proved
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of
+from tbsched.program.checks import instance, integer
+from tbsched.program.sequence import Launch, Sequence
+
+PLAYS = 100_000
+MAX_PLAYS = 2**31 - 1
+
+
+def budget(
+    launch: Launch,
+    device: str | os.PathLike[str] | DeviceSpec,
+    *,
+    beside: Iterable[Launch] | Sequence = (),
+    policy: str | None = None,
+    plays: int = PLAYS,
+) -> int:
+    """The largest grid of a persistent kernel that is sure to be resident beside other kernels.
+
+    Sure means: in every order of arrival, from every latent state of the GPU, and whichever blocks
+    of the others stay or leave (:func:`coresident`). The answer is a number of blocks, in whole
+    clusters. It has been searched itself, so it is safe. A larger one may be, too, where a grid is
+    safe although a smaller one is not.
+
+    Args:
+        launch: the kernel; its own number of blocks does not matter.
+        beside: the other kernels. Their blocks may arrive and leave at any time.
+        device, policy: as for :func:`tbsched.predict`.
+        plays: as for :func:`coresident`, for each grid that is tried.
+
+    Returns:
+        Blocks; 0 if no grid is sure to be resident.
+
+    Raises:
+        TypeError, ValueError: a launch that the device refuses.
+
+    Example:
+        >>> others = [tb.Launch(24, 512, 96, name="communication")]
+        >>> tb.budget(tb.Launch(1, 384, 168, name="gemm"), "h200", beside=others)
+        108
+    """
+    spec = find_device(device)
+    others = launches_of("budget", "beside", beside)
+    instance("budget", "launch", launch, Launch)
+    integer("budget", "plays", plays, 0, MAX_PLAYS)
+    most = capacity(launch, spec, policy=policy).blocks
+    launches = (*others, with_blocks(launch, launch.cluster))
+    problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
+    return largest(problem, len(others), most)
+
+
+def with_blocks(launch: Launch, blocks: int) -> Launch:
+    """The launch with another number of blocks."""
+    duration = launch.duration
+    if isinstance(duration, tuple):
+        duration = max(duration)
+    return replace(launch, blocks=blocks, duration=duration)
+
+
+def largest(problem: Problem, number: int, most: int) -> int:
+    """How many blocks, at most so many, one launch may have for the problem to be safe; or 0."""
+    launch = problem.launches[number]
+
+    def safe(clusters: int) -> bool:
+        one = with_blocks(launch, clusters * launch.cluster)
+        return proved(problem.with_launch(number, one))
+
+    low, high = 0, most // launch.cluster  # safe, or nothing; the most that may be
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if safe(middle) else (low, middle - 1)
+    return low * launch.cluster

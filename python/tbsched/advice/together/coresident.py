@@ -1,0 +1,205 @@
+"""Whether launches are resident together in every order of arrival, and if not, what to change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tbsched.advice.together.budget import MAX_PLAYS, PLAYS
+from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.table import fixes_of
+from tbsched.advice.together.given import (
+    Groups,
+    Pairs,
+    checked_after,
+    checked_groups,
+    launches_of,
+)
+from tbsched.advice.together.limits import Limit
+from tbsched.advice.together.problem import Problem, decided
+from tbsched.advice.together.stranded import left_waiting
+from tbsched.advice.together.words import argument
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of, prepared
+from tbsched.prediction.together.search import FullSms
+from tbsched.program.checks import flag, integer
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.placement import DeviceInfo
+from tbsched.views import Shown
+
+MAX_CONNECTIONS = 1024
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Coresidency(Shown):
+    """Whether launches are resident together; prints the reason, or what strands a block.
+
+    Attributes:
+        device: the device.
+        launches: what was asked about, as given.
+        groups: of each group the numbers of its launches.
+        after: pairs of which the second launch waits until the first is resident whole.
+        safe: True, False, or None if the search ended without a proof or a witness.
+        argument: why, in words and numbers.
+        proof: of a safe answer: ``full_sms``, because too few SMs can be full, or ``played``,
+            because every order was played; else ``none``.
+        full_sms: of the first proof, a row per launch.
+        witness: the fewest events that strand a block; ``tb.predict(witness, device,
+            initial_state=state, issue_times=issue_times)`` shows it. It has durations where blocks
+            of a launch leave singly, or where launches hang above the thread block scheduler. A
+            second then stands for ever.
+        issue_times: when the launches of a witness with durations are called, else None.
+        order: of each launch of the witness, its number in ``launches``.
+        state: the latent state of the GPU before the witness.
+        stranded: the number of the launch that is not resident whole.
+        waiting: how many of its blocks never start.
+        cause: what they wait for, a word as in ``Placement.limiter``.
+        behind: the launch that holds them up, where it is one.
+        limits: of each class of SMs, what refuses one block more of that launch.
+        fixes: of each kind of change the least that makes the launches safe, a :class:`Fix` each.
+        plays: how many predictions the search took.
+
+    Example:
+        >>> kernels = [tb.Launch(132, 1024, 32, name="a"), tb.Launch(140, 1024, 32, name="b")]
+        >>> found = tb.coresident(kernels, "h200")
+        >>> found.safe, found.cause, found.waiting
+        (False, 'warps', 8)
+        >>> found.witness.launches == tuple(kernels)
+        True
+    """
+
+    device: DeviceInfo
+    launches: tuple[Launch, ...]
+    groups: Groups
+    after: Pairs
+    safe: bool | None
+    argument: str
+    proof: str
+    full_sms: tuple[FullSms, ...]
+    witness: Sequence | None = None
+    issue_times: tuple[float, ...] | None = None
+    order: tuple[int, ...] = ()
+    state: InitialState | None = None
+    stranded: int | None = None
+    waiting: int = 0
+    cause: str | None = None
+    behind: int | None = None
+    limits: tuple[Limit, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    plays: int = 0
+
+
+def coresident(
+    launches: Iterable[Launch] | Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    *,
+    groups: Iterable[Iterable[int]] | None = None,
+    after: Iterable[tuple[int, int]] = (),
+    fixes: bool = True,
+    policy: str | None = None,
+    connections: int | None = None,
+    plays: int = PLAYS,
+) -> Coresidency:
+    """Whether kernels that wait for each other can hang because a block finds no room.
+
+    The launches of a group wait for each other, at a barrier within a grid or across grids. They
+    leave only when all their blocks are resident. *Safe* means that this happens in every order of
+    arrival, from every latent state of the GPU, and whichever blocks of the other launches are
+    resident or gone. Blocks of a launch in no group may stay for ever.
+
+    The search either proves that, or finds the fewest events that strand a block. For up to six
+    launches it ends with one or the other, unless single blocks of the others decide; for more it
+    may end with neither. It never says safe without a proof.
+
+    Hangs above the thread block scheduler count, too: kernels that are loaded at their first use,
+    the legacy stream, streams that share a hardware queue, more grids than the GPU takes.
+
+    Args:
+        launches: the kernels, at least one. Of a :class:`Sequence` only the launches count, with
+            their streams: no event is trusted to keep one from running beside another.
+        device, policy: as for :func:`tbsched.predict`.
+        groups: of each group the numbers of its launches, from 0; None is one group of all.
+        after: pairs (a, b): the program launches b only when all blocks of a have started.
+        fixes: whether to look for changes that make an unsafe set safe.
+        connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
+            device's own number of hardware queues.
+        plays: after so many predictions the search gives up.
+
+    Raises:
+        TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of
+            launches that are not there; names the field, the value and the limit.
+
+    Example:
+        >>> workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
+        >>> schedulers = tb.Launch(16, 128, 32, name="schedulers")
+        >>> found = tb.coresident([workers, schedulers], "h200")
+        >>> found.safe, found.waiting
+        (False, 12)
+        >>> found.fixes[1].text
+        'a carveout of 44 % for schedulers'
+    """
+    spec = find_device(device)
+    given = launches_of("coresident", "launches", launches)
+    if not given:
+        raise ValueError("coresident.launches: a launch is needed, got none")
+    if connections is not None:
+        queues = integer("coresident", "connections", connections, 1, MAX_CONNECTIONS)
+        spec = replace(spec, hardware_queues=queues)
+    policy = policy_of(spec, policy)
+    info = prepared(spec, policy)[1]
+    problem = Problem(
+        spec, policy, given, checked_groups(groups, len(given)), checked_after(after, len(given)),
+        integer("coresident", "plays", plays, 0, MAX_PLAYS),
+    )  # fmt: skip
+    wants_fixes = flag("coresident", "fixes", fixes)
+    found = decided(problem)
+    asked = (info, given, problem.groups, problem.after, found.safe)
+    stranding = found.stranding
+    if stranding is None:
+        return Coresidency(
+            *asked, argument(problem, found, 0), found.proof, found.full_sms, plays=found.plays
+        )
+    waiting, limits = left_waiting(spec, policy, stranding)
+    return Coresidency(
+        *asked, argument(problem, found, waiting), found.proof, (), stranding.sequence,
+        stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
+        stranding.cause, stranding.behind, limits,
+        fixes_of(Unsafe(problem, stranding)) if wants_fixes else (), found.plays,
+    )  # fmt: skip
+
+
+def assert_coresident(
+    launches: Iterable[Launch] | Sequence,
+    device: str | os.PathLike[str] | DeviceSpec,
+    *,
+    groups: Iterable[Iterable[int]] | None = None,
+    after: Iterable[tuple[int, int]] = (),
+    policy: str | None = None,
+    connections: int | None = None,
+    plays: int = PLAYS,
+) -> None:
+    """Asserts that kernels that wait for each other are resident together; for tests.
+
+    Args:
+        launches, device, groups, after, policy, connections, plays: as for :func:`coresident`.
+
+    Raises:
+        AssertionError: it is not sure that they are. The message has the witness and the fixes.
+        TypeError, ValueError: as :func:`coresident`.
+
+    Example:
+        >>> def test_workers_and_schedulers_fit():
+        ...     workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
+        ...     schedulers = tb.Launch(16, 128, 32, carveout=100, name="schedulers")
+        ...     tb.assert_coresident([workers, schedulers], "h200")
+    """
+    __tracebackhide__ = True
+    found = coresident(
+        launches, device, groups=groups, after=after, policy=policy, connections=connections,
+        plays=plays,
+    )  # fmt: skip
+    if found.safe is not True:
+        raise AssertionError(str(found))

@@ -1,0 +1,1 @@
+"""Changes that make launches resident together: a kind is a file, and a row of `table`."""

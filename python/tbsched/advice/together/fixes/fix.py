@@ -1,0 +1,60 @@
+"""What a fix is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tbsched.advice.together.given import Groups, Pairs
+from tbsched.advice.together.problem import Problem, Stranding
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Launch
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change after which the launches are sure to be resident together.
+
+    Attributes:
+        kind: ``order``, ``streams``, ``loading``, ``carveout``, ``partition``, ``grid``,
+            ``registers``, ``cooperative`` or ``set_up``.
+        text: what to do.
+        launches: all launches, changed.
+        after: pairs of which the second launch must wait until the first is resident whole.
+        groups: which of them must be resident together, as before.
+        device: the device with what the fix sets up; None where it is the same as before.
+
+    Example:
+        >>> full = [tb.Launch(132, 1024, 32, name="a"), tb.Launch(140, 1024, 32, name="b")]
+        >>> for fix in tb.coresident(full, "h200").fixes:
+        ...     print(fix.kind, "|", fix.text)
+        grid | at most 132 blocks for b, not 140
+    """
+
+    kind: str
+    text: str
+    launches: tuple[Launch, ...]
+    after: Pairs
+    groups: Groups
+    device: DeviceSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsafe:
+    """A problem that is not safe, and how a block is stranded."""
+
+    problem: Problem
+    stranding: Stranding
+
+    def changed(self, kind: str, text: str, changes: dict[int, Launch]) -> Fix:
+        """A fix with other launches in the place of some."""
+        before = self.problem.launches
+        launches = tuple([changes.get(number, launch) for number, launch in enumerate(before)])
+        return Fix(kind, text, launches, self.problem.after, self.problem.groups)
+
+
+def fixed(problem: Problem, fix: Fix) -> Problem:
+    """What is asked after a fix."""
+    return replace(
+        problem, launches=fix.launches, after=fix.after, groups=fix.groups,
+        spec=fix.device or problem.spec,
+    )  # fmt: skip

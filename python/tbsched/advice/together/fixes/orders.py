@@ -1,0 +1,84 @@
+"""Launches that wait until others are resident."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.given import Pairs, called, is_order, listed
+from tbsched.advice.together.problem import Problem, Stranding, decided, proved
+from tbsched.program.sequence import Launch
+
+_PLAYS = 10_000  # for the next witness, which is found soon if there is one
+# What comes first if all are put in order: the largest blocks.
+_SIZES: tuple[Callable[[Launch], int], ...] = (
+    lambda launch: launch.shared_memory,
+    lambda launch: launch.threads * launch.registers,
+)
+
+
+def order(unsafe: Unsafe) -> Iterator[Fix]:
+    """One launch after another one; then as many as the witnesses ask for; then all in order.
+
+    What others wait for is of a group: a launch that may never come holds nobody up.
+    """
+    problem = unsafe.problem
+    for pair in itertools.product(problem.members, range(len(problem.launches))):
+        yield from _fix(problem, [pair])
+    found: list[tuple[int, int]] = []
+    stranding: Stranding | None = unsafe.stranding
+    while stranding is not None and (new := _asked_for(stranding, (*problem.after, *found))):
+        found += new
+        if not is_order([*problem.after, *found], len(problem.launches)):
+            break
+        yield from _fix(problem, found)
+        ordered = replace(problem, after=(*problem.after, *found))
+        stranding = decided(replace(ordered, plays=min(_PLAYS, problem.plays))).stranding
+    for size in _SIZES:
+        pairs = _in_order(problem, size)
+        if _holds(problem, pairs):
+            yield from _fix(problem, _needed(problem, pairs))
+
+
+def _asked_for(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
+    """The launch that waits before those that were there first."""
+    before = stranding.order[: stranding.order.index(stranding.stranded)]
+    pairs = [(stranding.stranded, other) for other in before]
+    return [pair for pair in pairs if pair not in after]
+
+
+def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int, int]]:
+    """Those of the groups by size, and then the others."""
+    members = sorted(problem.members, key=lambda number: -size(problem.launches[number]))
+    others = [k for k in range(len(problem.launches)) if k not in members]
+    return [*itertools.pairwise(members), *((members[-1], other) for other in others)]
+
+
+def _holds(problem: Problem, pairs: Iterable[tuple[int, int]]) -> bool:
+    after = (*problem.after, *pairs)
+    if not is_order(after, len(problem.launches)):
+        return False
+    return proved(replace(problem, after=after))
+
+
+def _needed(problem: Problem, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pairs without those that it is safe without."""
+    for pair in list(pairs):
+        others = [each for each in pairs if each != pair]
+        if _holds(problem, others):
+            pairs = others
+    return pairs
+
+
+def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
+    after: Pairs = (*problem.after, *pairs)
+    if len(set(after)) < len(after) or not is_order(after, len(problem.launches)):
+        return
+    words = []
+    for first, rows in itertools.groupby(sorted(pairs), key=lambda pair: pair[0]):
+        later = listed(called(problem.launches, second) for _, second in rows)
+        words.append(f"{later} when all blocks of {called(problem.launches, first)} have started")
+    text = f"launch {'; '.join(words)}"
+    yield Fix("order", text, problem.launches, after, problem.groups)

@@ -1,0 +1,35 @@
+"""Streams of their own, for launches that wait for others in their stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.given import called, listed
+from tbsched.program.sequence import LEGACY_STREAM, Launch
+
+
+def streams(unsafe: Unsafe) -> Iterator[Fix]:
+    """A stream of its own for the launch that waits, for each, then for all of them."""
+    launches = unsafe.problem.launches
+    often = Counter(one.stream for one in launches)
+    shared = [
+        number
+        for number, one in enumerate(launches)
+        if one.stream == LEGACY_STREAM or (one.stream is not None and often[one.stream] > 1)
+    ]
+    for numbers in (*([number] for number in shared), shared):
+        if numbers:
+            names = listed(called(launches, number) for number in numbers)
+            each = "a stream of its own" if len(numbers) == 1 else "a stream each"
+            legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
+            kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
+            changes = {number: _alone(launches[number]) for number in numbers}
+            yield unsafe.changed("streams", f"launch {names} in {kind}", changes)
+
+
+def _alone(launch: Launch) -> Launch:
+    legacy = launch.stream == LEGACY_STREAM
+    return replace(launch, stream=None, non_blocking=launch.non_blocking or legacy)

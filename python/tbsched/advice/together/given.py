@@ -1,0 +1,142 @@
+"""What users say about launches that are to be resident together, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tbsched.errors import shown
+from tbsched.program.checks import instance, integer, items
+from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, Stream
+
+Groups = tuple[tuple[int, ...], ...]
+Pairs = tuple[tuple[int, int], ...]
+
+
+def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> tuple[Launch, ...]:
+    """The launches of a list or of a sequence.
+
+    Raises:
+        TypeError: something else is among them.
+    """
+    if isinstance(given, Sequence):
+        return given.launches
+    rows = enumerate(items(owner, field, given))
+    return tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
+
+
+def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
+    """The launches as the thread block scheduler sees them: their blocks stay.
+
+    The legacy stream is one among the others here. What else it does is the subject of `above`. A
+    programmatic launch whose primary triggers does not wait for the primary's end: it has a stream
+    of its own, and arrives when the primary is resident whole.
+
+    Returns:
+        The launches, and pairs of which the second arrives after the first.
+    """
+    given = tuple(launches)
+    numbers = [one.stream for one in given if isinstance(one.stream, int)]
+    free = max(numbers, default=-1) + 1
+    latest: dict[object, int] = {}
+    found, pairs = [], []
+    for number, one in enumerate(given):
+        stream = free if one.stream == LEGACY_STREAM else one.stream
+        primary = latest.get(one.stream)
+        if one.stream is not None:
+            latest[one.stream] = number
+        if one.programmatic and primary is not None and given[primary].trigger is not None:
+            pairs.append((primary, number))
+            stream = None
+        found.append(_held(one, stream))
+    return tuple(found), tuple(pairs)
+
+
+def _held(launch: Launch, stream: Stream | None) -> Launch:
+    if launch.duration is None:
+        return launch
+    return replace(
+        launch, stream=stream, duration=None, non_blocking=False, programmatic=False,
+        trigger=None, memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
+    )  # fmt: skip
+
+
+def checked_groups(given: Iterable[Iterable[int]] | None, launches: int) -> Groups:
+    """Of each group the numbers of its launches; None is one of all.
+
+    Raises:
+        TypeError, ValueError: no launch of that number, one that is in two groups, or none in one.
+    """
+    if given is None:
+        return (tuple(range(launches)),)
+    groups = []
+    seen: set[int] = set()
+    for number, group in enumerate(items("coresident", "groups", given)):
+        where = f"groups[{number}]"
+        members = [
+            integer("coresident", where, member, 0, launches - 1)
+            for member in items("coresident", where, group)
+        ]
+        if not members:
+            raise ValueError(f"coresident.{where}: a launch is needed, got {shown(group)}")
+        for member in members:
+            if member in seen:
+                raise ValueError(f"coresident.{where}: launch {member} is in a group already")
+            seen.add(member)
+        groups.append(tuple(sorted(members)))
+    if not groups:
+        raise ValueError("coresident.groups: a group is needed, got none")
+    return tuple(groups)
+
+
+def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
+    """Pairs of launches of which the second arrives when the first is resident whole.
+
+    Raises:
+        TypeError, ValueError: no such launches, or they wait for each other in a circle.
+    """
+    pairs = []
+    for number, pair in enumerate(items("coresident", "after", given)):
+        where = f"after[{number}]"
+        both = list(items("coresident", where, pair))
+        if len(both) != 2:
+            raise ValueError(f"coresident.{where}: two launches are needed, got {shown(pair)}")
+        first, second = (integer("coresident", where, k, 0, launches - 1) for k in both)
+        pairs.append((first, second))
+    if not is_order(pairs, launches):
+        raise ValueError(f"coresident.after: {pairs} is a circle: none of them would arrive")
+    return tuple(pairs)
+
+
+def closed(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The pairs, and those that follow from them."""
+    found = set(pairs)
+    while new := {(a, d) for a, b in found for c, d in found if b == c} - found:
+        found |= new
+    return found
+
+
+def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
+    """Whether the launches can arrive so: no circle."""
+    ahead = {k: {a for a, b in pairs if b == k} for k in range(launches)}
+    while free := [k for k, first in ahead.items() if not first]:
+        for k in free:
+            del ahead[k]
+        for first in ahead.values():
+            first.difference_update(free)
+    return not ahead
+
+
+def called(launches: tuple[Launch, ...], number: int) -> str:
+    """A launch in words: its name, with its number where others have the same."""
+    name = launches[number].name
+    if not name:
+        return f"launch {number}"
+    alone = sum(one.name == name for one in launches) == 1
+    return name if alone else f"{name} (launch {number})"
+
+
+def listed(words: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,53 @@
+"""What binds each class of SMs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tbsched.program.arrays import Int32Array
+
+NO_CLUSTER = "cluster"  # an SM has room for a block, but no cluster fits
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """SMs on which the same thing refuses one block more.
+
+    Attributes:
+        cause: what refuses it, a word as in ``Placement.limiter``; ``partition`` where the launch
+            may not run, ``cluster`` where a block would fit but no whole cluster does.
+        blocks: how many blocks of the launch each of these SMs took.
+        beside: how many blocks of the other launches each of them holds.
+        sms: their numbers, ascending.
+
+    Example:
+        >>> workers = tb.Launch(100, 512, 64, name="workers")
+        >>> for row in tb.capacity(tb.Launch(1, 1024, 32), "h200", beside=[workers]).limits:
+        ...     print(len(row.sms), row.beside, row.blocks, row.cause)
+        100 1 1 registers
+        32 0 2 warps
+    """
+
+    cause: str
+    blocks: int
+    beside: int
+    sms: tuple[int, ...]
+
+
+def limits_of(
+    causes: Iterable[str], per_sm: Int32Array, beside_per_sm: Int32Array
+) -> tuple[Limit, ...]:
+    """A row per class of SMs, that with most SMs first.
+
+    Args:
+        causes: of each SM, what refuses one block more.
+        per_sm: how many blocks of the launch it has.
+        beside_per_sm: how many of the others.
+    """
+    kinds: dict[tuple[str, int, int], list[int]] = {}
+    columns = zip(causes, per_sm.tolist(), beside_per_sm.tolist(), strict=True)
+    for sm, kind in enumerate(columns):
+        kinds.setdefault(kind, []).append(sm)
+    rows = [Limit(*kind, tuple(sms)) for kind, sms in kinds.items()]
+    return tuple(sorted(rows, key=lambda row: -len(row.sms)))

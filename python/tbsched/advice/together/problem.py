@@ -1,0 +1,138 @@
+"""Launches that are to be resident together, and whether they are: the search, and what is above.
+
+The search knows the thread block scheduler alone. What comes between the host and the scheduler can
+hang a program, too; `above` looks for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tbsched.advice.together.above import hang_above, issue_times
+from tbsched.advice.together.given import Groups, Pairs, closed, held
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.together.search import FullSms, Question, played, search
+from tbsched.program.sequence import Launch, Sequence
+
+NO_PROOF = "none"
+_MOST_TO_CHOOSE = 8  # blocks of an outsider of which all sets are played
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is asked, as `coresident` takes it; the launches as they were given."""
+
+    spec: DeviceSpec
+    policy: str
+    launches: tuple[Launch, ...]
+    groups: Groups
+    after: Pairs = ()
+    plays: int = 100_000
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The launches of all groups."""
+        return tuple(sorted(member for group in self.groups for member in group))
+
+    def with_launch(self, number: int, launch: Launch) -> Problem:
+        """The same with another launch in the place of one."""
+        launches = (*self.launches[:number], launch, *self.launches[number + 1 :])
+        return replace(self, launches=launches)
+
+
+@dataclass(frozen=True, slots=True)
+class Stranding:
+    """How a block is stranded: a sequence that does it, from a state, and what holds it up.
+
+    Attributes:
+        sequence: the witness.
+        issue_times: when its launches are called, if it has durations.
+        order: of each of its launches, the number among those that were given.
+        state: the latent state from which it strands the block.
+        stranded: the number of the launch.
+        cause, behind: what refuses its blocks, and which launch holds them up, or None.
+    """
+
+    sequence: Sequence
+    issue_times: tuple[float, ...] | None
+    order: tuple[int, ...]
+    state: InitialState
+    stranded: int
+    cause: str
+    behind: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the launches of a problem are resident together.
+
+    Attributes:
+        safe: None if nobody knows.
+        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
+        full_sms: of the first proof.
+        stranding: of an unsafe one.
+        plays: how many predictions it took.
+    """
+
+    safe: bool | None
+    proof: str
+    full_sms: tuple[FullSms, ...]
+    stranding: Stranding | None
+    plays: int
+
+
+def decided(problem: Problem) -> Decision:
+    """Whether all groups become resident, whatever happens.
+
+    Raises:
+        ValueError: a launch that the device refuses.
+    """
+    launches, pairs = held(problem.launches)
+    question = Question(launches, problem.groups, (*problem.after, *pairs), problem.plays)
+    found = search(problem.spec, problem.policy, question)
+    if found.verdict == "unsafe":
+        order = tuple([step.launch for step in found.steps if not step.leaving])
+        behind = None if found.behind < 0 else found.behind
+        sequence, times = played(launches, found.steps)
+        stranding = Stranding(
+            sequence, times, order, found.state, found.stranded, found.cause, behind
+        )
+        return Decision(False, NO_PROOF, (), stranding, found.plays)
+    above = hang_above(
+        problem.spec, problem.policy, problem.launches, problem.members, problem.after
+    )
+    if above.hang is not None:
+        hang, state = above.hang, problem.spec.initial_states(problem.policy)[0]
+        stranding = Stranding(
+            hang.sequence,
+            issue_times(len(hang.order)),
+            hang.order,
+            state,
+            hang.stranded,
+            hang.cause,
+            hang.behind,
+        )
+        return Decision(False, NO_PROOF, (), stranding, found.plays + above.plays)
+    safe = True if found.verdict == "safe" and above.complete else None
+    proof = found.proof if safe else NO_PROOF
+    return Decision(safe, proof, found.full_sms, None, found.plays + above.plays)
+
+
+def proved(problem: Problem) -> bool:
+    """Whether all groups are proved to become resident.
+
+    Nothing is played where that would prove nothing: where many blocks of an outsider may leave,
+    not all sets of them are played.
+
+    Raises:
+        ValueError: a launch that the device refuses.
+    """
+    later = closed(problem.after)
+    every_set = all(
+        launch.blocks <= _MOST_TO_CHOOSE or all((member, number) in later for member in group)
+        for group in problem.groups
+        for number, launch in enumerate(problem.launches)
+        if number not in group
+    )
+    return decided(problem if every_set else replace(problem, plays=0)).safe is True

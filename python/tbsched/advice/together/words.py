@@ -1,0 +1,42 @@
+"""Why launches are resident together, or not, in words."""
+
+from __future__ import annotations
+
+from tbsched.advice.together.given import called
+from tbsched.advice.together.problem import Decision, Problem, Stranding
+
+
+def argument(problem: Problem, found: Decision, waiting: int) -> str:
+    """The reason, with its numbers."""
+    if found.stranding is not None:
+        return _stranded(problem, found.stranding, waiting)
+    if found.safe is None:
+        return f"neither a proof nor a witness in {found.plays:,} predictions"
+    if found.proof == "full_sms":
+        return _full_sms(problem, found)
+    return (
+        f"every order of arrival was played from every latent state, in {found.plays:,} "
+        "predictions: no block waits for ever"
+    )
+
+
+def _full_sms(problem: Problem, found: Decision) -> str:
+    if not any(row.most for row in found.full_sms):
+        return "all blocks together fill no SM"
+    tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
+    name = called(problem.launches, tightest.launch)
+    fewer = f"{int(tightest.most + 1e-6):,} at most"
+    return (
+        f"before a block of {name} finds no room, {tightest.needed:,} SMs must be full for it; all "
+        f"other blocks together fill {fewer}, whatever the order"
+    )
+
+
+def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
+    launch = problem.launches[stranding.stranded]
+    name = called(problem.launches, stranding.stranded)
+    words = f"{waiting:,} of {launch.blocks:,} blocks of {name} never start"
+    words += f" ({stranding.cause})"
+    if stranding.behind is not None:
+        words += f", behind {called(problem.launches, stranding.behind)}"
+    return words

@@ -1,0 +1,1 @@
+"""``tbsched capacity`` and ``tbsched coresident``."""

@@ -1,0 +1,133 @@
+"""``tbsched capacity``."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+import typer
+
+from tbsched import views
+from tbsched.advice.together.budget import budget as largest_grid
+from tbsched.advice.together.capacities import Capacities, capacities
+from tbsched.advice.together.capacity import Capacity
+from tbsched.advice.together.capacity import capacity as room_for
+from tbsched.cli.console import show, show_json
+from tbsched.cli.options import (
+    AsJson,
+    FromTime,
+    Match,
+    OnlyStream,
+    OwnDeviceName,
+    Part,
+    PolicyName,
+    SequenceFile,
+    ToTime,
+)
+from tbsched.cli.together.given import asked
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.checks import integer
+from tbsched.program.sequence import Sequence
+
+
+def capacity(
+    sequences: SequenceFile,
+    launch: Annotated[
+        int,
+        typer.Option(
+            "--launch",
+            "-k",
+            help="Which launch of the sequence is asked about; the others are beside it, in their "
+            "order. -1 is the last one.",
+        ),
+    ] = -1,
+    threads: Annotated[
+        list[int] | None, typer.Option(help="Also with this block size; may be repeated.")
+    ] = None,
+    carveouts: Annotated[
+        list[int] | None,
+        typer.Option("--carveout", help="Also with this carveout, in per cent; may be repeated."),
+    ] = None,
+    clusters: Annotated[
+        list[int] | None,
+        typer.Option("--cluster", help="Also with this cluster size; may be repeated."),
+    ] = None,
+    budget: Annotated[
+        bool,
+        typer.Option("--budget", help="Also the largest grid that is sure to be resident."),
+    ] = False,
+    device: OwnDeviceName = None,
+    policy: PolicyName = None,
+    start: FromTime = None,
+    end: ToTime = None,
+    stream: OnlyStream = None,
+    match: Match = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how many blocks of a kernel fit beside others, and what binds each class of SMs.
+
+    The last launch of a sequence is asked about. The others are resident already: they arrived in
+    their order, and stay.
+
+    Example: how many workers fit beside 16 schedulers? The file two.json has
+
+    \b
+      [{"launch":{"blocks":16,"threads":128,"registers":64}},
+       {"launch":{"blocks":128,"threads":256,"registers":64,
+                  "shared_memory":204800}}]
+
+      tbsched capacity two.json
+
+      tbsched capacity two.json --carveout 0 --carveout 100 --budget
+    """
+    found, spec = asked(sequences, device, Part(start, end, stream, match))
+    choices = _Choices(threads or None, carveouts or None, clusters or None)
+    answers = [_answers(sequence, launch, choices, budget, (spec, policy)) for sequence in found]
+    if as_json:
+        show_json({"sequences": [_data(row) for row in answers]})
+        return
+    for row in answers:
+        show(row.room)
+        if row.table is not None:
+            show(f"\n{row.table}")
+        if row.grid is not None:
+            show(f"\nin every order of arrival {row.grid:,} blocks are sure to be resident")
+        show("")
+
+
+class _Choices(NamedTuple):
+    threads: list[int] | None
+    carveouts: list[int] | None
+    clusters: list[int] | None
+
+
+class _Answers(NamedTuple):
+    room: Capacity
+    table: Capacities | None
+    grid: int | None
+
+
+def _answers(
+    sequence: Sequence,
+    number: int,
+    choices: _Choices,
+    wants_budget: bool,
+    of: tuple[DeviceSpec, str | None],
+) -> _Answers:
+    launches = sequence.launches
+    number = integer("capacity", "launch", number, -len(launches), len(launches) - 1)
+    number %= len(launches)
+    one, beside = launches[number], launches[:number] + launches[number + 1 :]
+    spec, policy = of
+    table = None
+    if any(choices):
+        table = capacities(
+            one, spec, threads=choices.threads, carveouts=choices.carveouts,
+            clusters=choices.clusters, beside=beside, policy=policy,
+        )  # fmt: skip
+    grid = largest_grid(one, spec, beside=beside, policy=policy) if wants_budget else None
+    return _Answers(room_for(one, spec, beside=beside, policy=policy), table, grid)
+
+
+def _data(row: _Answers) -> dict[str, object]:
+    choices = None if row.table is None else views.data(row.table)["choices"]
+    return {"capacity": views.data(row.room), "choices": choices, "budget": row.grid}

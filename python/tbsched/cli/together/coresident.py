@@ -1,0 +1,130 @@
+"""``tbsched coresident``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from tbsched import views
+from tbsched.advice.together.budget import PLAYS
+from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.coresident import coresident as asked_together
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
+from tbsched.cli.options import (
+    AsJson,
+    FromTime,
+    Match,
+    OnlyStream,
+    OwnDeviceName,
+    Part,
+    PolicyName,
+    SequenceFile,
+    ToTime,
+)
+from tbsched.cli.together.given import asked
+from tbsched.cli.together.on_gpu import Ran, check_on_gpu, ran_data, ran_words
+
+
+def coresident(
+    sequences: SequenceFile,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Which launches must be resident together, such as 0,1;2 for two groups; all by "
+            "default."
+        ),
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            help="Pairs of launches, such as 0,1;0,2: the program issues the second of each when "
+            "all blocks of the first have started."
+        ),
+    ] = None,
+    fixes: Annotated[
+        bool, typer.Option(help="Look for changes that make an unsafe set safe.")
+    ] = True,
+    device: OwnDeviceName = None,
+    policy: PolicyName = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default."),
+    ] = None,
+    plays: Annotated[
+        int, typer.Option(help="Give up after so many predictions of a sequence.")
+    ] = PLAYS,
+    on_gpu: Annotated[
+        bool,
+        typer.Option(
+            "--gpu",
+            help="Run what strands a block, and each fix, on the GPU with real barriers. Each run "
+            "has a time limit.",
+        ),
+    ] = False,
+    start: FromTime = None,
+    end: ToTime = None,
+    stream: OnlyStream = None,
+    match: Match = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say whether kernels that wait for each other are resident together in every order.
+
+    If they are not, the answer has the fewest events that strand a block, and what to change. The
+    exit status is 0 if they are safe, and 1 if they are not, or if nobody knows.
+
+    Example: 128 workers and 16 schedulers wait for each other. The file two.json has
+
+    \b
+      [{"launch":{"blocks":16,"threads":128,"registers":64}},
+       {"launch":{"blocks":128,"threads":256,"registers":64,
+                  "shared_memory":204800}}]
+
+      tbsched coresident two.json
+
+      tbsched coresident two.json --groups "0;1" --gpu
+    """
+    found, spec = asked(sequences, device, Part(start, end, stream, match))
+    answers = []
+    for sequence in found:
+        answers.append(
+            asked_together(
+                sequence, spec, groups=_numbers("--groups", groups), fixes=fixes, policy=policy,
+                after=[(a, b) for a, b in _pairs(after)], connections=connections, plays=plays,
+            )
+        )  # fmt: skip
+    queues = spec.hardware_queues if connections is None else connections
+    meant = replace(spec, hardware_queues=queues)
+    ran = [check_on_gpu(answer, meant) if on_gpu else None for answer in answers]
+    if as_json:
+        pairs = zip(answers, ran, strict=True)
+        show_json({"sequences": [_data(answer, runs) for answer, runs in pairs]})
+    else:
+        for answer, runs in zip(answers, ran, strict=True):
+            show(answer)
+            show("" if runs is None else f"\n{ran_words(runs)}\n")
+    wrong = any(run.agrees is False for runs in ran for run in runs or ())
+    safe = all(answer.safe for answer in answers)
+    return AGREEMENT if safe and not wrong else DISAGREEMENT
+
+
+def _data(answer: Coresidency, runs: list[Ran] | None) -> dict[str, object]:
+    return {**views.data(answer), "gpu": None if runs is None else ran_data(runs)}
+
+
+def _numbers(option: str, given: str | None) -> list[list[int]] | None:
+    """``0,1;2`` as lists of numbers."""
+    if given is None:
+        return None
+    try:
+        return [[int(number) for number in part.split(",")] for part in given.split(";")]
+    except ValueError:
+        raise ValueError(f"{option}: numbers such as 0,1;2 are needed, got {given!r}") from None
+
+
+def _pairs(given: str | None) -> list[list[int]]:
+    pairs = _numbers("--after", given) or []
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"--after: pairs such as 0,1;0,2 are needed, got {given!r}")
+    return pairs

@@ -1,0 +1,32 @@
+"""The launches that the verbs ask about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tbsched.cli.files import profiled, sequences_of
+from tbsched.cli.options import DEFAULT_DEVICE, Part
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.assembly.durations import known_device
+from tbsched.program.sequence import Sequence
+
+
+def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], DeviceSpec]:
+    """The sequences of a file, each with launches, and the device that is meant.
+
+    Raises:
+        FileNotFoundError, TypeError, ValueError: as for the other verbs; there are no launches.
+    """
+    program = profiled(place, part)
+    spec = None
+    if program is None:
+        found = [sequence for sequence in sequences_of(place) if sequence.launches]
+    else:
+        found = [program.sequence] if program.sequence.launches else []
+        spec = known_device(program.device, program.sms)
+    if not found:
+        raise ValueError(f"{place}: holds no launches")
+    if device is not None or spec is None:
+        spec = find_device(device or DEFAULT_DEVICE)
+    return found, spec

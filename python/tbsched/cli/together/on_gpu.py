@@ -1,0 +1,124 @@
+"""Witnesses and fixes on the GPU, with real barriers and a time limit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tbsched.advice.together.above import ABOVE, endless, issue_times
+from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.fixes.fix import Fix
+from tbsched.advice.together.given import called, held
+from tbsched.campaigns.steer import steer
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher.meet import meet
+from tbsched.launcher.observe import Gpu
+from tbsched.program.sequence import Sequence
+from tbsched.show.text.tables import render, table_of
+
+_ALL_ORDERS = 4  # launches; of more, one order is run
+_SEEN = {None: "not run", True: "as predicted", False: "NOT as predicted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The witness, or a fix in several orders of arrival.
+
+    Attributes:
+        what: in words.
+        hangs: whether it should hang.
+        runs: how many orders were run.
+        hung: how many of them hung.
+        why: what kept it from running, else empty.
+    """
+
+    what: str
+    hangs: bool
+    runs: int = 0
+    hung: int = 0
+    why: str = ""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether all was as predicted; None if nothing ran."""
+        return None if not self.runs else self.hung == (self.runs if self.hangs else 0)
+
+
+def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
+    """Runs the witness, and each fix in every order of up to four launches.
+
+    Raises:
+        NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.meet`.
+    """
+    with Gpu(0) as gpu:
+        return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
+
+
+def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
+    if found.witness is None or found.stranded is None:
+        return Ran("nothing strands a block", False, why="there is no witness to run")
+    what = f"strands {called(found.launches, found.stranded)}"
+    queues = gpu.info.details.get("max_connections", spec.hardware_queues)
+    if found.cause == "hardware_queue" and queues != spec.hardware_queues:
+        return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
+    steer(gpu, spec, to=found.state)
+    groups = numbered(found.groups, found.order)
+    try:
+        met = meet(found.witness, groups, gpu=gpu, issue_times=found.issue_times)
+    except ValueError as error:  # nobody can run it, such as a kernel that is loaded late
+        return Ran(what, True, why=str(error))
+    return Ran(what, True, 1, 0 if met else 1)
+
+
+def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
+    what = f"{fix.kind}: {fix.text}"
+    if fix.device is not None:
+        return Ran(what, False, why="a process sets it up before its first launch")
+    launches, pairs = held(fix.launches)
+    orders = list(orders_of(len(launches), (*fix.after, *pairs)))
+    above = found.cause in ABOVE
+    if above:
+        launches = tuple(endless(launch) for launch in fix.launches)
+    hung = 0
+    for order in orders:
+        sequence = Sequence([launches[k] for k in order])
+        times = issue_times(len(order)) if above else None
+        try:
+            met = meet(sequence, numbered(fix.groups, order), gpu=gpu, issue_times=times)
+        except ValueError as error:
+            return Ran(what, False, why=str(error))
+        hung += not met
+    return Ran(what, False, len(orders), hung)
+
+
+def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """The orders of arrival that the pairs allow; of many launches, one."""
+    pairs = list(after)
+    allowed = (
+        order
+        for order in itertools.permutations(range(launches))
+        if all(order.index(first) < order.index(second) for first, second in pairs)
+    )
+    return allowed if launches <= _ALL_ORDERS else itertools.islice(allowed, 1)
+
+
+def numbered(groups: Iterable[Iterable[int]], order: tuple[int, ...]) -> list[list[int]]:
+    """The groups, by the places of their launches in an order; those that came."""
+    placed = [[order.index(k) for k in group if k in order] for group in groups]
+    return [group for group in placed if group]
+
+
+def ran_words(runs: list[Ran]) -> str:
+    """A row per thing that ran."""
+    rows = [
+        (run.what, f"{run.hung} of {run.runs}", _SEEN[run.agrees] + (run.why and f": {run.why}"))
+        for run in runs
+    ]
+    return render(table_of(("on the GPU", "hung", "verdict"), rows, left=(0, 2)))
+
+
+def ran_data(runs: list[Ran]) -> list[dict[str, Any]]:
+    """An object per thing that ran."""
+    return [{**asdict(run), "agrees": run.agrees} for run in runs]

@@ -1,0 +1,1 @@
+"""Which launches are resident at the same time: what the core's search finds."""

@@ -1,0 +1,79 @@
+"""How many blocks of a launch fit beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import known_state, prepared
+from tbsched.program.arrays import Int32Array
+from tbsched.program.sequence import Launch, Sequence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreeRoom:
+    """What a GPU has room for.
+
+    Attributes:
+        smid: int32 (blocks,), the SM of each block that fits, in block order.
+        per_sm: int32 (sms,), how many blocks of the launch each SM takes.
+        beside_per_sm: int32 (sms,), how many blocks of the others it has.
+        causes: of each SM what refuses one block more; ``none`` where there is room for it, but for
+            no whole cluster.
+    """
+
+    smid: Int32Array
+    per_sm: Int32Array
+    beside_per_sm: Int32Array
+    causes: tuple[str, ...]
+
+
+def free_room(
+    spec: DeviceSpec,
+    policy: str,
+    state: InitialState,
+    beside: Several[Launch],
+    launch: Launch,
+) -> FreeRoom:
+    """How many blocks of a launch fit, however many it has.
+
+    Args:
+        spec, policy, state: the GPU.
+        beside: they arrive in this order, and stay; their streams do not matter.
+        launch: without a duration, as the others.
+
+    Raises:
+        ValueError: a launch that could never run, or one of ``beside`` that is not resident whole.
+    """
+    spec.check(Sequence([*beside, launch]))
+    model, _, _ = prepared(spec, policy)
+    first = known_state(spec, policy, state)
+    resident = [replace(other, stream=None) for other in beside]
+    asked = replace(launch, stream=None, cooperative=False)
+    others = _placed(model, resident, first)
+    for number, (smid, limiter) in enumerate(others):
+        if waiting := int(np.count_nonzero(smid < 0)):
+            raise ValueError(
+                f"beside[{number}]: {waiting} of {len(smid)} blocks find no room ({limiter})"
+            )
+    per_sm, refusals = _core.capacity(model, _core.Sequence([*resident, asked]), first)
+    smid = np.empty(0, np.int32)
+    if blocks := int(per_sm.sum()):
+        smid = _placed(model, [*resident, replace(asked, blocks=blocks)], first)[-1][0]
+    every = np.concatenate([np.empty(0, np.int32), *(taken for taken, _ in others)])
+    beside_per_sm = np.bincount(every, minlength=spec.sms).astype(np.int32)
+    causes = tuple([_core.CAUSES[code] for code in refusals.tolist()])
+    return FreeRoom(smid, per_sm, beside_per_sm, causes)
+
+
+def _placed(
+    model: _core.Model, launches: Several[Launch], state: _core.InitialState
+) -> list[tuple[Int32Array, str | None]]:
+    """Of each launch the SM of each block, and what refuses those that wait."""
+    rows = _core.predict(model, _core.Sequence(launches), state, False) if launches else []
+    return [(smid, limiter) for _, smid, limiter, _ in rows]

@@ -1,0 +1,139 @@
+"""Whether launches become resident together, in every order of arrival and from every state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, replace
+
+from tbsched import _core
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import prepared
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+
+# Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
+STEP = 1e-3
+FOREVER = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        launches: without durations.
+        groups: of each the numbers of its launches.
+        after: pairs; the second launch arrives only when all blocks of the first are resident.
+        plays: after so many predictions the search gives up.
+    """
+
+    launches: tuple[Launch, ...]
+    groups: tuple[tuple[int, ...], ...]
+    after: tuple[tuple[int, int], ...] = ()
+    plays: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FullSms:
+    """Why a launch never waits for room: too few of its SMs can be full at once.
+
+    Attributes:
+        launch: its number.
+        most: how many of its SMs all the other blocks can fill at most.
+        needed: how many must be full before a block of it finds no room.
+
+    Example:
+        >>> pair = [tb.Launch(60, 256, 32), tb.Launch(60, 256, 32)]
+        >>> row = tb.coresident(pair, "h200").full_sms[0]
+        >>> row.most < row.needed
+        True
+    """
+
+    launch: int
+    most: float
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A launch arrives, or some of its blocks leave.
+
+    Attributes:
+        launch: its number.
+        leaving: the blocks that leave; none: it arrives.
+    """
+
+    launch: int
+    leaving: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the search answers.
+
+    Attributes:
+        verdict: ``safe``, ``unsafe`` or ``undecided``.
+        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
+        full_sms: of the first proof.
+        steps: of an unsafe one what strands a block.
+        state: from which.
+        group, stranded, cause, behind: whose block, what refuses it, and the launch that holds it
+            up, or -1.
+        plays: how many predictions it took.
+    """
+
+    verdict: str
+    proof: str
+    full_sms: tuple[FullSms, ...]
+    steps: tuple[Step, ...]
+    state: InitialState
+    group: int
+    stranded: int
+    cause: str
+    behind: int
+    plays: int
+
+
+def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
+    """Whether every group of launches becomes resident whole, whatever happens.
+
+    Raises:
+        ValueError: a launch that could never run on the device.
+    """
+    spec.check(Sequence(question.launches))
+    model, _, states = prepared(spec, policy)
+    asked = _core.Sequence(question.launches)
+    (
+        verdict, proof, full_sms, steps, state, group, stranded, cause, behind, plays
+    ) = _core.coresident(model, asked, question.groups, question.after, question.plays)  # fmt: skip
+    return Found(
+        verdict, proof, tuple([FullSms(*row) for row in full_sms]),
+        tuple([Step(launch, tuple(leaving)) for launch, leaving in steps]),
+        list(states)[state if verdict == "unsafe" else 0], group, stranded, cause, behind, plays,
+    )  # fmt: skip
+
+
+def played(
+    launches: Several[Launch], steps: Several[Step]
+) -> tuple[Sequence, tuple[float, ...] | None]:
+    """The steps of a witness as a sequence, and when its launches are issued.
+
+    Where launches leave whole, the sequence has releases, and no times. Else a block that leaves
+    has a duration up to then, and one that stays has :data:`FOREVER`.
+    """
+    order = [step.launch for step in steps if not step.leaving]
+    if all(len(step.leaving) in (0, launches[step.launch].blocks) for step in steps):
+        events: list[Event] = []
+        for step in steps:
+            if step.leaving:
+                events.append(Release(order.index(step.launch)))
+            else:
+                events.append(launches[step.launch])
+        return Sequence(events), None
+    stay = {number: [FOREVER] * launches[number].blocks for number in order}
+    arrived = {step.launch: place for place, step in enumerate(steps) if not step.leaving}
+    for place, step in enumerate(steps):
+        for block in step.leaving:
+            stay[step.launch][block] = (place - arrived[step.launch]) * STEP
+    timed = [replace(launches[number], duration=tuple(stay[number])) for number in order]
+    return Sequence(timed), tuple([arrived[number] * STEP for number in order])

@@ -1,0 +1,152 @@
+"""What the answer says, and that it is so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import tbsched as tb
+from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
+from helpers import gpu, launch
+
+
+def check_stranded(found: tb.Coresidency) -> None:
+    """Whether the witness strands what it says."""
+    assert found.witness is not None
+    assert found.stranded is not None
+    trace = tb.predict(
+        found.witness,
+        str(found.device.details["model"]),
+        initial_state=found.state,
+        issue_times=found.issue_times,
+    )
+    last = trace[found.order.index(found.stranded)]
+    assert last.final_smid is not None
+    assert found.waiting == (last.final_smid < 0).sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("launches", "waiting", "cause"),
+    [
+        ((WORKERS, SCHEDULERS), 12, "registers"),
+        ((SMALL, LARGE), 64, "shared_memory"),
+        ((GEMM, COMMUNICATION), 24, "registers"),
+    ],
+)
+def test_puzzles_of_users(launches: tuple[tb.Launch, ...], waiting: int, cause: str) -> None:
+    found = tb.coresident(launches, "h200", fixes=False)
+    assert (found.safe, found.waiting, found.cause) == (False, waiting, cause)
+    assert found.witness is not None
+    assert len(found.witness) == 2
+    assert "configuration" in {row.cause for row in found.limits}
+    assert f"{waiting} of" in found.argument
+    check_stranded(found)
+
+
+def test_carveout_makes_the_puzzles_safe() -> None:
+    for launches in (
+        (WORKERS, replace(SCHEDULERS, carveout=100)),
+        (LARGE, replace(SMALL, carveout=100)),
+    ):
+        found = tb.coresident(launches, "h200")
+        assert (found.safe, found.witness, found.fixes) == (True, None, ())
+
+
+def test_proof_by_full_sms_has_its_numbers() -> None:
+    found = tb.coresident([launch(60, 8), launch(60, 8)], "h200")
+    assert (found.safe, found.proof) == (True, "full_sms")
+    assert [row.launch for row in found.full_sms] == [0, 1]
+    assert all(row.most < row.needed for row in found.full_sms)
+    assert found.full_sms[0].needed == 132
+
+
+def test_proof_by_playing_every_order() -> None:
+    found = tb.coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
+    assert found.safe
+    if found.proof == "played":
+        assert f"{found.plays:,} predictions" in found.argument
+
+
+def test_single_launch_that_does_not_fit() -> None:
+    found = tb.coresident([launch(5, 32)], gpu(4, warps_per_sm=32))
+    assert (found.safe, found.stranded, found.order) == (False, 0, (0,))
+
+
+def test_outsiders_may_leave_or_stay() -> None:
+    full = launch(8, 24)
+    spec = gpu(4)
+    assert tb.coresident([full, full], spec, groups=[[0]], fixes=False).safe is False
+    assert tb.coresident([full, full], spec, groups=[[0]], after=[(0, 1)], fixes=False).safe is True
+    assert tb.coresident([full], spec, fixes=False).safe is True
+
+
+def test_streams_of_a_sequence_count() -> None:
+    one = launch(2, stream=3)
+    found = tb.coresident(tb.Sequence([one, one]), gpu(4))
+    assert (found.safe, found.cause) == (False, "stream")
+    assert [fix.kind for fix in found.fixes][:1] == ["streams"]
+
+
+def test_programmatic_launch_arrives_when_its_primary_has_triggered() -> None:
+    primary = tb.Launch(66, 1024, 32, stream=0, duration=1.0, trigger=1e-6)
+    second = tb.Launch(66, 1024, 32, stream=0, duration=1.0, programmatic=True)
+    assert tb.coresident([primary, second], "h200").safe is True
+    late = replace(primary, trigger=None)
+    assert tb.coresident([late, second], "h200", fixes=False).cause == "stream"
+
+
+def test_nobody_knows_is_neither_safe_nor_unsafe() -> None:
+    found = tb.coresident(
+        [WORKERS, replace(SCHEDULERS, carveout=100), SMALL, GEMM], "h200", plays=0
+    )
+    assert found.safe is None
+    assert found.witness is None
+    assert "0 predictions" in found.argument
+    with pytest.raises(AssertionError, match="not known"):
+        tb.assert_coresident(found.launches, "h200", plays=0)
+
+
+def test_assertion_has_the_witness_and_the_fixes() -> None:
+    with pytest.raises(AssertionError) as caught:
+        tb.assert_coresident([WORKERS, SCHEDULERS], "h200")
+    words = str(caught.value)
+    assert "12 of 128 blocks of workers never start" in words
+    assert "a carveout of 44 % for schedulers" in words
+    assert "launch       0  schedulers  16 x 128" in words
+    tb.assert_coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"launches": []}, "a launch is needed, got none"),
+        ({"launches": [3]}, r"launches\[0\]: a Launch is needed"),
+        ({"groups": []}, "a group is needed"),
+        ({"groups": [[]]}, r"groups\[0\]: a launch is needed"),
+        ({"groups": [[0, 2]]}, r"groups\[0\]: 2 is outside 0\.\.1"),
+        ({"groups": [[0], [1, 0]]}, r"groups\[1\]: launch 0 is in a group already"),
+        ({"after": [(0, 1), (1, 0)]}, "circle"),
+        ({"after": [(0,)]}, r"after\[0\]: two launches are needed"),
+        ({"after": [(0, 0)]}, "circle"),
+        ({"plays": -1}, r"plays: -1 is outside"),
+        ({"connections": 0}, r"connections: 0 is outside"),
+        ({"fixes": 1}, "True or False is needed"),
+    ],
+)
+def test_what_is_wrong_is_named(given: dict[str, object], message: str) -> None:
+    asked = {"launches": [WORKERS, SCHEDULERS], "device": "h200", **given}
+    with pytest.raises((TypeError, ValueError), match=message):
+        tb.coresident(**asked)  # type: ignore[arg-type]
+
+
+def test_budget_is_the_largest_safe_grid() -> None:
+    assert tb.budget(WORKERS, "h200") == 132
+    assert tb.budget(WORKERS, "h200", beside=[SCHEDULERS]) == 116
+    assert tb.budget(WORKERS, "h200", beside=[replace(SCHEDULERS, carveout=100)]) == 132
+    assert tb.budget(GEMM, "h200") == 120
+    assert tb.budget(WORKERS, "h200", beside=[launch(10_000, 32)]) == 0
+    for blocks, safe in ((116, True), (117, False)):
+        grid = replace(WORKERS, blocks=blocks)
+        found = tb.coresident([SCHEDULERS, grid], "h200", groups=[[1]], fixes=False)
+        assert found.safe is safe

@@ -1,0 +1,88 @@
+"""Each fix holds, and is the least of its kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import tbsched as tb
+from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
+from helpers import KB
+from tbsched.advice.together.fixes.table import KINDS
+
+PUZZLES = ((WORKERS, SCHEDULERS), (SMALL, LARGE), (GEMM, COMMUNICATION))
+
+
+def kinds(found: tb.Coresidency) -> dict[str, tb.Fix]:
+    return {fix.kind: fix for fix in found.fixes}
+
+
+@pytest.mark.parametrize("launches", PUZZLES)
+def test_each_fix_is_safe_when_it_is_asked_again(launches: tuple[tb.Launch, ...]) -> None:
+    found = tb.coresident(launches, "h200")
+    assert len(found.fixes) >= 3
+    for fix in found.fixes:
+        again = tb.coresident(
+            fix.launches, fix.device or "h200", groups=fix.groups, after=fix.after
+        )
+        assert again.safe is True, fix
+        assert (fix.launches, fix.after, fix.device) != (tuple(launches), (), None)
+
+
+def test_what_the_puzzles_need() -> None:
+    workers = kinds(tb.coresident([WORKERS, SCHEDULERS], "h200"))
+    assert workers["order"].after == ((0, 1),)
+    assert workers["carveout"].launches == (WORKERS, replace(SCHEDULERS, carveout=44))
+    assert workers["grid"].launches[0].blocks == 116
+    assert workers["registers"].launches[0].registers == 128
+    (own, rest) = (one.partition for one in workers["partition"].launches)
+    assert own is not None
+    assert rest is not None
+    assert (len(own), len(rest)) == (128, 4)
+    gemm = kinds(tb.coresident([GEMM, COMMUNICATION], "h200"))
+    assert gemm["grid"].launches[0].blocks == 96
+    assert "carveout" not in gemm  # there are no registers for it, either
+
+
+@pytest.mark.parametrize(("kind", "launches"), [("grid", 0), ("carveout", 1), ("registers", 0)])
+def test_a_little_less_is_not_enough(kind: str, launches: int) -> None:
+    fix = kinds(tb.coresident([WORKERS, SCHEDULERS], "h200"))[kind]
+    own = fix.launches[launches]
+    change = {"grid": ("blocks", 1), "carveout": ("carveout", -1), "registers": ("registers", 8)}
+    field, step = change[kind]
+    less = replace(own, **{field: getattr(own, field) + step})
+    changed = [less if k == launches else one for k, one in enumerate(fix.launches)]
+    assert tb.coresident(changed, "h200", fixes=False).safe is False
+
+
+def test_order_of_several_launches() -> None:
+    asked = [tb.Launch(40, 256, 64, 20 * KB * k, name=f"k{k}") for k in range(1, 6)]
+    fix = kinds(tb.coresident(asked, "h200"))["order"]
+    assert len(fix.after) > 1
+    assert tb.coresident(asked, "h200", after=fix.after).safe is True
+    for pair in fix.after:
+        fewer = [each for each in fix.after if each != pair]
+        assert tb.coresident(asked, "h200", after=fewer, fixes=False).safe is False
+
+
+def test_group_never_waits_for_a_launch_that_may_not_come() -> None:
+    found = tb.coresident([SCHEDULERS, WORKERS], "h200", groups=[[1]])
+    assert kinds(found)["order"].after == ((1, 0),)
+
+
+def test_own_order_stays() -> None:
+    third = replace(SMALL, blocks=8)
+    found = tb.coresident([WORKERS, SCHEDULERS, third], "h200", after=[(1, 2)])
+    assert all(fix.after[0] == (1, 2) for fix in found.fixes)
+
+
+def test_kind_is_the_name_of_its_row() -> None:
+    names = {kind.__name__ for kind in KINDS}
+    text = tb.Fix.__doc__ or ""
+    assert all(f"``{name}``" in text for name in names)
+
+
+def test_fixes_are_not_looked_for_unless_wanted() -> None:
+    found = tb.coresident([WORKERS, SCHEDULERS], "h200", fixes=False)
+    assert (found.safe, found.fixes) == (False, ())

@@ -1,0 +1,152 @@
+"""Does what tb.coresident says of random groups hold on the GPU? With real barriers.
+
+    fixes.py --out DIR [--seed N] [--count N] [--seconds S] [--device h200] [--processes N]
+
+The witness of an unsafe group must hang, from its latent state. A safe group, and an unsafe one
+after each fix, must meet in every order of arrival. Writes ``fixes.json``: how many of each kind
+ran, and all that was otherwise. Exit status 1 if something was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from script import parse
+from together.groups import Group, random_groups
+
+import tbsched as tb
+from tbsched.campaigns.steer import steer
+from tbsched.cli.together.on_gpu import numbered, orders_of
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher.observe import Gpu
+
+SHOWN = 20  # runs in the report
+
+
+class Run(NamedTuple):
+    """A sequence, and whether it should hang."""
+
+    name: str
+    kind: str
+    sequence: tb.Sequence
+    groups: list[list[int]]
+    hangs: bool
+    state: tb.InitialState | None = None
+    times: tuple[float, ...] | None = None
+
+
+@dataclass(slots=True)
+class Score:
+    """What was answered, and what was seen.
+
+    Attributes:
+        answers: how many groups are safe, not safe, or not known; how many have no fix.
+        runs: by kind, how many ran.
+        wrong: those that hung and should not, or the other way round.
+        others: what was refused, or says nothing, with the reason.
+        seconds: for all answers, and for all runs.
+    """
+
+    answers: Counter[str] = field(default_factory=Counter)
+    runs: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+    def __str__(self) -> str:
+        shown = "\n".join([*self.wrong[:SHOWN], *self.others[:SHOWN]])
+        return f"{dict(self.answers)}\n{dict(self.runs)}\n{len(self.wrong)} wrong\n{shown}"
+
+
+def main() -> int:
+    """Asks, runs and compares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--count", type=int, default=300, help="groups")
+    parser.add_argument("--seconds", type=float, default=60, help="after which no more are run")
+    parser.add_argument("--device", default="h200", help="whose model answers")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that ask")
+    arguments = parse(parser)
+    spec = tb.device(arguments.device)
+    score = Score()
+    begin = time.monotonic()
+    groups = list(random_groups(arguments.seed, arguments.count, spec))
+    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
+        answers = pool.starmap(answer, [(group, spec) for group in groups], chunksize=4)
+    asked = time.monotonic()
+    with Gpu(0) as gpu:
+        for group, found in zip(groups, answers, strict=True):
+            count(score, found)
+            for run in runs_of(group, found):
+                play(gpu, spec, run, score)
+            if time.monotonic() > asked + arguments.seconds:
+                break
+    score.seconds = (asked - begin, time.monotonic() - asked)
+    shown = {each.name: getattr(score, each.name) for each in fields(score)}
+    (arguments.out / "fixes.json").write_text(json.dumps(shown, indent=1), "utf-8")
+    print(f"seed {arguments.seed}, seconds {score.seconds}\n{score}")
+    return int(bool(score.wrong))
+
+
+def answer(group: Group, spec: DeviceSpec) -> tb.Coresidency:
+    """Of the launches that meet."""
+    members = [k for k in range(len(group.launches)) if k != group.outside]
+    return tb.coresident(group.launches, spec, groups=[members], plays=20_000)
+
+
+def count(score: Score, found: tb.Coresidency) -> None:
+    score.answers[{True: "safe", False: "not safe", None: "not known"}[found.safe]] += 1
+    if found.safe is False:
+        score.answers["without a fix"] += not found.fixes
+        score.answers["witness with durations"] += found.issue_times is not None
+        score.answers["from another state than the first"] += found.state != tb.InitialState()
+
+
+def runs_of(group: Group, found: tb.Coresidency) -> Iterator[Run]:
+    """The witness and each fix in all orders; or all orders of a safe group."""
+    name = f"g{group.number}"
+    if found.safe:
+        for order in orders_of(len(group.launches), ()):
+            sequence = tb.Sequence([group.launches[k] for k in order])
+            yield Run(f"{name}-{order}", "safe", sequence, numbered(found.groups, order), False)
+    if found.witness is None:
+        return
+    yield Run(
+        f"{name}-witness", "witness", found.witness, numbered(found.groups, found.order), True,
+        found.state, found.issue_times,
+    )  # fmt: skip
+    for fix in found.fixes:
+        for order in orders_of(len(fix.launches), fix.after):
+            sequence = tb.Sequence([fix.launches[k] for k in order])
+            groups = numbered(fix.groups, order)
+            yield Run(f"{name}-{order} {fix.text}", fix.kind, sequence, groups, False)
+
+
+def play(gpu: Gpu, spec: DeviceSpec, run: Run, score: Score) -> None:
+    """Runs it; what the driver refuses, or what is unstable, is counted apart."""
+    try:
+        if run.state is not None:
+            steer(gpu, spec, to=run.state)
+        met = bool(tb.meet(run.sequence, run.groups, gpu=gpu, issue_times=run.times))
+    except (ValueError, tb.TbschedError) as error:
+        score.others.append(f"{run.name}: {type(error).__name__}: {error}")
+        return
+    score.runs[run.kind] += 1
+    if met == run.hangs:
+        score.wrong.append(f"{run.kind} {run.name}: {'met' if met else 'hung'}: {run.sequence!r}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
