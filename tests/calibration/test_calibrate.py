@@ -55,6 +55,14 @@ def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path:
     assert tb.compare(tb.predict(sequence, read), theirs).exact
 
 
+def test_what_is_not_told_is_as_documented(tmp_path: Path) -> None:
+    found = calibrated("xavier", 0)
+    finding = found.finding("scheduler.resident_grids")
+    assert (finding.kind, finding.value) == ("documented", 16)
+    found.save(tmp_path / "mine.toml")
+    assert tb.device(tmp_path / "mine.toml").provenance[finding.path].kind == "vendor"
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_value_of_a_hidden_device_is_told_wrong(seed: int) -> None:
     spec = drawn(seed)

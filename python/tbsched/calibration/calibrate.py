@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tbsched.calibration import table
-from tbsched.calibration.draft import draft, guesses
+from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
 from tbsched.calibration.lab import Lab, NotTold
 from tbsched.calibration.results import Calibration, Step, certified
@@ -68,8 +68,8 @@ def calibrate(
     start = time.monotonic()
     with open_oracle(oracle) as opened:
         found, steps = _probed(opened, seconds, progress)
-        for guess in guesses(found):
-            found.add(guess)
+        for finding in documented(found) + guesses(found):
+            found.add(finding)
         spec = draft(found, name)
         left = seconds - (time.monotonic() - start)
         try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from tbsched.calibration.finding import TOLD, Finding, Found, assumed
+from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD, Finding, Found, assumed
+from tbsched.hardware.catalogue import documented_limits
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.spec import DeviceSpec, Provenance
 
@@ -32,6 +33,7 @@ _GUESSES: dict[str, Any] = {
     "local_memory_configuration": True,
     "policy": "ampere",
 }
+PROVENANCES = {TOLD: "measured", DOCUMENTED: "vendor", ASSUMED: "assumed"}
 _BY_NAME = {field.name: field for field in FIELDS}
 
 
@@ -42,6 +44,18 @@ def guesses(found: Found) -> list[Finding]:
         assumed(_BY_NAME[name].path, value, because)
         for name, value in {**_GUESSES, "sm_preference": tuple(range(found["sms"]))}.items()
         if name not in found
+    ]
+
+
+def documented(found: Found) -> list[Finding]:
+    """Of fields that are not told, those that NVIDIA documents for the compute capability."""
+    capability = str(found.notes.get("details", {}).get("compute_capability", ""))
+    because = f"NVIDIA documents it for compute capability {capability}; it was not told"
+    return [
+        Finding(_BY_NAME[name].path, value, DOCUMENTED, because)
+        for name, value in documented_limits(capability).items()
+        # Of a list the last is documented alone.
+        if not found.is_told(name) and _BY_NAME[name].type == "int"
     ]
 
 
@@ -57,9 +71,7 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
         name=name,
         mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
         provenance={
-            finding.path: Provenance(
-                "measured" if finding.kind == TOLD else "assumed", source(finding)
-            )
+            finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
             for finding in found.findings
         },
         **{key: value for key, value in values.items() if key not in switches},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-TOLD, ASSUMED = "told", "assumed"
+TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Finding:
     Attributes:
         path: the value's key in a device file, such as ``limits.blocks_per_sm``.
         value: what the device file says.
-        kind: ``told``: the observations leave no other value. ``assumed``: they leave others, or
-            no probe asked.
+        kind: ``told``: the observations leave no other value. ``documented``: they leave others, or
+            no probe asked, and NVIDIA documents this one. ``assumed``: nor is it documented.
         because: the observations, or why they tell nothing, in words.
         rivals: other values that agree with every observation, as far as they are known.
         probe: which probe asked; empty where none did.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from tbsched.calibration.draft import source
-from tbsched.calibration.finding import TOLD, Finding
+from tbsched.calibration.draft import PROVENANCES, source
+from tbsched.calibration.finding import Finding
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 
@@ -28,7 +28,7 @@ def device_toml(spec: DeviceSpec, report: Iterable[Finding]) -> str:
         rows.append(f"\n[{section}]")
         for field in members:
             finding = found[field.path]
-            kind = "measured" if finding.kind == TOLD else "assumed"
+            kind = PROVENANCES[finding.kind]
             value = _value(field.type, field.of(spec))
             rows.append(_row(field.name, value, kind, source(finding)))
     return "# Written by `tbsched calibrate`.\n\n" + "\n".join(rows) + "\n"
