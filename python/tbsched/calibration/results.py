@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tbsched.calibration.finding import ASSUMED, TOLD, Finding
 from tbsched.calibration.written import device_toml
 from tbsched.campaigns.results import Report
+from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.storage import as_path, replacing
@@ -121,6 +122,15 @@ class Calibration(Shown):
     def assumed(self) -> tuple[Finding, ...]:
         """Values that may be others."""
         return tuple(finding for finding in self.report if finding.kind == ASSUMED)
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Values that no probe asked for: they have the defaults of device files."""
+        asked = {finding.path for finding in self.report} | {
+            "device.title",
+            "device.compute_capability",
+        }
+        return tuple(field.path for field in FIELDS if field.section and field.path not in asked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the device file; every value has its provenance.

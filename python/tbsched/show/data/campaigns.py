@@ -52,6 +52,7 @@ def calibration_data(calibration: Calibration) -> dict[str, Any]:
         "device": calibration.spec.title,
         "findings": [_listed(asdict(finding)) for finding in calibration.report],
         "certificate": {**_listed(certificate), "holds": calibration.certificate.holds},
+        "not_asked": list(calibration.not_asked),
         "campaign": None if campaign is None else report_data(campaign),
         "steps": [asdict(step) for step in calibration.steps],
         "seconds": calibration.seconds,

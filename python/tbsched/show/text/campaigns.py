@@ -156,6 +156,8 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
         f"not compared: {', '.join(certificate.left_out)}"
     )
+    several = counted(len(calibration.not_asked), "value has its default", "values have defaults")
+    lines.append(f"  {several}, as no probe asks for them")
     lines += [
         f"  {step.probe}: nothing told, {step.failure}"
         for step in calibration.steps
