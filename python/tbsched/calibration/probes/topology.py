@@ -60,20 +60,22 @@ def read(clusters: ListOf[tuple[int, ...]]) -> list[Finding]:
     pairs = {cluster for cluster in clusters if len(cluster) == 2}
     fits = [size for size in _SIZES_OF_TPCS if all(a // size == b // size for a, b in pairs)]
     gpcs = _joined(cluster for cluster in clusters if len(cluster) > 2)
-    size = fits[0] if fits and pairs else 2
+    # If clusters of 2 do not keep to TPCs of any size, every SM stands for itself.
+    size = fits[0] if fits else 1
     rows = _rows(gpcs, size)
-    whole = sorted(
-        {sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)}
-    )
-    tpc = (
-        told(_TPC, size, f"clusters of 2 were on {len(pairs)} pairs of SMs, each in one TPC")
-        if len(fits) == 1 or (fits and size == 2)
-        else assumed(_TPC, size, "clusters of 2 were not in TPCs of one size", tuple(fits))
-    )
-    if whole != sorted(sm for gpc in gpcs for sm in gpc):
-        return [tpc, assumed(_GPCS, (), "clusters of 3 and more were not in whole TPCs")]
+    whole = {sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)}
     count = sum(len(cluster) > 2 for cluster in clusters)
-    return [tpc, told(_GPCS, rows, f"{count} clusters of 3 and more kept to these SMs")]
+    because = f"{count} clusters of 3 and more kept to these SMs"
+    if not fits or not pairs:
+        why = "clusters of 2 were not in TPCs of one size"
+        return [
+            assumed(_TPC, size, why, _SIZES_OF_TPCS[1:]),
+            assumed(_GPCS, rows, f"{because}; how many SMs a TPC has is not told"),
+        ]
+    tpc = told(_TPC, size, f"clusters of 2 were on {len(pairs)} pairs of SMs, each in one TPC")
+    if whole != set().union(*gpcs):
+        return [tpc, assumed(_GPCS, (), "clusters of 3 and more were not in whole TPCs")]
+    return [tpc, told(_GPCS, rows, because)]
 
 
 def _joined(clusters: Iterable[tuple[int, ...]]) -> list[set[int]]:

@@ -29,10 +29,16 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         "launch_order": tuple(row.name for row in launch_orders()),
     }
 
+    # Clusters that wait leave the TPCs of no GPC to others.
+    whole = whole_sm(found)
+    waiting = [whole, small(2)]
+    if spec.policy == "hopper" and found.is_told("gpcs"):
+        waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
+
     def drawn(rng: np.random.Generator) -> Sequence:
         free = int(rng.integers(0, 3))
         waits = [
-            replace(_drawn(rng, found), priority=-int(rng.integers(levels)))
+            replace(_drawn(rng, waiting), priority=-int(rng.integers(levels)))
             for _ in range(int(rng.integers(2, 5)))
         ]
         return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
@@ -43,6 +49,6 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     return [*read(left, choices), assumed("scheduler.priority_levels", levels, because)]
 
 
-def _drawn(rng: np.random.Generator, found: Found) -> Launch:
-    blocks = int(rng.integers(1, 5))
-    return whole_sm(found, blocks) if rng.random() < 0.5 else small(2, blocks=blocks)
+def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:
+    launch = launches[int(rng.integers(len(launches)))]
+    return replace(launch, blocks=launch.cluster * int(rng.integers(1, 5)))
