@@ -42,6 +42,7 @@ class Probe(NamedTuple):
 
 
 _SM = ("processing_blocks", "warps_per_sm", "registers_per_sm", "register_unit", "blocks_per_sm")
+_PLACES = ("sm_preference", *_SM, "shared_memory_reserve", "strict_round_robin", "registers")
 _MEMORY = ("shared_memory_unit", "shared_memory_reserve", "blocks_per_sm")
 
 
@@ -54,7 +55,7 @@ PROBES = (
     Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",), _MEMORY),
     Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
     Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
-    Probe("policy", policy.ask, ("sms_per_tpc",), ("sm_preference", *_SM)),
+    Probe("policy", policy.ask, ("sms_per_tpc",), _PLACES),
     Probe("configurations", configurations.ask_sizes, ("policy",), _MEMORY),
     Probe(
         "rules of configurations",
