@@ -28,6 +28,7 @@ _NAMES_OF = {
     "advice.together.fixes.fix": "Fix",
     "advice.together.limits": "Limit",
     "advice.what_if": "what_if",
+    "calibration.calibrate": "calibrate",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
     "comparison.compare": "Diff Divergence compare",
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from tbsched.advice.together.fixes.fix import Fix as Fix
     from tbsched.advice.together.limits import Limit as Limit
     from tbsched.advice.what_if import what_if as what_if
+    from tbsched.calibration.calibrate import calibrate as calibrate
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
     from tbsched.campaigns.steer import steer as steer

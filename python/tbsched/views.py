@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # The class, and in each folder of views the file and the first word of its functions.
 SHOWN: Mapping[str, tuple[str, str]] = {
     "BestOrder": ("advice", "best_order"),
+    "Calibration": ("campaigns", "calibration"),
     "Capacities": ("together", "capacities"),
     "Capacity": ("together", "capacity"),
     "Coresidency": ("together", "coresidency"),

@@ -188,6 +188,15 @@ def test_fuzz_and_record(monkeypatch: pytest.MonkeyPatch, report: Report, tmp_pa
     check_alike(EXAMPLES["fuzz"], document("record", tmp_path / "r.jsonl"))
 
 
+def test_calibrate(tmp_path: Path) -> None:
+    found = document(
+        "calibrate", "--oracle", "tx2", "--sequences", "20", "--seconds", "3600",
+        "-o", tmp_path / "mine.toml",
+    )  # fmt: skip
+    check_alike(EXAMPLES["calibrate"], found)
+    assert tb.device(tmp_path / "mine.toml").sms == tb.device("tx2").sms
+
+
 def test_data_of_other_values_is_json() -> None:
     trace = tb.predict(TIMED, "h200")
     values = [

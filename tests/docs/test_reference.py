@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tbsched
+import tbsched.calibration
 import tbsched.campaigns
 import tbsched.strategies
 from helpers import ROOT
@@ -60,7 +61,7 @@ def test_every_public_name_is_on_a_page() -> None:
     entries = re.findall(r"\.\. (?:auto\w+|py:data):: ([\w.]+)", pages)
     shown = {name.rsplit(".", 1)[1] for name in entries}
     assert ".. automodule:: tbsched.show\n   :members:" in pages
-    packages = (tbsched, tbsched.strategies, tbsched.campaigns)
+    packages = (tbsched, tbsched.strategies, tbsched.campaigns, tbsched.calibration)
     assert {name for package in packages for name in package.__all__} - shown == set()
 
 

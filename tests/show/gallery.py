@@ -162,6 +162,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     ),
     "time-diff": _time_diff,
     "report": _report,
+    "calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=20, progress=False),
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
     "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
     "program": lambda: profiled(tb.Sequence(KERNELS[:4]), "h200"),

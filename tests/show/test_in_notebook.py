@@ -24,6 +24,7 @@ trace = tb.predict(held, device)
 times = tb.predict(timed, device)
 report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexamples=1, seed=1,
                  progress=False)
+calibration = tb.calibrate("tx2", 3600.0, sequences=10, progress=False)
 tb.save_traces(PLACE, [times])
 profiled = tb.load_program(PLACE)
 """
@@ -52,6 +53,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "profiled",
         "tb.explain(profiled, device)",
         "report.counterexamples[0]",
+        "calibration",
     ),
     "image/png": (
         "tb.show.gantt(times)",

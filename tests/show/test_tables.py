@@ -49,6 +49,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "TimeDiff": lambda: tb.compare_times(*[tb.predict(LAUNCHES, gpu())] * 2),
     "Residents": lambda: tb.predict(HELD, gpu(4)).residents(2),
     "Report": report,
+    "Calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=0, progress=False),
     "WhatIf": lambda: tb.what_if(LAUNCHES, gpu()),
     "Explanation": lambda: tb.explain(profiled(LAUNCHES_OF_A_STREAM, "h200"), "h200"),
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),

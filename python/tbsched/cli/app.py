@@ -17,6 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tbsched.cli.calibrate import calibrate
 from tbsched.cli.campaigns import fuzz, record
 from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
@@ -35,7 +36,7 @@ from tbsched.errors import TbschedError
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
 VERBS = (
     devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
-    record, capture,
+    record, calibrate, capture,
 )  # fmt: skip
 
 app = typer.Typer(

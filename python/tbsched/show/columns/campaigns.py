@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 
 
@@ -31,4 +32,17 @@ def _row(example: Counterexample) -> dict[str, Any]:
         "name": launches[first.launch].name,
         "different_blocks": len(first.blocks),
         "different_sms": len(first.sms),
+    }
+
+
+def calibration_columns(calibration: Calibration) -> dict[str, Any]:
+    """A row per value, in the order of finding."""
+    rows = calibration.report
+    return {
+        "field": [finding.path for finding in rows],
+        "value": [str(finding.value) for finding in rows],
+        "kind": [finding.kind for finding in rows],
+        "because": [finding.because for finding in rows],
+        "rivals": [", ".join(map(str, finding.rivals)) for finding in rows],
+        "probe": [finding.probe or None for finding in rows],
     }

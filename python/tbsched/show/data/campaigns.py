@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.program.sequence import events_to_data
 from tbsched.show.data.differences import diff_data
@@ -41,3 +42,26 @@ def counterexample_data(found: Counterexample) -> dict[str, Any]:
         "diff": diff_data(found.diff),
         "code": found.code,
     }
+
+
+def calibration_data(calibration: Calibration) -> dict[str, Any]:
+    """Each value and how sure it is, the certificate, and what the probes took."""
+    certificate = asdict(calibration.certificate)
+    certificate["states"] = [repr(state) for state in calibration.certificate.states]
+    campaign = calibration.campaign
+    return {
+        "device": calibration.spec.title,
+        "findings": [_listed(asdict(finding)) for finding in calibration.report],
+        "certificate": {**_listed(certificate), "holds": calibration.certificate.holds},
+        "not_asked": list(calibration.not_asked),
+        "campaign": None if campaign is None else report_data(campaign),
+        "steps": [asdict(step) for step in calibration.steps],
+        "seconds": calibration.seconds,
+    }
+
+
+def _listed(value: Any) -> Any:
+    """With lists in place of tuples, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return list(map(_listed, value)) if isinstance(value, tuple | list) else value

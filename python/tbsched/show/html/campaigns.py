@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.show.html.differences import diff_part
 from tbsched.show.html.pages import card
@@ -12,15 +13,20 @@ from tbsched.show.html.parts import (
     folded_html,
     more_of,
     note_html,
+    table_html,
     text_html,
     tiles_html,
 )
 from tbsched.show.text.campaigns import (
+    calibration_lines,
+    calibration_rows,
+    calibration_short,
     counterexample_headings,
     counterexample_short,
     report_lines,
     report_short,
 )
+from tbsched.show.text.tables import table_of
 
 _COUNTEREXAMPLES_SHOWN = 10
 _CODE = 20_000  # characters
@@ -53,6 +59,17 @@ def report_html(report: Report) -> str:
         ),
         note_html(more_of(len(report.counterexamples), len(shown), "counterexample")),
     )  # fmt: skip
+
+
+def calibration_html(calibration: Calibration) -> str:
+    """The certificate, and each value with how sure it is."""
+    rows = calibration_rows(calibration)
+    table = table_of(("field", "value", "how sure", "because"), rows)
+    return card(
+        calibration_short(calibration),
+        text_html(line.strip() for line in calibration_lines(calibration)),
+        table_html(table),
+    )
 
 
 def _code(found: Counterexample, *, is_open: bool) -> Markup:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted
+
+_VALUE = 60  # characters
 
 
 def counterexample_short(found: Counterexample) -> str:
@@ -100,3 +104,70 @@ def _coverage(coverage: Coverage) -> list[str]:
 def _percent(part: int, whole: int) -> str:
     # A miss must show: what rounds to 100 without being so is cut, not rounded.
     return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"
+
+
+def calibration_short(calibration: Calibration) -> str:
+    """How much is told, and whether the certificate holds."""
+    certificate = calibration.certificate
+    words = "certified" if certificate.holds else "no certificate"
+    return (
+        f"{calibration.spec.title}: {len(calibration.told)} values told, "
+        f"{len(calibration.assumed)} assumed, {words}"
+    )
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """The certificate, and each value with how sure it is."""
+    rows = calibration_rows(calibration)
+    table = render(table_of(("field", "value", "how sure", "because"), rows))
+    return "\n".join([calibration_short(calibration), *calibration_lines(calibration), "", table])
+
+
+def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
+    """Of each value: field, value, how sure, and why."""
+    rows = []
+    for finding in calibration.report:
+        value = str(finding.value)
+        if len(value) > _VALUE:
+            value = f"{value[:_VALUE]}…"
+        because = finding.because
+        if finding.rivals:
+            because += f"; not told apart from {', '.join(map(str, finding.rivals))}"
+        rows.append((finding.path, value, finding.kind, because))
+    return rows
+
+
+def calibration_lines(calibration: Calibration) -> list[str]:
+    """The certificate, and what the probes took."""
+    certificate = calibration.certificate
+    asked = sum(step.sequences for step in calibration.steps)
+    lines = [
+        f"  {counted(asked, 'sequence')} for probes, "
+        f"{counted(certificate.sequences, 'sequence')} with "
+        f"{counted(certificate.launches, 'launch', 'launches')} in the campaign, "
+        f"{calibration.seconds:.1f} s",
+    ]
+    if certificate.holds:
+        lines.append(
+            f"  none disagreed: with {100 * certificate.confidence:.0f} % confidence at most "
+            f"{100 * certificate.miss_rate:.2g} % of such sequences are predicted wrong"
+        )
+    elif certificate.disagreements:
+        lines.append(f"  {counted(certificate.disagreements, 'sequence disagrees', 'disagree')}")
+    else:
+        lines.append("  nothing was compared")
+    lines.append(
+        f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
+        f"not compared: {', '.join(certificate.left_out)}"
+    )
+    several = counted(len(calibration.not_asked), "value has its default", "values have defaults")
+    lines.append(f"  {several}, as no probe asks for them")
+    lines += [
+        f"  {step.probe}: nothing told, {step.failure}"
+        for step in calibration.steps
+        if step.failure
+    ]
+    if calibration.campaign is not None:
+        for example in calibration.campaign.counterexamples:
+            lines.append(f"  the smallest disagreement: {example.sequence!r}")
+    return lines

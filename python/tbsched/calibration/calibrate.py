@@ -1,0 +1,127 @@
+"""Measures a device: one probe after the other, then a campaign that scores what they found."""
+
+from __future__ import annotations
+
+import time
+
+from tbsched.calibration import table
+from tbsched.calibration.draft import documented, draft, guesses
+from tbsched.calibration.finding import Found
+from tbsched.calibration.lab import Lab, NotTold
+from tbsched.calibration.results import Calibration, Step, certified
+from tbsched.campaigns.campaign import fuzz
+from tbsched.campaigns.oracles import OracleLike, open_oracle
+from tbsched.campaigns.results import Report
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.progress import bar
+from tbsched.traces.oracle import Oracle
+
+# Of the time; the campaign has the rest.
+_FOR_PROBES = 0.7
+# Mechanisms that no probe asks for yet.
+LEFT_OUT = ("partitions", "cooperative", "priorities")
+
+
+def calibrate(
+    oracle: OracleLike = "gpu",
+    seconds: float = 300.0,
+    *,
+    sequences: int = 1_000_000,
+    seed: int = 0,
+    name: str = "calibrated",
+    progress: bool = True,
+) -> Calibration:
+    """Measures a GPU from launches and observations alone, and writes down how sure each value is.
+
+    Probes find the sizes of an SM, the map of the SMs, the rules and the policy. Each reads what
+    those before it found. A rule is found by elimination: all rules that the model knows predict
+    sequences on which they differ, and those that are wrong are struck out. A campaign then
+    compares the whole with the oracle.
+
+    Args:
+        oracle: what is measured, as for :func:`tbsched.fuzz`: ``"gpu"``, or a device whose model
+            plays an unknown GPU. Of a model no more is used than what it observes, its title and
+            its number of SMs.
+        seconds: for how long. Probes that come too late tell nothing.
+        sequences: how many the campaign compares at most.
+        seed: of the campaign.
+        name: of the device.
+        progress: shows a bar on standard error.
+
+    Returns:
+        A :class:`~tbsched.calibration.Calibration`: the device, what was found out about each
+        value, and a certificate.
+
+    Raises:
+        TypeError, ValueError: nothing that can observe, or an oracle that places no blocks at all.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> calibration = tb.calibrate("xavier", seconds=60, sequences=100, progress=False)
+        >>> calibration.spec.warps_per_sm, calibration.spec.policy
+        (64, 'ampere')
+        >>> calibration.save("mine.toml")
+        >>> tb.device("mine.toml").sms
+        8
+    """
+    start = time.monotonic()
+    with open_oracle(oracle) as opened:
+        found, steps = _probed(opened, seconds, progress)
+        for finding in documented(found) + guesses(found):
+            found.add(finding)
+        spec = draft(found, name)
+        left = seconds - (time.monotonic() - start)
+        try:
+            campaign = _campaign(opened, spec, left, sequences, seed, progress)
+        except ValueError as error:
+            # The oracle refuses what the device allows: some value that was assumed is wrong.
+            campaign = None
+            steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
+    states = tuple(sorted(found.notes.get("states", ()), key=repr))
+    certificate = certified(campaign, states, len(spec.initial_states()), LEFT_OUT)
+    return Calibration(
+        spec, found.findings, certificate, campaign, tuple(steps), time.monotonic() - start
+    )
+
+
+def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list[Step]]:
+    found, steps = Found(), []
+    with bar("measuring", max(int(1000 * seconds), 1)) as advance:
+        lab = Lab(
+            oracle,
+            _FOR_PROBES * seconds,
+            (lambda spent: advance(int(1000 * spent))) if progress else (lambda _: None),
+        )
+        for probe in table.PROBES:
+            before = lab.sequences, lab.launches, lab.spent
+            failure = None
+            try:
+                table.run(probe, lab, found)
+            except (NotTold, ValueError) as error:
+                failure = str(error)
+            took = lab.sequences - before[0], lab.launches - before[1], lab.spent - before[2]
+            steps.append(Step(probe.name, *took, failure))
+            if "sms" not in found:
+                raise ValueError(f"calibrate: oracle: {failure}")
+    return found, steps
+
+
+def _campaign(
+    oracle: Oracle, spec: DeviceSpec, seconds: float, sequences: int, seed: int, progress: bool
+) -> Report | None:
+    """Compares every block, until one is wrong."""
+    if seconds <= 0 or not sequences:
+        return None
+    return fuzz(
+        oracle,
+        spec,
+        level="exact",
+        limits=spec,
+        max_seconds=seconds,
+        max_examples=sequences,
+        max_counterexamples=1,
+        seed=seed,
+        without=LEFT_OUT,
+        progress=progress,
+    )

@@ -1,0 +1,93 @@
+"""A device of what has been found so far; what has not been asked yet is a guess."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD, Finding, Found, assumed
+from tbsched.hardware.catalogue import documented_limits
+from tbsched.hardware.device_fields import FIELDS, Mechanisms
+from tbsched.hardware.spec import DeviceSpec, Provenance
+
+# Of fields without a default. A finding takes the place of each.
+_GUESSES: dict[str, Any] = {
+    "sms_per_tpc": 2,
+    "processing_blocks": 4,
+    "blocks_per_sm": 16,
+    "warps_per_sm": 32,
+    "registers_per_sm": 65536,
+    "threads_per_block": 1024,
+    "registers_per_thread": 255,
+    "register_unit": 256,
+    "shared_memory_unit": 128,
+    "shared_memory_reserve": 1024,
+    "shared_memory_per_block": 49152,
+    "shared_memory_configurations": (65536,),
+    "strict_round_robin": True,
+    "warp_skip": True,
+    "registers": "pooled",
+    "shared_memory": "contiguous",
+    "shared_memory_configuration": True,
+    "configuration_per_tpc": True,
+    "local_memory_configuration": True,
+    "policy": "ampere",
+}
+PROVENANCES = {TOLD: "measured", DOCUMENTED: "vendor", ASSUMED: "assumed"}
+_BY_NAME = {field.name: field for field in FIELDS}
+
+
+def guesses(found: Found) -> list[Finding]:
+    """Of fields that every device file names, those that no probe has found."""
+    because = "not measured"
+    return [
+        assumed(_BY_NAME[name].path, value, because)
+        for name, value in {**_GUESSES, "sm_preference": tuple(range(found["sms"]))}.items()
+        if name not in found
+    ]
+
+
+def documented(found: Found) -> list[Finding]:
+    """Of fields that are not told, those that NVIDIA documents for the compute capability."""
+    capability = str(found.notes.get("details", {}).get("compute_capability", ""))
+    because = f"NVIDIA documents it for compute capability {capability}; it was not told"
+    return [
+        Finding(_BY_NAME[name].path, value, DOCUMENTED, because)
+        for name, value in documented_limits(capability).items()
+        # Of a list the last is documented alone.
+        if not found.is_told(name) and _BY_NAME[name].type == "int"
+    ]
+
+
+def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
+    """The device; with the compute capability that the driver names."""
+    values = {**_GUESSES, **{field: found[field] for field in found}}
+    values.setdefault("sm_preference", tuple(range(found["sms"])))
+    values.setdefault("title", str(found.notes.get("title", name)))
+    details = found.notes.get("details", {})
+    values.setdefault("compute_capability", str(details.get("compute_capability", "unknown")))
+    switches = {item.name for item in fields(Mechanisms)}
+    return DeviceSpec(
+        name=name,
+        mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
+        provenance={
+            finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
+            for finding in found.findings
+        },
+        **{key: value for key, value in values.items() if key not in switches},
+    )
+
+
+def source(finding: Finding) -> str:
+    """What a device file says of where a value comes from."""
+    asked = f"calibration, {finding.probe}: " if finding.probe else "calibration: "
+    others = ", ".join(map(str, finding.rivals))
+    return f"{asked}{finding.because}" + (f"; not told apart from {others}" if others else "")
+
+
+def with_values(spec: DeviceSpec, **values: Any) -> DeviceSpec:
+    """The device with other values, of mechanisms too."""
+    switches = {item.name for item in fields(Mechanisms)}
+    own = {key: value for key, value in values.items() if key not in switches}
+    mechanisms = {key: value for key, value in values.items() if key in switches}
+    return replace(spec, mechanisms=replace(spec.mechanisms, **mechanisms), **own)

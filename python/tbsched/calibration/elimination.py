@@ -1,0 +1,140 @@
+"""What is left of several devices once sequences have been asked on which they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from collections.abc import Sequence as ListOf
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from tbsched.calibration.lab import Lab
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Launch, Sequence
+
+# What a sequence shows, to be compared.
+Shown: TypeAlias = Hashable
+Draw: TypeAlias = Callable[[np.random.Generator], Sequence]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How sequences are predicted and observed.
+
+    Attributes:
+        predict: what a device shows of each sequence, per launch.
+        observe: what the oracle shows of each, likewise.
+    """
+
+    predict: Callable[[DeviceSpec, ListOf[Sequence]], list[tuple[Shown, ...]]]
+    observe: Callable[[Lab, ListOf[Sequence]], list[tuple[Shown, ...]]]
+
+
+@dataclass(slots=True)
+class Left:
+    """What remained.
+
+    Attributes:
+        devices: those that agree with every observation.
+        asked: how many sequences were asked.
+        misfit: if none is left, the shortest sequence that the last ones were wrong about.
+    """
+
+    devices: list[DeviceSpec]
+    asked: int = 0
+    misfit: Sequence | None = None
+    struck: Counter[str] = field(default_factory=Counter)
+
+
+# Of so many drawn sequences those that tell most are asked; several draws that tell nothing end it.
+_DRAWN, _ASKED, _PATIENCE = 128, 6, 6
+
+
+def eliminate(
+    lab: Lab,
+    devices: ListOf[DeviceSpec],
+    draw: Draw,
+    view: View,
+    seed: int,
+    patience: int = _PATIENCE,
+) -> Left:
+    """Asks sequences that split the devices most, until none is drawn that splits them."""
+    rng = np.random.default_rng(seed)
+    left = Left(list(devices))
+    idle = 0
+    while idle < patience and len(left.devices) > 0:
+        drawn = [draw(rng) for _ in range(_DRAWN)]
+        predicted = [view.predict(device, drawn) for device in left.devices]
+        telling = sorted(range(_DRAWN), key=lambda number: _largest_class(predicted, number))[
+            :_ASKED
+        ]
+        if len(left.devices) > 1 and _largest_class(predicted, telling[0]) == len(left.devices):
+            idle += 1
+            continue
+        # Behind the first launch that one of them does not place whole, others would differ.
+        asked = [_cut(drawn[number], predicted, number) for number in telling]
+        shown = view.observe(lab, asked)
+        left.asked += len(asked)
+        before = left.devices
+        left.devices = [
+            device
+            for device, seen in zip(before, predicted, strict=True)
+            if all(
+                seen[number][: len(observed)] == observed
+                for number, observed in zip(telling, shown, strict=True)
+            )
+        ]
+        idle += len(left.devices) == len(before)
+        if not left.devices:
+            left.misfit = _shortest(asked, telling, predicted, shown)
+    return left
+
+
+def _largest_class(predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) -> int:
+    shortest = min(len(of_device[number]) for of_device in predicted)
+    classes = Counter(of_device[number][:shortest] for of_device in predicted)
+    return classes.most_common(1)[0][1]
+
+
+def _cut(sequence: Sequence, predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) -> Sequence:
+    """The sequence up to the last launch that all of them predict."""
+    launches = min(len(of_device[number]) for of_device in predicted)
+    seen = 0
+    for position, event in enumerate(sequence.events):
+        seen += isinstance(event, Launch)
+        if seen == launches:
+            return sequence[: position + 1]
+    return sequence
+
+
+def _shortest(
+    asked: ListOf[Sequence],
+    telling: ListOf[int],
+    predicted: ListOf[ListOf[tuple[Shown, ...]]],
+    shown: ListOf[tuple[Shown, ...]],
+) -> Sequence:
+    """The shortest sequence on which the most devices disagreed, up to where they did."""
+    wrong = []
+    for sequence, number, observed in zip(asked, telling, shown, strict=True):
+        agree = max(_common(of_device[number], observed) for of_device in predicted)
+        if agree == len(observed):
+            continue
+        seen = 0
+        for position, event in enumerate(sequence.events):
+            seen += isinstance(event, Launch)
+            if seen == agree + 1:
+                wrong.append(sequence[: position + 1])
+                break
+    # Where each sequence has some device that is right, none of them has all: the shortest one.
+    return min(wrong or asked, key=len)
+
+
+def _common(one: tuple[Shown, ...], other: tuple[Shown, ...]) -> int:
+    same = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        same += 1
+    return same

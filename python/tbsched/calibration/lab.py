@@ -1,0 +1,185 @@
+"""Where probes run their sequences."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from collections.abc import Sequence as ListOf
+
+import numpy as np
+
+from tbsched.campaigns.oracles import ManyOracle
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
+
+_TRIES = 3
+MOST_PER_SM = 64  # thread block slots that a model of an SM has
+LEAST_REGISTERS = 16  # that every kernel of the launcher can have
+# One such launch cannot fill an SM: as many waves are in one sequence at most.
+_LAUNCHES = 24
+
+
+class NotTold(Exception):
+    """The observations of a probe say nothing; the message says why."""
+
+
+class Lab:
+    """Runs sequences on the oracle, and counts them.
+
+    Args:
+        oracle: what is measured.
+        seconds: for how long probes may ask.
+        progress: is called with the number of sequences so far.
+
+    Attributes:
+        sms: number of SMs, once a probe has found it.
+        sequences, launches, unstable: how many there have been.
+    """
+
+    def __init__(self, oracle: Oracle, seconds: float, progress: Callable[[float], object]) -> None:
+        self._oracle = oracle
+        self._seconds = seconds
+        self._start = time.monotonic()
+        self._progress = progress
+        self.sms = 0
+        self.sequences = 0
+        self.launches = 0
+        self.unstable = 0
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def run(self, sequences: ListOf[Sequence]) -> list[Trace]:
+        """What the oracle shows.
+
+        Raises:
+            NotTold: the time is over, or one of the sequences never repeats itself.
+            ValueError: the oracle refuses one.
+        """
+        found: list[Trace | None] = [None] * len(sequences)
+        for _ in range(_TRIES):
+            missing = [number for number, trace in enumerate(found) if trace is None]
+            if not missing:
+                break
+            for number, trace in zip(
+                missing, self._tried([sequences[number] for number in missing]), strict=True
+            ):
+                found[number] = trace
+        if any(trace is None for trace in found):
+            raise NotTold(f"the oracle did not agree with itself {_TRIES} times")
+        return [trace for trace in found if trace is not None]
+
+    def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
+        if self.spent > self._seconds:
+            raise NotTold("the time was over")
+        self.sequences += len(sequences)
+        self.launches += sum(len(sequence.launches) for sequence in sequences)
+        self._progress(self.spent)
+        if isinstance(self._oracle, ManyOracle):
+            outcomes = list(self._oracle.observe_many(sequences))
+        else:
+            outcomes = [self._once(sequence) for sequence in sequences]
+        traces = [found if isinstance(found, Trace) else None for found in outcomes]
+        self.unstable += traces.count(None)
+        return traces
+
+    def _once(self, sequence: Sequence) -> Trace | UnstableMeasurement | DeadlineExceeded:
+        try:
+            return self._oracle.observe(sequence)
+        except (UnstableMeasurement, DeadlineExceeded) as error:
+            return error
+
+    def accepts(self, launch: Launch) -> bool:
+        """Whether the oracle takes such a launch at all."""
+        self.sequences += 1
+        self.launches += 1
+        try:
+            self._oracle.observe(Sequence([launch]))
+        except (UnstableMeasurement, DeadlineExceeded):
+            return True
+        except ValueError:
+            return False
+        return True
+
+    def fills(self, launches: ListOf[Launch]) -> list[int]:
+        """How many blocks of each launch an idle SM holds; their own ``blocks`` do not matter.
+
+        Every launch has more blocks than the GPU holds, so that it does not matter in which order
+        the SMs get them.
+
+        Raises:
+            NotTold: the SMs do not hold the same number.
+        """
+        groups = [launches[at : at + _LAUNCHES] for at in range(0, len(launches), _LAUNCHES)]
+        traces = self.run([self._waves(group) for group in groups])
+        return [
+            even(placement.occupancy(trace.device.sms)[: self.sms])
+            for trace in traces
+            for placement in trace.placements
+        ]
+
+    def _waves(self, launches: ListOf[Launch]) -> Sequence:
+        events: list[Event] = []
+        for number, launch in enumerate(launches):
+            blocks = self.sms * (MOST_PER_SM + 1)
+            events += [_with_blocks(launch, blocks - blocks % launch.cluster), Release(number)]
+        return Sequence(events)
+
+    def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:
+        """The largest number from ``low`` to ``high`` that fits, where ``low`` does."""
+        while low < high:
+            middle = (low + high + 1) // 2
+            if fits(middle):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def small(
+    warps: int = 1,
+    registers: int = LEAST_REGISTERS,
+    shared_memory: int = 0,
+    blocks: int = 1,
+    cluster: int = 1,
+    carveout: int | None = 100,
+    local_memory: int = 0,
+) -> Launch:
+    """A launch in the terms of the probes: with all shared memory, unless it says otherwise."""
+    return Launch(
+        blocks,
+        32 * warps,
+        registers,
+        shared_memory=shared_memory,
+        local_memory=local_memory,
+        carveout=carveout,
+        cluster=cluster,
+    )
+
+
+def even(blocks: np.ndarray) -> int:
+    """The number that all SMs have.
+
+    Raises:
+        NotTold: they have not the same.
+    """
+    least, most = int(blocks.min()), int(blocks.max())
+    if least != most:
+        raise NotTold(f"the SMs do not hold the same: {least} to {most} blocks")
+    return least
+
+
+def _with_blocks(launch: Launch, blocks: int) -> Launch:
+    return small(
+        launch.threads // 32,
+        launch.registers,
+        launch.shared_memory,
+        blocks,
+        launch.cluster,
+        launch.carveout,
+        launch.local_memory,
+    )

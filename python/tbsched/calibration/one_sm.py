@@ -1,0 +1,101 @@
+"""Sequences that put the same on every SM: what one SM of a device does with its share of them.
+
+So it does not matter which SM gets a block, as long as equal SMs get equal numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.calibration.elimination import Shown, View
+from tbsched.calibration.lab import MOST_PER_SM, Lab, NotTold, even, small
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict_many
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Trace
+
+
+def one_sm(spec: DeviceSpec) -> DeviceSpec:
+    """A device of one such SM."""
+    return replace(
+        spec, sms=1, sms_per_tpc=1, gpcs=(), sm_preference=(0,), coscheduled_sms=0, policy="ampere"
+    )
+
+
+def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Sequence:
+    """Launches of these (warps, registers, bytes), one or a few blocks each, and releases.
+
+    Half of them fill the SMs with many equal pieces first, and leave gaps.
+    """
+    drawn: list[Event] = []
+    held: list[int] = []
+
+    def launch(size: tuple[int, int, int], blocks: int) -> None:
+        held.append(sum(isinstance(event, Launch) for event in drawn))
+        drawn.append(small(*size, blocks))
+
+    if rng.random() < 0.5:
+        piece = sizes[int(rng.integers(len(sizes)))]
+        for _ in range(int(rng.integers(2, 17))):
+            launch(piece, 1)
+        leave = rng.random(len(held)) < 0.5
+        drawn += [Release(number) for number in held if leave[number]]
+        held = [number for number in held if not leave[number]]
+    for _ in range(int(rng.integers(0, 8))):
+        if held and rng.random() < 0.4:
+            drawn.append(Release(held.pop(int(rng.integers(len(held))))))
+        else:
+            launch(sizes[int(rng.integers(len(sizes)))], int(rng.integers(1, 4)))
+    return Sequence([*drawn, small(*sizes[int(rng.integers(len(sizes)))], MOST_PER_SM + 1)])
+
+
+def _predict(spec: DeviceSpec, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
+    """Blocks placed of each launch, up to the first of which some were not."""
+    found: list[tuple[Shown, ...]] = []
+    for trace in predict_many(sequences, spec, threads=1):
+        placed: list[int] = []
+        for launch, placement in zip(trace.sequence.launches, trace.placements, strict=True):
+            placed.append(placement.placed)
+            if placed[-1] < launch.blocks:
+                break
+        found.append(tuple(placed))
+    return found
+
+
+def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
+    traces = lab.run([_on_all(sequence, lab.sms) for sequence in sequences])
+    return [_until_uneven(trace, lab.sms) for trace in traces]
+
+
+def _until_uneven(trace: Trace, sms: int) -> tuple[Shown, ...]:
+    """Blocks per SM of each launch, up to the first of which the SMs got different numbers.
+
+    Where a block leaves the room of its SM as it is, the next one follows it there.
+    """
+    found: list[Shown] = []
+    with contextlib.suppress(NotTold):
+        for placement in trace.placements:
+            found.append(even(placement.occupancy(sms)))
+    return tuple(found)
+
+
+def _on_all(sequence: Sequence, sms: int) -> Sequence:
+    return Sequence(
+        small(
+            event.threads // 32,
+            event.registers,
+            event.shared_memory,
+            event.blocks * sms,
+            carveout=event.carveout,
+        )
+        if isinstance(event, Launch)
+        else event
+        for event in sequence.events
+    )
+
+
+VIEW = View(_predict, _observe)

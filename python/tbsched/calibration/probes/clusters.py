@@ -1,0 +1,57 @@
+"""How clusters are placed, by elimination."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tbsched.calibration import whole_gpu
+from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.draft import draft, with_values
+from tbsched.calibration.elimination import eliminate
+from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.lab import Lab, small
+from tbsched.program.sequence import Sequence
+
+_CHOICES: Choices = {
+    "clusters_seek_idle_sms": (True, False),
+    "clusters_take_whole_tpcs": (True, False),
+    "clusters_use_singletons": (True, False),
+    "clusters_balance": (True, False),
+}
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Clusters of all sizes beside single blocks."""
+    spec = draft(found)
+    if spec.max_cluster < 2:
+        return []
+    if not spec.gpcs:
+        return [_not_placed(name, values[0]) for name, values in _CHOICES.items()]
+    sizes = found.notes["clusters"]
+    half = max(spec.shared_memory_configurations[-1] // 2, 0)
+    launches = [small(w, 32) for w in (1, 4, 8)] + [
+        small(warps, 32, shared, size, size, carveout)
+        for size in sizes
+        for warps in (1, 4, 8)
+        for shared in (0, min(half, spec.shared_memory_per_block), 8192)
+        for carveout in (100, 15)
+    ]
+
+    def drawn(rng: np.random.Generator) -> Sequence:
+        return whole_gpu.draw(rng, launches, lab.sms)
+
+    devices = combinations(with_values(spec, policy="hopper"), _CHOICES)
+    left = eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=4)
+    findings = read(left, _CHOICES)
+    if not left.devices:
+        # The map may be why.
+        because = "clusters are not placed as on any device with this map"
+        findings += [
+            assumed("topology.gpcs", spec.gpcs, because),
+            assumed("topology.sms_per_tpc", spec.sms_per_tpc, because),
+        ]
+    return findings
+
+
+def _not_placed(name: str, value: bool) -> Finding:
+    return assumed(f"mechanisms.{name}", value, "which TPC is in which GPC is not known")

@@ -1,0 +1,79 @@
+"""How an SM gives out warps, registers and shared memory, by elimination.
+
+Sequences leave gaps on every SM alike. Each rule predicts how many blocks then fit; those that
+predict wrong are struck out.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from tbsched.calibration import one_sm
+from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.draft import draft
+from tbsched.calibration.elimination import eliminate
+from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Sequence
+
+_TURNS: Choices = {
+    "strict_round_robin": (True, False),
+    "warp_skip": (True, False),
+    "registers": ("pooled", "contiguous", "circular"),
+}
+_GAPS: Choices = {
+    "shared_memory": ("contiguous", "circular", "pooled"),
+    "lowest_gap_first": (True, False),
+}
+
+
+def ask_turns(lab: Lab, found: Found) -> list[Finding]:
+    """Blocks of odd numbers of warps, with so many registers that few warps fit."""
+    spec = draft(found)
+    each = spec.registers_per_sm // spec.processing_blocks
+    most = min(32, spec.threads_per_block // 32)
+    registers = sorted(
+        {
+            min(max(each // (32 * warps), LEAST_REGISTERS), spec.registers_per_thread)
+            for warps in (2, 3, 4, 5, 6, 8, 11, 16)
+        }
+    )
+    sizes = [
+        (warps, r, 0)
+        for warps, r in product(range(1, min(most, 9) + 1), registers)
+        if _fits(spec, warps, r)
+    ]
+    return _ask(lab, spec, _TURNS, sizes)
+
+
+def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
+    """Blocks of which few fill the shared memory."""
+    spec = draft(found)
+    size, reserve = spec.shared_memory_configurations[-1], spec.shared_memory_reserve
+    shared = {
+        min(max(size // blocks - reserve, 0), spec.shared_memory_per_block)
+        for blocks in (2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20)
+    }
+    return _ask(lab, spec, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
+
+
+def _ask(
+    lab: Lab, spec: DeviceSpec, choices: Choices, sizes: list[tuple[int, int, int]]
+) -> list[Finding]:
+    def drawn(rng: np.random.Generator) -> Sequence:
+        return one_sm.draw(rng, sizes)
+
+    devices = combinations(one_sm.one_sm(spec), choices)
+    return read(eliminate(lab, devices, drawn, one_sm.VIEW, seed=0), choices)
+
+
+def _fits(spec: DeviceSpec, warps: int, registers: int) -> bool:
+    """Whether a device does not refuse such a block."""
+    try:
+        spec.check(Sequence([small(warps, registers)]))
+    except ValueError:
+        return False
+    return True

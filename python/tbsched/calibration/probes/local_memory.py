@@ -1,0 +1,49 @@
+"""Local memory: how much the GPU is set up for, and in which steps it grows."""
+
+from __future__ import annotations
+
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.lab import Lab, small
+from tbsched.program.sequence import Launch, Release, Sequence
+
+_WAITS = "mechanisms.local_memory_configuration"
+_INITIAL, _UNIT = "allocation.local_memory_initial", "allocation.local_memory_unit"
+_MOST = 8 * 1024  # with more, all threads together might need more memory than there is
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """One block holds the GPU; the largest local memory that does not wait is bisected."""
+
+    def enters(first: int, second: int) -> bool:
+        """Whether more local memory finds room beside a block, once the GPU grew for the first."""
+        events: list[Launch | Release] = [small(local_memory=first), Release(0)] if first else []
+        (trace,) = lab.run([Sequence([*events, small(), small(local_memory=second)])])
+        return trace[-1].placed == 1
+
+    if enters(0, _MOST):
+        return read(None, 0, 0)
+    initial = lab.largest(lambda size: enters(0, size), 0, _MOST)
+    grown = lab.largest(lambda size: enters(initial + 1, size), initial + 1, _MOST)
+    again = lab.largest(lambda size: enters(grown + 1, size), grown + 1, _MOST)
+    return read(initial, grown, again)
+
+
+def read(initial: int | None, grown: int, again: int) -> list[Finding]:
+    """From what entered at first, after it grew for one byte more, and after it grew so again."""
+    if initial is None:
+        because = f"{_MOST} bytes per thread did not wait for an idle GPU"
+        unknown = "local memory makes nothing wait"
+        return [
+            told(_WAITS, False, because),
+            assumed(_INITIAL, 1024, unknown),
+            assumed(_UNIT, 16, unknown),
+        ]
+    unit = again - grown
+    because = f"{initial} bytes per thread entered beside a block, {initial + 1} waited"
+    steps = f"one byte more than {initial} and than {grown} made room for {grown} and {again}"
+    plain = unit > 0 and grown % unit == 0 and -(-(initial + 1) // unit) * unit == grown
+    return [
+        told(_WAITS, True, because),
+        told(_INITIAL, initial, because),
+        told(_UNIT, unit, steps) if plain else assumed(_UNIT, max(unit, 1), steps),
+    ]

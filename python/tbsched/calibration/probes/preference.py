@@ -1,0 +1,40 @@
+"""In which order equal SMs are taken: launches of 1, 2, 3, ... blocks, each of a whole SM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as ListOf
+
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.lab import Lab, small
+from tbsched.program.sequence import Launch, Sequence
+
+_PATH = "topology.sm_preference"
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Each launch comes to an idle GPU."""
+    launches = [whole_sm(found, blocks) for blocks in range(1, lab.sms + 1)]
+    traces = lab.run([Sequence([launch]) for launch in launches])
+    return [read([frozenset(trace[0].smid.tolist()) for trace in traces])]
+
+
+def whole_sm(found: Found, blocks: int = 1) -> Launch:
+    """Of blocks that have an SM to themselves, for want of shared memory or of warps."""
+    fits_two = found.notes.get("shared", {}).get(2, found["shared_memory_per_block"])
+    if fits_two < found["shared_memory_per_block"]:
+        return small(shared_memory=fits_two + 1, blocks=blocks)
+    return small(min(32, found["threads_per_block"] // 32), blocks=blocks)
+
+
+def read(taken: ListOf[frozenset[int]]) -> Finding:
+    """From the SMs of 1, 2, 3, ... blocks."""
+    order: list[int] = []
+    for sms in taken:
+        more = sms - set(order)
+        if len(sms) != len(order) + 1 or len(more) != 1:
+            whole = tuple(range(len(taken)))
+            return assumed(
+                _PATH, whole, f"{len(sms)} blocks were not on one SM more than one fewer"
+            )
+        order += more
+    return told(_PATH, tuple(order), f"launches of 1 to {len(taken)} blocks, each of a whole SM")

@@ -1,0 +1,190 @@
+"""Shared memory of an SM, its unit, and what the runtime keeps of it for every block.
+
+An idle SM holds n blocks of s bytes if n * (s in whole units + the reserve) is no more than its
+memory. The largest s for each n is bisected; every (unit, reserve, memory), in whole units, that
+contradicts one of them is struck out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import gcd
+from typing import NamedTuple
+
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.lab import Lab, NotTold, small
+from tbsched.program.sequence import Sequence
+
+_MOST_RESERVE = 65536
+_SMALLEST_UNIT = 16
+_PARTS = 12  # of what is left of a range, in each round
+
+
+class Memory(NamedTuple):
+    """One way in which the shared memory of an SM may be given out."""
+
+    unit: int
+    reserve: int
+    size: int
+
+    def holds(self, bytes_: int) -> int:
+        """Blocks of so many bytes."""
+        each = self.takes(bytes_)
+        return self.size // each if each else 2**31
+
+    def takes(self, bytes_: int) -> int:
+        """Of the SM's memory."""
+        return -(-bytes_ // self.unit) * self.unit + self.reserve
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Finds the largest block of which an idle SM holds 1, 2, 3, ... at once."""
+    limit = found["shared_memory_per_block"]
+    single = found.notes["single"]
+    if not limit:
+        raise NotTold("blocks may have no shared memory")
+    counts = {0: single}
+    steps = [limit * part // (4 * _PARTS) for part in range(1, 4 * _PARTS + 1)]
+    while steps:
+        held = lab.fills([small(shared_memory=size) for size in steps])
+        counts.update(zip(steps, held, strict=True))
+        steps = _between(counts)
+    largest = thresholds(counts)
+    if not largest:
+        raise NotTold("blocks of all sizes fit an SM equally often")
+    found.notes["shared"] = largest
+    left = remaining(largest, limit, single)
+    beside = _beside(lab, largest, limit)
+    return read(
+        [memory for memory in left if beside is None or beside.agrees(memory)], single, found
+    )
+
+
+class Beside(NamedTuple):
+    """The largest block that enters beside some others.
+
+    Attributes:
+        others, bytes_: how many others, and of what size.
+        entered, refused: the largest that entered, and the smallest that did not, if one is known.
+    """
+
+    others: int
+    bytes_: int
+    entered: int
+    refused: int | None
+
+    def agrees(self, memory: Memory) -> bool:
+        """Whether so much and no more would enter."""
+        free = memory.size - self.others * memory.takes(self.bytes_)
+        enters = memory.takes(self.entered) <= free
+        return enters and (self.refused is None or memory.takes(self.refused) > free)
+
+
+def _beside(lab: Lab, largest: Mapping[int, int], limit: int) -> Beside | None:
+    """Fills up SMs to the last unit: the largest blocks all alike leave more than one."""
+    count = min(largest)
+    size = largest[count]
+    others = small(shared_memory=size, blocks=(count - 1) * lab.sms)
+    known = True
+
+    def enters(bytes_: int) -> bool:
+        nonlocal known
+        (trace,) = lab.run([Sequence([others, small(shared_memory=bytes_)])])
+        blocks = trace[0].occupancy(lab.sms)
+        known = known and int(blocks.min()) == int(blocks.max()) == count - 1
+        return trace[1].placed == 1
+
+    entered = lab.largest(enters, size, limit)
+    return (
+        Beside(count - 1, size, entered, entered + 1 if entered < limit else None)
+        if known
+        else None
+    )
+
+
+def _between(counts: Mapping[int, int]) -> list[int]:
+    """Sizes between those that differ in how many blocks fit."""
+    sizes = sorted(counts)
+    steps: list[int] = []
+    for low, high in pairwise(sizes):
+        if counts[low] == counts[high] or high - low < 2 or counts[low] > 12 + counts[high]:
+            continue
+        parts = min(_PARTS, high - low)
+        steps += sorted({low + (high - low) * part // parts for part in range(1, parts)})
+    return steps
+
+
+def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
+    """For each number of blocks the most bytes of which so many fit, where that is known."""
+    sizes = sorted(counts)
+    return {
+        counts[low]: low
+        for low, high in pairwise(sizes)
+        if high - low == 1 and counts[low] == counts[high] + 1
+    }
+
+
+def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memory]:
+    """All ways to give out shared memory that agree with the largest blocks."""
+    whole = gcd(*largest.values())
+    units = [unit for unit in range(_SMALLEST_UNIT, whole + 1) if whole % unit == 0]
+    left = []
+    for unit in units:
+        for reserve in range(0, _MOST_RESERVE + 1, unit):
+            least = max(
+                [-(-limit // unit) * unit + reserve, single * reserve]
+                + [count * (size + reserve) for count, size in largest.items()]
+            )
+            most = min(count * (size + unit + reserve) - 1 for count, size in largest.items())
+            first = -(-least // unit) * unit
+            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:4]
+    return left
+
+
+def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
+    """From the ways that are left; with them, how many slots there are."""
+    slots = "limits.blocks_per_sm"
+    paths = (
+        "allocation.shared_memory_unit",
+        "allocation.shared_memory_reserve",
+        "allocation.shared_memory_configurations",
+    )
+    if not left:
+        nothing = "no unit, reserve and size agree with how many blocks filled SMs"
+        values: tuple[object, ...] = (128, 1024, (found["shared_memory_per_block"] + 1024,))
+        return [assumed(p, v, nothing) for p, v in zip(paths, values, strict=True)] + [
+            assumed(slots, single, f"an SM holds {single} small blocks; {nothing}")
+        ]
+    best = left[0]
+    because = "the largest blocks of which 2, 3, ... fill an idle SM"
+    findings = []
+    for path, value, seen in (
+        (paths[0], best.unit, {memory.unit for memory in left}),
+        (paths[1], best.reserve, {memory.reserve for memory in left}),
+    ):
+        rivals = tuple(sorted(seen - {value}))
+        findings.append(
+            assumed(path, value, f"{because} leave others", rivals[:16])
+            if rivals
+            else told(path, value, because)
+        )
+    found.notes["sizes"] = sorted({memory.size for memory in left})
+    findings.append(
+        assumed(
+            paths[2],
+            (best.size,),
+            f"{because} show that {', '.join(map(str, found.notes['sizes'][:4]))} is the largest; "
+            "smaller ones have not been asked for",
+        )
+    )
+    files = found.notes["files"]
+    by_warps = not files or any(each.holds(16) <= single for each in files)
+    by_memory = any(memory.reserve and memory.size // memory.reserve <= single for memory in left)
+    if by_warps or by_memory:
+        what = "warps" if by_warps else "shared memory"
+        return [
+            *findings,
+            assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),
+        ]
+    return [*findings, told(slots, single, f"an SM holds {single} small blocks, and room is left")]

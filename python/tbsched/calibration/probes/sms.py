@@ -1,0 +1,39 @@
+"""The SMs: those that get blocks of a launch that is larger than the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.lab import MOST_PER_SM, Lab, small
+from tbsched.program.sequence import Sequence
+
+_FIRST_GUESS = 256  # doubled until some blocks find no room
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Launches more and more small blocks until some wait."""
+    blocks = _FIRST_GUESS * MOST_PER_SM
+    while True:
+        (trace,) = lab.run([Sequence([small(blocks=blocks)])])
+        smid = trace[0].smid
+        if (smid < 0).any():
+            break
+        blocks *= 2
+    finding = read(np.unique(smid[smid >= 0]), trace.device.sms)
+    lab.sms = finding.value
+    found.notes["title"] = trace.device.name
+    found.notes["details"] = trace.device.details
+    return [finding]
+
+
+def read(seen: np.ndarray, queried: int) -> Finding:
+    """From the SMs that had blocks while others waited."""
+    path, sms = "topology.sms", len(seen)
+    if sms == queried and int(seen[-1]) == sms - 1:
+        return told(path, sms, f"a launch larger than the GPU had blocks on each of 0..{sms - 1}")
+    return assumed(
+        path,
+        int(seen[-1]) + 1,
+        f"a launch larger than the GPU had blocks on {sms} SMs; the driver says {queried}",
+    )

@@ -1,0 +1,54 @@
+"""Which waiting launch is considered first, by elimination."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.calibration import whole_gpu
+from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.draft import draft
+from tbsched.calibration.elimination import eliminate
+from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.lab import Lab, small
+from tbsched.calibration.probes.preference import whole_sm
+from tbsched.prediction.predict import launch_orders
+from tbsched.program.sequence import Launch, Sequence
+
+_MOST_LEVELS = 6
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Launches of several priorities come to a GPU on which only a few SMs are free."""
+    levels = lab.largest(
+        lambda level: lab.accepts(replace(small(), priority=1 - level)), 1, _MOST_LEVELS
+    )
+    spec = draft(found)
+    choices: Choices = {
+        "launch_order": tuple(row.name for row in launch_orders()),
+    }
+
+    # Clusters that wait leave the TPCs of no GPC to others.
+    whole = whole_sm(found)
+    waiting = [whole, small(2)]
+    if spec.policy == "hopper" and found.is_told("gpcs"):
+        waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
+
+    def drawn(rng: np.random.Generator) -> Sequence:
+        free = int(rng.integers(0, 3))
+        waits = [
+            replace(_drawn(rng, waiting), priority=-int(rng.integers(levels)))
+            for _ in range(int(rng.integers(2, 5)))
+        ]
+        return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
+
+    devices = combinations(spec, choices)
+    left = eliminate(lab, devices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
+    because = "so many are not refused; whether the GPU tells all of them apart was not asked"
+    return [*read(left, choices), assumed("scheduler.priority_levels", levels, because)]
+
+
+def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:
+    launch = launches[int(rng.integers(len(launches)))]
+    return replace(launch, blocks=launch.cluster * int(rng.integers(1, 5)))

@@ -1,0 +1,208 @@
+"""Warp slots, processing blocks, registers and their unit: how many blocks fill an idle SM.
+
+An SM with P processing blocks holds min(W, P * (Q // d)) warps. W are its warp slots, Q the
+registers of a processing block and d those of a warp: whole units. Every (P, unit, Q, W) that
+contradicts what was counted is struck out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import lcm
+from typing import NamedTuple
+
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
+from tbsched.program.sequence import Launch, Sequence
+
+PROCESSING_BLOCKS = (1, 2, 3, 4)
+UNITS = tuple(32 * n for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64))
+_MOST_REGISTERS = 16_777_216
+# (warps per block, registers per thread): blocks that an idle SM holds.
+Counts = Mapping[tuple[int, int], int]
+
+
+class Files(NamedTuple):
+    """One way in which an SM may be built."""
+
+    processing_blocks: int
+    unit: int
+    units: int  # of a processing block
+    warps: int
+
+    def holds(self, registers: int) -> int:
+        """Warps with so many registers per thread."""
+        return min(self.warps, self.processing_blocks * (self.units // self.takes(registers)))
+
+    def takes(self, registers: int) -> int:
+        """Units of a warp with so many registers per thread."""
+        return -(-32 * registers // self.unit)
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Fills the SMs with blocks of 1, 2, ... warps, and with more and more registers."""
+    most = min(32, found["threads_per_block"] // 32)
+    sizes = range(1, most + 1)
+    by_warps = lab.fills([small(warps) for warps in sizes])
+    counts = dict(zip(((warps, LEAST_REGISTERS) for warps in sizes), by_warps, strict=True))
+    found.notes["single"] = by_warps[0]
+    limit = found["registers_per_thread"]
+    below = [warps for warps, count in zip(sizes, by_warps, strict=True) if count < by_warps[0]]
+    for warps in (below or [1])[:3]:
+        # Blocks of several warps with many registers may be refused: they fit no SM.
+        fits = _most_registers(lab, warps, limit)
+        asked = list(range(LEAST_REGISTERS + 1, fits + 1))
+        held = lab.fills([small(warps, registers) for registers in asked])
+        counts.update({(warps, r): count for r, count in zip(asked, held, strict=True)})
+    left = _filled(lab, remaining(counts), limit)
+    found.notes["files"] = left
+    return read(left, limit)
+
+
+def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
+    """Fills up the registers to the last unit, as long as that may strike out some."""
+    width = lcm(*(files.processing_blocks for files in left))
+    if len(left) < 2:
+        return left
+    for warps in range(width, 32, width):
+        most = _most_registers(lab, warps, limit)
+        held, slots = lab.fills([small(warps, most), small()])
+        if held < slots:
+            break  # there is a slot for one more
+    # The first ones may leave less than the smallest warp takes.
+    for registers in sorted({most * part // 16 for part in range(8, 17)}, reverse=True):
+        (held,) = lab.fills([small(warps, registers)])
+        entered = _entered(lab, small(warps, registers, blocks=held * lab.sms), most)
+        if entered is not None:
+            left = [files for files in left if _leaves(files, warps, registers, held, entered)]
+        if len(left) < 2:
+            break
+    return left
+
+
+def _most_registers(lab: Lab, warps: int, limit: int) -> int:
+    """With which a block of so many warps is not refused."""
+    return lab.largest(lambda r: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit)
+
+
+def _entered(lab: Lab, others: Launch, most: int) -> int | None:
+    """With how many registers such a block enters beside others; None: slots may be too few."""
+
+    def enters(registers: int) -> bool:
+        (trace,) = lab.run([Sequence([others, replace(others, blocks=1, registers=registers)])])
+        return trace[0].placed == others.blocks and trace[1].placed == 1
+
+    if not enters(LEAST_REGISTERS):
+        return None
+    return lab.largest(enters, LEAST_REGISTERS, most)
+
+
+def _leaves(files: Files, warps: int, registers: int, held: int, entered: int) -> bool:
+    """Whether so many registers, and no more, are left beside the others."""
+    each = warps // files.processing_blocks
+    free = files.units - held * each * files.takes(registers)
+    return each * files.takes(entered) <= free < each * files.takes(entered + 1)
+
+
+def remaining(counts: Counts) -> list[Files]:
+    """All ways to build an SM that agree with the counts."""
+    slots = max(counts.values())  # at least so many
+    low, high = 1, 64
+    for (warps, registers), count in counts.items():
+        if registers != LEAST_REGISTERS:
+            continue
+        low = max(low, count * warps)
+        if count < slots:
+            high = min(high, count * warps + warps - 1)
+    return [
+        files
+        for held in range(low, high + 1)
+        for processing_blocks in PROCESSING_BLOCKS
+        if held % processing_blocks == 0
+        for unit in UNITS
+        for files in _built(processing_blocks, unit, held, slots, counts)
+    ]
+
+
+def _built(processing_blocks: int, unit: int, held: int, slots: int, counts: Counts) -> list[Files]:
+    """Those that hold so many warps of few registers: by slots, or else by registers."""
+    least, most = 0, _MOST_REGISTERS // unit
+    for (warps, registers), count in counts.items():
+        each = -(-32 * registers // unit)
+        # The least number of warps that holds so many blocks, in each processing block.
+        least = max(least, -(-count * warps // processing_blocks) * each)
+        if count == slots or count == held // warps:
+            continue
+        too_many = (count + 1) * warps
+        most = min(most, -(-too_many // processing_blocks) * each - 1)
+    few = -(-32 * LEAST_REGISTERS // unit)
+    bound_by_slots = [
+        Files(processing_blocks, unit, units, held)
+        for units in range(max(least, held // processing_blocks * few), _end(least, most))
+    ]
+    return [files for files in bound_by_slots if _agrees(files, slots, counts)] + [
+        files
+        for units in range(least, _end(least, most))
+        if processing_blocks * (units // few) == held and held + processing_blocks <= 64
+        for files in [Files(processing_blocks, unit, units, held + processing_blocks)]
+        if _agrees(files, slots, counts)
+    ]
+
+
+def _end(least: int, most: int) -> int:
+    """Of so many only the first few are looked at: that they are many is enough."""
+    return min(most + 1, least + 64)
+
+
+def _agrees(files: Files, slots: int, counts: Counts) -> bool:
+    return all(
+        count == min(slots, files.holds(registers) // warps)
+        for (warps, registers), count in counts.items()
+    )
+
+
+def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
+    """From the ways that are left to build an SM."""
+    if not left:
+        nothing = "no sizes of warp slots and register files agree with how many blocks filled SMs"
+        return [
+            assumed("limits.processing_blocks", 4, nothing),
+            assumed("limits.warps_per_sm", 64, nothing),
+            assumed("limits.registers_per_sm", 65536, nothing),
+            assumed("allocation.register_unit", 256, nothing),
+        ]
+    # Of those that no sequence told apart: four processing blocks, a round number of registers.
+    best = max(
+        left,
+        key=lambda files: (
+            files.processing_blocks == 4,
+            files.units * files.unit % 1024 == 0,
+            files.unit,
+            -files.units,
+        ),
+    )
+    values = {
+        "limits.processing_blocks": [files.processing_blocks for files in left],
+        "limits.warps_per_sm": [files.warps for files in left],
+        "limits.registers_per_sm": [
+            files.processing_blocks * files.units * files.unit for files in left
+        ],
+        "allocation.register_unit": [files.unit for files in left],
+    }
+    position = left.index(best)
+    because = "how many blocks of 1 to 32 warps and of 16 to 255 registers filled idle SMs"
+    findings = []
+    for path, seen in values.items():
+        rivals = tuple(sorted(set(seen) - {seen[position]}))
+        make = told if not rivals else assumed
+        findings.append(
+            told(path, seen[position], because)
+            if make is told
+            else assumed(path, seen[position], f"{because} leave others", rivals[:16])
+        )
+    if all(32 * (registers_per_thread + 1) <= files.units * files.unit for files in left):
+        findings.append(
+            told("limits.registers_per_thread", registers_per_thread, "one more is refused")
+        )
+    return findings

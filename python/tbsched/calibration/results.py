@@ -1,0 +1,166 @@
+"""What a calibration found, and how sure it is of the whole."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tbsched.calibration.finding import ASSUMED, TOLD, Finding
+from tbsched.calibration.written import device_toml
+from tbsched.campaigns.results import Report
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.storage import as_path, replacing
+from tbsched.views import Shown
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one probe took.
+
+    Attributes:
+        probe: its name.
+        sequences, launches: how many it asked.
+        seconds: how long it took.
+        failure: why it told nothing; None: it told something.
+    """
+
+    probe: str
+    sequences: int
+    launches: int
+    seconds: float
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How sure a calibrated device is as a whole: a campaign compared it with the oracle.
+
+    Attributes:
+        sequences, launches, blocks: how many were compared, block by block.
+        disagreements: how many of the sequences the device predicted wrong.
+        confidence: of ``miss_rate``.
+        miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
+            the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
+            was one, or if nothing was compared.
+        states: latent states that occurred.
+        possible_states: how many the policy has.
+        left_out: what the campaign did not draw.
+
+    Example:
+        >>> calibration = tb.calibrate("xavier", seconds=60, sequences=200, progress=False)
+        >>> calibration.certificate.disagreements, calibration.certificate.miss_rate < 0.02
+        (0, True)
+    """
+
+    sequences: int
+    launches: int
+    blocks: int
+    disagreements: int
+    confidence: float
+    miss_rate: float
+    states: tuple[InitialState, ...]
+    possible_states: int
+    left_out: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was compared and nothing disagreed."""
+        return self.sequences > 0 and self.disagreements == 0
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Calibration(Shown):
+    """A device that was measured; ``print`` shows each value and how sure it is.
+
+    Attributes:
+        spec: the device, for :func:`tbsched.predict`.
+        report: a :class:`Finding` for each value that a device file names or a probe asked for.
+        certificate: how sure the whole is.
+        campaign: the campaign that the certificate is from; None if no time was left for one.
+        steps: what each probe took.
+        seconds: how long it all took.
+
+    Example:
+        >>> calibration = tb.calibrate("xavier", seconds=60, sequences=50, progress=False)
+        >>> calibration.spec.sms, calibration.certificate.disagreements
+        (8, 0)
+        >>> calibration.finding("limits.blocks_per_sm").kind
+        'told'
+    """
+
+    spec: DeviceSpec
+    report: tuple[Finding, ...]
+    certificate: Certificate
+    campaign: Report | None
+    steps: tuple[Step, ...]
+    seconds: float
+
+    def finding(self, path: str) -> Finding:
+        """What was found out about one value.
+
+        Args:
+            path: its key in a device file, such as ``limits.blocks_per_sm``.
+
+        Raises:
+            KeyError: nothing was asked about it, and every device file may leave it out.
+        """
+        for finding in self.report:
+            if finding.path == path:
+                return finding
+        raise KeyError(path)
+
+    @property
+    def told(self) -> tuple[Finding, ...]:
+        """Values that the observations leave no other one for."""
+        return tuple(finding for finding in self.report if finding.kind == TOLD)
+
+    @property
+    def assumed(self) -> tuple[Finding, ...]:
+        """Values that may be others."""
+        return tuple(finding for finding in self.report if finding.kind == ASSUMED)
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """Values that no probe asked for: they have the defaults of device files."""
+        asked = {finding.path for finding in self.report} | {
+            "device.title",
+            "device.compute_capability",
+        }
+        return tuple(field.path for field in FIELDS if field.section and field.path not in asked)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the device file; every value has its provenance.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with replacing(as_path(path)) as file:
+            file.write(device_toml(self.spec, self.report).encode())
+
+
+def certified(
+    campaign: Report | None,
+    states: tuple[InitialState, ...],
+    possible_states: int,
+    left_out: tuple[str, ...],
+) -> Certificate:
+    """From what a campaign compared."""
+    if campaign is None:
+        return Certificate(0, 0, 0, 0, CONFIDENCE, 1.0, states, possible_states, left_out)
+    compared = campaign.examples > 0 and campaign.disagreements == 0
+    rate = 1 - (1 - CONFIDENCE) ** (1 / campaign.examples) if compared else 1.0
+    return Certificate(
+        campaign.examples,
+        campaign.launches,
+        campaign.blocks,
+        campaign.disagreements,
+        CONFIDENCE,
+        rate,
+        states,
+        possible_states,
+        left_out,
+    )

@@ -1,0 +1,88 @@
+"""The table of probes, in the order in which they ask: each reads what those before it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from tbsched.calibration.finding import ASSUMED, Finding, Found
+from tbsched.calibration.lab import Lab, NotTold
+from tbsched.calibration.probes import (
+    clusters,
+    configurations,
+    layouts,
+    limits,
+    local_memory,
+    policy,
+    preference,
+    shared_memory,
+    sms,
+    topology,
+    waiting,
+    warps,
+)
+
+
+class Probe(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        name: what reports call it.
+        ask: runs its sequences and reads them.
+        needs: fields that must have been found before.
+        rests_on: fields that its rules take for granted: if one of them is not told, neither is
+            what the probe finds.
+    """
+
+    name: str
+    ask: Callable[[Lab, Found], list[Finding]]
+    needs: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+
+
+_SM = ("processing_blocks", "warps_per_sm", "registers_per_sm", "register_unit", "blocks_per_sm")
+_PLACES = ("sm_preference", *_SM, "shared_memory_reserve", "strict_round_robin", "registers")
+_MEMORY = ("shared_memory_unit", "shared_memory_reserve", "blocks_per_sm")
+
+
+PROBES = (
+    Probe("SMs", sms.ask),
+    Probe("limits of a block", limits.ask, ("sms",)),
+    Probe("warps and registers", warps.ask, ("threads_per_block",)),
+    Probe("shared memory and slots", shared_memory.ask, ("warps_per_sm",)),
+    Probe("turns of warps", layouts.ask_turns, ("shared_memory_unit",), _SM),
+    Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",), _MEMORY),
+    Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
+    Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
+    Probe("policy", policy.ask, ("sms_per_tpc",), _PLACES),
+    Probe("configurations", configurations.ask_sizes, ("policy",), _MEMORY),
+    Probe(
+        "rules of configurations",
+        configurations.ask_rules,
+        ("policy",),
+        ("shared_memory_configurations", "policy"),
+    ),
+    Probe("local memory", local_memory.ask, ("sms",)),
+    Probe("clusters", clusters.ask, ("policy",), ("gpcs", "sms_per_tpc", "policy")),
+    Probe("waiting launches", waiting.ask, ("policy",), ("policy",)),
+)
+
+
+def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
+    """Lets a probe ask, and notes what it found.
+
+    Raises:
+        NotTold: what it needs has not been found, or it cannot tell.
+    """
+    missing = [name for name in probe.needs if name not in found]
+    if missing:
+        raise NotTold(f"{', '.join(missing)} is not known")
+    findings = [replace(finding, probe=probe.name) for finding in probe.ask(lab, found)]
+    open_ones = [name for name in probe.rests_on if not found.is_told(name)]
+    if open_ones:
+        because = f"; it rests on {', '.join(open_ones)}, not told"
+        findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]
+    for finding in findings:
+        found.add(finding)
+    return findings

@@ -1,0 +1,70 @@
+"""Sequences whose launches have blocks on some SMs only: how many each SM of a device gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.calibration.elimination import Shown, View
+from tbsched.calibration.lab import Lab
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict_many
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.trace import Trace
+
+
+def draw(rng: np.random.Generator, launches: ListOf[Launch], sms: int, most: int = 9) -> Sequence:
+    """Some of these launches, with a few blocks or with several on each SM, and releases."""
+    drawn: list[Event] = []
+    held: list[int] = []
+    count = 0
+    for _ in range(int(rng.integers(2, most))):
+        if held and rng.random() < 0.3:
+            drawn.append(Release(held.pop(int(rng.integers(len(held))))))
+            continue
+        launch = launches[int(rng.integers(len(launches)))]
+        few = int(rng.integers(1, 8)), int(rng.integers(1, sms + 1)), sms * int(rng.integers(1, 4))
+        blocks = max(few[int(rng.integers(3))] // launch.cluster, 1) * launch.cluster
+        drawn.append(replace_blocks(launch, blocks))
+        held.append(count)
+        count += 1
+    return Sequence(drawn if count else [launches[0]])
+
+
+def replace_blocks(launch: Launch, blocks: int) -> Launch:
+    """The same launch with other blocks."""
+    return replace(launch, blocks=blocks)
+
+
+def _shown(trace: Trace) -> tuple[Shown, ...]:
+    """Blocks of each SM, of each launch up to the first that waits."""
+    found: list[Shown] = []
+    for placement in trace.placements:
+        found.append(placement.occupancy(trace.device.sms).tobytes())
+        if placement.placed < len(placement.smid):
+            break
+    return tuple(found)
+
+
+def _predict(spec: DeviceSpec, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
+    return [_shown(trace) for trace in predict_many(sequences, spec, threads=2)]
+
+
+def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
+    return [_shown(trace) for trace in lab.run(sequences)]
+
+
+VIEW = View(_predict, _observe)
+
+
+def _all_shown(trace: Trace) -> tuple[Shown, ...]:
+    return tuple(placement.occupancy(trace.device.sms).tobytes() for placement in trace.placements)
+
+
+# For sequences without releases: where launches wait, those behind them show something, too.
+VIEW_OF_WAITS = View(
+    lambda spec, sequences: [_all_shown(t) for t in predict_many(sequences, spec, threads=2)],
+    lambda lab, sequences: [_all_shown(trace) for trace in lab.run(sequences)],
+)

@@ -1,0 +1,148 @@
+"""GPUs that nobody has described: drawn devices, which a model plays behind a wall."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+import tbsched as tb
+from tbsched.calibration import Calibration
+from tbsched.calibration.finding import TOLD
+from tbsched.campaigns.oracles import ModelGpu
+from tbsched.hardware.device_fields import FIELDS, Mechanisms
+
+KB = 1024
+SIZES = (
+    (32, 64), (0, 8, 16, 32, 64, 96), (8, 16, 32, 64, 100), (0, 8, 16, 32, 64, 100, 132, 164),
+    (8, 16, 32, 64, 100, 132, 164, 196, 228), (16, 48), (24, 40, 80, 128), (64,),
+)  # fmt: skip
+WHOLE_SMS = {"first_fit", "round_robin", "most_room"}
+
+
+class Hidden(ModelGpu):
+    """Shows where blocks go, and the title; nothing else of the device."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        seen = super().observe(seq)
+        placements = [tb.Placement(p.smid) for p in seen.placements]
+        return tb.Trace(seq, replace(seen.device, details={}), placements)
+
+
+def one_of(rng: np.random.Generator, *values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
+
+
+def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
+    """A device like none that is shipped."""
+    rng = np.random.default_rng(seed)
+    sms_per_tpc = one_of(rng, 1, 2, 2, 2, 2)
+    tpcs = int(rng.integers(1, max(most_sms // sms_per_tpc, 2)))
+    sms = tpcs * sms_per_tpc
+    gpcs = _gpcs(rng, tpcs)
+    sizes = tuple(KB * size for size in one_of(rng, *SIZES))
+    reserve, unit = one_of(rng, 0, 1024, 1024, 2048), one_of(rng, 128, 128, 256, 512)
+    processing_blocks = one_of(rng, 1, 2, 4, 4, 4)
+    policy = one_of(rng, "first_fit", "round_robin", "most_room", "ampere", "ampere", "hopper",
+                    "hopper", "hopper")  # fmt: skip
+    if not gpcs:
+        policy = "ampere"
+    max_cluster = one_of(rng, 8, 16) if policy == "hopper" and gpcs else 1
+    if policy in WHOLE_SMS:
+        processing_blocks = 1
+    base = tb.device("h200")
+    flags = {
+        item.name: bool(rng.random() < 0.6) for item in fields(Mechanisms) if item.type == "bool"
+    }
+    mechanisms = replace(
+        base.mechanisms,
+        **flags,
+        registers=one_of(rng, "pooled", "pooled", "contiguous", "circular"),
+        shared_memory=one_of(rng, "pooled", "contiguous", "circular"),
+    )
+    if policy in WHOLE_SMS:
+        # What they have no notion of.
+        mechanisms = replace(
+            mechanisms,
+            registers="pooled",
+            shared_memory="pooled",
+            shared_memory_configuration=False,
+            local_memory_configuration=False,
+        )
+    return replace(
+        base,
+        name="hidden",
+        title="A GPU that nobody has described",
+        compute_capability="unknown",
+        sms=sms,
+        sms_per_tpc=sms_per_tpc,
+        gpcs=gpcs,
+        sm_preference=_preference(rng, sms),
+        coscheduled_sms=0,
+        processing_blocks=processing_blocks,
+        blocks_per_sm=one_of(rng, 8, 16, 16, 24, 32),
+        cluster_blocks_per_sm=one_of(rng, 4, 8, 32),
+        warps_per_sm=one_of(rng, 32, 48, 64, 64),
+        registers_per_sm=one_of(rng, 32, 64, 64, 128) * KB,
+        register_unit=one_of(rng, 64, 128, 256, 256, 512),
+        shared_memory_unit=unit,
+        shared_memory_reserve=reserve,
+        shared_memory_per_block=min(sizes[-1] - reserve, one_of(rng, 48, 96, 256) * KB),
+        shared_memory_configurations=sizes,
+        max_cluster=max_cluster,
+        local_memory_initial=one_of(rng, 512, 1024, 2048),
+        local_memory_unit=one_of(rng, 16, 32, 64),
+        mechanisms=mechanisms,
+        policy=policy,
+        launch_order=one_of(rng, "leftover", "leftover", "fifo", "pass_by", "one_line"),
+    )
+
+
+def _gpcs(rng: np.random.Generator, tpcs: int) -> tuple[tuple[int, ...], ...]:
+    """TPCs dealt to GPCs of odd sizes in turn, the last few to none."""
+    inside = max(tpcs - int(rng.integers(0, 4)), 0)
+    count = int(rng.integers(1, 9))
+    rows: list[list[int]] = [[] for _ in range(count)]
+    closed: set[int] = set()
+    for tpc in range(inside):
+        row = next(n for n in range(tpc, tpc + count) if n % count not in closed) % count
+        rows[row].append(tpc)
+        if len(closed) < count - 1 and rng.random() < 0.1:
+            closed.add(row)
+    least = 1 if rng.random() < 0.1 else 2  # those of one TPC are rare
+    return tuple(tuple(row) for row in rows if len(row) >= least)
+
+
+def _preference(rng: np.random.Generator, sms: int) -> tuple[int, ...]:
+    if rng.random() < 0.2:
+        return tuple(map(int, rng.permutation(sms)))
+    return (*range(0, sms, 2), *range(1, sms, 2))
+
+
+def effective(spec: tb.DeviceSpec, path: str) -> Any:
+    """What the value of a hidden device amounts to under its policy."""
+    field = next(field for field in FIELDS if field.path == path)
+    value = field.of(spec)
+    if path == "limits.registers_per_sm":
+        # Registers that are no whole unit of a processing block are never given out.
+        each = spec.registers_per_sm // spec.processing_blocks
+        return each // spec.register_unit * spec.register_unit * spec.processing_blocks
+    if path == "allocation.shared_memory_configurations":
+        # No block that there is can set less than its reserve.
+        least = max(spec.shared_memory_reserve, int(spec.mechanisms.configuration_headroom))
+        return tuple(size for size in value if size >= least)
+    if path == "topology.gpcs":
+        # The GPC of the first TPC comes first, which is a convention.
+        first = next((n for n, row in enumerate(value) if 0 in row), 0)
+        return (*value[first:], *value[:first])
+    return value
+
+
+def wrong(calibration: Calibration, spec: tb.DeviceSpec) -> list[str]:
+    """Values that the calibration is sure of, and that are others."""
+    return [
+        f"{finding.path}: {finding.value} for {effective(spec, finding.path)}"
+        for finding in calibration.report
+        if finding.kind == TOLD and finding.value != effective(spec, finding.path)
+    ]

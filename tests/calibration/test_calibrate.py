@@ -1,0 +1,177 @@
+"""Calibrations of GPUs that a model plays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from calibration.hidden import Hidden, drawn, effective, wrong
+from helpers import examples, gpu
+from tbsched import views
+from tbsched.calibration import Calibration
+from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.finding import TOLD
+from tbsched.hardware.catalogue import ablated
+
+LONG = 3600.0  # no test depends on the time
+SEEDS = range(examples(40))
+# Three GPCs, and two TPCs of none.
+SMALL = gpu(36, "h200", gpcs=((0, 3, 6, 9, 12), (1, 4, 7, 10, 13), (2, 5, 8, 11, 14, 15)))
+
+
+def calibrated(oracle: object, sequences: int = 40) -> Calibration:
+    return tb.calibrate(oracle, LONG, sequences=sequences, progress=False)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def h200() -> Calibration:
+    return calibrated(Hidden(tb.device("h200")))
+
+
+def test_h200_is_found_from_nothing(h200: Calibration) -> None:
+    spec = tb.device("h200")
+    assert wrong(h200, spec) == []
+    assert {finding.path for finding in h200.assumed} == {"scheduler.priority_levels"}
+    assert h200.certificate.holds
+    assert h200.certificate.disagreements == 0
+    assert h200.certificate.miss_rate == pytest.approx(1 - 0.05 ** (1 / 40))
+    assert h200.certificate.left_out == LEFT_OUT
+    for finding in h200.report:
+        assert finding.value == effective(spec, finding.path)
+
+
+def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path: Path) -> None:
+    h200.save(tmp_path / "mine.toml")
+    read = tb.device(str(tmp_path / "mine.toml"))
+    assert read.title == "NVIDIA H200"
+    for finding in h200.report:
+        origin = read.provenance[finding.path]
+        assert origin.kind == ("measured" if finding.kind == TOLD else "assumed")
+        assert origin.source.startswith("calibration")
+    sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 512, 32, 4096)])
+    theirs = tb.predict(sequence, "h200")
+    assert tb.compare(tb.predict(sequence, read), theirs).exact
+
+
+def test_what_is_not_told_is_as_documented(tmp_path: Path) -> None:
+    found = calibrated("xavier", 0)
+    finding = found.finding("scheduler.resident_grids")
+    assert (finding.kind, finding.value) == ("documented", 16)
+    found.save(tmp_path / "mine.toml")
+    assert tb.device(tmp_path / "mine.toml").provenance[finding.path].kind == "vendor"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_value_of_a_hidden_device_is_told_wrong(seed: int) -> None:
+    spec = drawn(seed)
+    found = calibrated(Hidden(spec))
+    assert wrong(found, spec) == []
+    if found.certificate.disagreements:
+        assert found.certificate.miss_rate == 1.0
+        assert not found.certificate.holds
+
+
+@pytest.mark.parametrize("name", ["rtx3090", "v100", "xavier"])
+def test_shipped_devices_without_clusters_are_found(name: str) -> None:
+    spec = tb.device(name)
+    found = calibrated(Hidden(spec), 100)
+    assert wrong(found, spec) == []
+    assert found.certificate.holds
+    assert len(found.told) >= 24
+
+
+@pytest.mark.parametrize(
+    ("ablation", "path"),
+    [
+        ("no-warp-skip", "mechanisms.warp_skip"),
+        ("free-warps", "mechanisms.strict_round_robin"),
+        ("no-processing-blocks", "limits.processing_blocks"),
+        ("contiguous-registers", "mechanisms.registers"),
+        ("pooled-shared-memory", "mechanisms.shared_memory"),
+        ("highest-gap", "mechanisms.lowest_gap_first"),
+        ("configuration-per-tpc", "mechanisms.configuration_per_tpc"),
+        ("no-configuration-headroom", "mechanisms.configuration_headroom"),
+        ("carveout-by-size", "mechanisms.carveout_counts_blocks"),
+        ("no-local-memory", "mechanisms.local_memory_configuration"),
+        ("no-head-of-line", "scheduler.launch_order"),
+        ("clusters-anywhere", "mechanisms.clusters_seek_idle_sms"),
+        ("clusters-in-gpcs", "mechanisms.clusters_use_singletons"),
+        ("no-balanced-clusters", "mechanisms.clusters_balance"),
+    ],
+)
+def test_mechanism_that_a_gpu_lacks_is_told(ablation: str, path: str) -> None:
+    spec = ablated(SMALL, ablation)
+    found = calibrated(Hidden(spec), 0)
+    assert wrong(found, spec) == []
+    finding = found.finding(path)
+    assert (finding.kind, finding.value) == (TOLD, effective(spec, path))
+
+
+class Reversed(Hidden):
+    """Takes the last SM first where a launch has two blocks: no row of the table does."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        seen = super().observe(seq)
+        sms = self.spec.sms
+        placements = [
+            tb.Placement((sms - 1 - p.smid) % sms if (p.smid >= 0).all() and len(p.smid) == 2
+                         else p.smid)
+            for p in seen.placements
+        ]  # fmt: skip
+        return tb.Trace(seq, seen.device, placements)
+
+
+def test_policy_that_is_no_row_ends_in_no_rule_and_the_smallest_disagreement() -> None:
+    found = calibrated(Reversed(tb.device("xavier")))
+    finding = found.finding("scheduler.policy")
+    assert finding.kind != TOLD
+    assert "no rule fits; the smallest disagreement: Sequence([" in finding.because
+    assert not found.certificate.holds
+    assert found.campaign is not None
+    assert len(found.campaign.counterexamples[0].sequence.launches) <= 2
+    assert "the smallest disagreement" in str(found)
+
+
+class Busy(Hidden):
+    """Keeps several sequences under way, as an open GPU does; sometimes a run says nothing."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        self.runs = 0
+
+    def observe_many(
+        self, sequences: Iterable[tb.Sequence], /, *, settle: float = 0.0
+    ) -> Generator[tb.Trace | tb.UnstableMeasurement, None, None]:
+        for sequence in sequences:
+            self.runs += 1
+            if self.runs % 50 == 0:
+                yield tb.UnstableMeasurement("another run differed")
+            else:
+                yield self.observe(sequence)
+
+
+def test_runs_that_say_nothing_are_repeated() -> None:
+    found = calibrated(Busy("xavier"), 0)
+    assert wrong(found, tb.device("xavier")) == []
+    assert found.finding("scheduler.policy").value == "ampere"
+    assert found.certificate.miss_rate == 1.0
+    assert not found.certificate.holds
+
+
+def test_without_time_for_the_first_probe_there_is_no_device() -> None:
+    with pytest.raises(ValueError, match="the time was over"):
+        tb.calibrate(Hidden(tb.device("xavier")), 1e-9, progress=False)
+
+
+def test_views_have_every_finding(h200: Calibration) -> None:
+    text = str(h200)
+    data = json.loads(json.dumps(views.data(h200)))
+    assert [row["path"] for row in data["findings"]] == [f.path for f in h200.report]
+    assert all(finding.path in text for finding in h200.report)
+    assert data["certificate"]["holds"] is True
+    assert len(h200.to_pandas()) == len(h200.report)
+    assert "36 values told" in repr(h200)
