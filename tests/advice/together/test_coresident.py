@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -59,6 +60,19 @@ def test_proof_by_full_sms_has_its_numbers() -> None:
     assert [row.launch for row in found.full_sms] == [0, 1]
     assert all(row.most < row.needed for row in found.full_sms)
     assert found.full_sms[0].needed == 132
+
+
+def test_proof_knows_blocks_that_only_share_an_sm_that_another_configured() -> None:
+    spec = gpu(12, "h200", explicit_carveout_is_upper_bound=False, sm_preference=tuple(range(12)))
+    small = tb.Launch(1, 512, 48, 54 * 1024, carveout=20)
+    two = replace(small, partition=tb.Partition((0, 1)))
+    everywhere = tb.Launch(12, 32, 16, carveout=100)
+    last = tb.Launch(1, 128, 160, carveout=100, partition=tb.Partition((0,)))
+    beside = tb.Launch(1, 1024, 16, carveout=100, partition=tb.Partition((1,)))
+    stranded = tb.predict(tb.Sequence([everywhere, small, beside, two, last]), spec)[-1]
+    assert (stranded.placed, stranded.limiter) == (0, "registers")
+    for launches in itertools.permutations([small, two, everywhere, last]):
+        assert tb.coresident([*launches, beside], spec, plays=0).safe is None
 
 
 def test_proof_by_playing_every_order() -> None:
