@@ -75,6 +75,14 @@ def test_proof_knows_blocks_that_only_share_an_sm_that_another_configured() -> N
         assert tb.coresident([*launches, beside], spec, plays=0).safe is None
 
 
+def test_proof_knows_a_tpc_of_fewer_sms() -> None:
+    spec = gpu(5, "h200", gpcs=((0, 1, 2),))
+    assert (
+        tb.coresident([launch(2, 32, 64, cluster=2), launch(4, 32, 64, cluster=4)], spec).safe
+        is False
+    )
+
+
 def test_proof_by_playing_every_order() -> None:
     found = tb.coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
     assert found.safe
