@@ -10,6 +10,7 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import gpu, launch
+from tbsched.prediction.together.search import Question, search
 
 
 def check_stranded(found: tb.Coresidency) -> None:
@@ -101,6 +102,23 @@ def test_outsiders_may_leave_or_stay() -> None:
     assert tb.coresident([full, full], spec, groups=[[0]], fixes=False).safe is False
     assert tb.coresident([full, full], spec, groups=[[0]], after=[(0, 1)], fixes=False).safe is True
     assert tb.coresident([full], spec, fixes=False).safe is True
+
+
+def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
+    spec = gpu(1, "h200")
+    # If the first left before the second came, that would give too little shared memory to the SM.
+    launches = [launch(1, 16, carveout=100), launch(1, 4), launch(1, 4, shared_memory=102_400)]
+    after = [(0, 1)]
+    found = tb.coresident(launches, spec, groups=[[2]], after=after, fixes=False)
+    assert (found.safe, found.cause) == (False, "configuration")
+    assert tb.coresident(launches, spec, groups=[[0, 1], [2]], after=after).safe is True
+
+
+def test_largest_grids_are_no_more_work_than_what_the_gpu_holds() -> None:
+    grid = launch(2**31 - 1)
+    spec = tb.device("h200")
+    found = search(spec, spec.policy, Question((grid, grid, launch()), ((2,),)))
+    assert (found.verdict, found.cause) == ("unsafe", "queue")
 
 
 def test_streams_of_a_sequence_count() -> None:
