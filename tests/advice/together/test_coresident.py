@@ -157,6 +157,13 @@ def test_assertion_has_the_witness_and_the_fixes() -> None:
     tb.assert_coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
 
 
+@pytest.mark.parametrize("one", [launch(duration=1.0), launch(stream="legacy", duration=1.0)])
+def test_core_takes_no_launch_that_ends_by_itself(one: tb.Launch) -> None:
+    spec = tb.device("h200")
+    with pytest.raises(ValueError, match="launch 0: duration"):
+        search(spec, spec.policy, Question((one,), ((0,),)))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
