@@ -204,3 +204,11 @@ def test_no_relay_starts_a_copy() -> None:
     joined = run(tb.Graph(nodes, [(0, 2), (1, 2), (0, 3)]))
     alone = run(tb.Graph(nodes, [(1, 2), (0, 3)]))
     assert joined[2].smid == alone[2].smid
+
+
+def test_core_refuses_a_graph_without_nodes() -> None:
+    empty = tb.Graph([tb.Launch(1, 32, 16, duration=US)])
+    sequence = tb.Sequence([tb.GraphLaunch(empty, stream=0)])
+    object.__setattr__(empty, "nodes", ())  # as C++ users can have it
+    with pytest.raises(ValueError, match="no nodes"):
+        tb.predict(sequence, H200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import gpu, launch
+from tbsched.prediction.together.search import Question, search
 
 
 def check_stranded(found: tb.Coresidency) -> None:
@@ -61,6 +63,27 @@ def test_proof_by_full_sms_has_its_numbers() -> None:
     assert found.full_sms[0].needed == 132
 
 
+def test_proof_knows_blocks_that_only_share_an_sm_that_another_configured() -> None:
+    spec = gpu(12, "h200", explicit_carveout_is_upper_bound=False, sm_preference=tuple(range(12)))
+    small = tb.Launch(1, 512, 48, 54 * 1024, carveout=20)
+    two = replace(small, partition=tb.Partition((0, 1)))
+    everywhere = tb.Launch(12, 32, 16, carveout=100)
+    last = tb.Launch(1, 128, 160, carveout=100, partition=tb.Partition((0,)))
+    beside = tb.Launch(1, 1024, 16, carveout=100, partition=tb.Partition((1,)))
+    stranded = tb.predict(tb.Sequence([everywhere, small, beside, two, last]), spec)[-1]
+    assert (stranded.placed, stranded.limiter) == (0, "registers")
+    for launches in itertools.permutations([small, two, everywhere, last]):
+        assert tb.coresident([*launches, beside], spec, plays=0).safe is None
+
+
+def test_proof_knows_a_tpc_of_fewer_sms() -> None:
+    spec = gpu(5, "h200", gpcs=((0, 1, 2),))
+    assert (
+        tb.coresident([launch(2, 32, 64, cluster=2), launch(4, 32, 64, cluster=4)], spec).safe
+        is False
+    )
+
+
 def test_proof_by_playing_every_order() -> None:
     found = tb.coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
     assert found.safe
@@ -79,6 +102,23 @@ def test_outsiders_may_leave_or_stay() -> None:
     assert tb.coresident([full, full], spec, groups=[[0]], fixes=False).safe is False
     assert tb.coresident([full, full], spec, groups=[[0]], after=[(0, 1)], fixes=False).safe is True
     assert tb.coresident([full], spec, fixes=False).safe is True
+
+
+def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
+    spec = gpu(1, "h200")
+    # If the first left before the second came, that would give too little shared memory to the SM.
+    launches = [launch(1, 16, carveout=100), launch(1, 4), launch(1, 4, shared_memory=102_400)]
+    after = [(0, 1)]
+    found = tb.coresident(launches, spec, groups=[[2]], after=after, fixes=False)
+    assert (found.safe, found.cause) == (False, "configuration")
+    assert tb.coresident(launches, spec, groups=[[0, 1], [2]], after=after).safe is True
+
+
+def test_largest_grids_are_no_more_work_than_what_the_gpu_holds() -> None:
+    grid = launch(2**31 - 1)
+    spec = tb.device("h200")
+    found = search(spec, spec.policy, Question((grid, grid, launch()), ((2,),)))
+    assert (found.verdict, found.cause) == ("unsafe", "queue")
 
 
 def test_streams_of_a_sequence_count() -> None:
@@ -115,6 +155,13 @@ def test_assertion_has_the_witness_and_the_fixes() -> None:
     assert "a carveout of 44 % for schedulers" in words
     assert "launch       0  schedulers  16 x 128" in words
     tb.assert_coresident([WORKERS, replace(SCHEDULERS, carveout=100)], "h200")
+
+
+@pytest.mark.parametrize("one", [launch(duration=1.0), launch(stream="legacy", duration=1.0)])
+def test_core_takes_no_launch_that_ends_by_itself(one: tb.Launch) -> None:
+    spec = tb.device("h200")
+    with pytest.raises(ValueError, match="launch 0: duration"):
+        search(spec, spec.policy, Question((one,), ((0,),)))
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ Snapshot HeldEngine::snapshot() const {
   return snapshot_of(scheduler_, launches, std::move(blocks));
 }
 
-void HeldEngine::check(const Launch& launch) const {
+void HeldEngine::check(const Launch& launch, const size_t index) {
   const auto refuse = [&](const std::string& what) {
-    throw std::invalid_argument("launch " + std::to_string(launches_.size()) + ": " + what);
+    throw std::invalid_argument("launch " + std::to_string(index) + ": " + what);
   };
   if (!launch.duration_ns.empty()) {
     refuse("duration: here blocks stay until they are released");
@@ -74,7 +74,7 @@ void HeldEngine::check(const Launch& launch) const {
 }
 
 void HeldEngine::launch(const Launch& launch) {
-  check(launch);
+  check(launch, launches_.size());
   const int32_t index = scheduler_.add(launch, leaving_);
   int32_t predecessor = -1;
   if (launch.stream) {

@@ -1,6 +1,7 @@
 // Runs launches and releases against the state of a GPU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,6 +33,9 @@ class HeldEngine : private Observer {
   HeldEngine(const Model& model, InitialState state, std::vector<Observer*> observers,
              HeldOptions options = {});
 
+  // Throws std::invalid_argument for a launch that step() refuses for another reason than its size.
+  static void check(const Launch& launch, size_t index);
+
   // Throws std::invalid_argument for a launch that can never fit, has a duration or is in the
   // legacy stream or a stream of a negative number, for a release of a launch that is not there or
   // is released already, and for CUDA events; the state is then as before.
@@ -55,7 +59,6 @@ class HeldEngine : private Observer {
   void on_refuse(int32_t launch, Refusal refusal, int32_t behind) override;
 
   void launch(const Launch& launch);
-  void check(const Launch& launch) const;
   void release(int32_t index);
   void place_waiting();
   void let_successor(int32_t index);

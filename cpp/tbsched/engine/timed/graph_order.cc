@@ -185,6 +185,7 @@ Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins
 }  // namespace
 
 GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
+  if (graph.nodes.empty()) refuse("graph: it has no nodes");
   const std::vector<Nodes> successors = successors_of(graph);
   const auto nodes = static_cast<int32_t>(successors.size());
   GraphOrder order;

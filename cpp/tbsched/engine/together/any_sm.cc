@@ -1,6 +1,7 @@
 #include "tbsched/engine/together/any_sm.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tbsched/hardware/sm/units.h"
 
@@ -29,6 +30,7 @@ AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
   for (const Demand& demand : demands) {
     const int32_t share = ceil_div(demand.warps, spec.processing_blocks);
     shares_.push_back({share, share * demand.registers_per_warp});
+    configurations_.insert(demand.configuration.target);
   }
 }
 
@@ -42,7 +44,10 @@ int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
 bool AnySm::can_hold(const Multiset& blocks) const {
   return total(blocks, one) <= spec_.blocks_per_sm && total(blocks, warps) <= spec_.warps_per_sm &&
          total(blocks, registers) <= spec_.registers_per_sm &&
-         exists_configuration(blocks, [](int32_t) { return true; });
+         (!spec_.mechanisms.shared_memory_configuration ||
+          std::ranges::any_of(configurations_, [&](const int32_t configured) {
+            return can_enter(blocks, configured);
+          }));
 }
 
 bool AnySm::may_be_full(const Multiset& blocks, const size_t launch) const {
@@ -76,7 +81,9 @@ bool AnySm::memory_may_be_full(const Multiset& blocks, const Demand& demand,
   const int64_t free = configured - total(blocks, memory);
   const bool in_pieces = spec_.mechanisms.shared_memory != Layout::pooled && anyone_leaves_;
   const int64_t gaps = in_pieces ? total(blocks, one) : 1;
-  return free <= gaps * (demand.shared_memory - spec_.shared_memory_unit);
+  const int32_t unit =
+      std::gcd(std::gcd(spec_.shared_memory_unit, spec_.shared_memory_reserve), configured);
+  return free <= gaps * (demand.shared_memory - unit);
 }
 
 // A launch that may have left, or is there, set it, and all that are there could enter.
@@ -85,16 +92,21 @@ bool AnySm::exists_configuration(const Multiset& blocks, const Holds& holds) con
   if (!spec_.mechanisms.shared_memory_configuration) {
     return holds(spec_.shared_memory_configurations.back());
   }
+  return std::ranges::any_of(configurations_, [&](const int32_t configured) {
+    return can_enter(blocks, configured) && may_be_set(blocks, configured) && holds(configured);
+  });
+}
+
+bool AnySm::may_be_set(const Multiset& blocks, const int32_t configured) const {
   for (size_t k = 0; k < blocks.size(); ++k) {
-    const int32_t configured = demands_[k].configuration.target;
-    if (blocks[k] == 0 && !may_leave_[k]) continue;
-    if (total(blocks, memory) > configured || !all_suit(blocks, configured)) continue;
-    if (holds(configured)) return true;
+    const bool has_come = blocks[k] > 0 || may_leave_[k];
+    if (has_come && demands_[k].configuration.target == configured) return true;
   }
   return false;
 }
 
-bool AnySm::all_suit(const Multiset& blocks, const int32_t configured) const {
+bool AnySm::can_enter(const Multiset& blocks, const int32_t configured) const {
+  if (total(blocks, memory) > configured) return false;
   for (size_t k = 0; k < blocks.size(); ++k) {
     if (blocks[k] > 0 && !suits(demands_[k], configured)) return false;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "tbsched/engine/together/packing.h"
@@ -17,7 +18,8 @@ class AnySm {
   AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
         const std::vector<bool>& may_leave);
 
-  // Whether so many blocks of each launch can be on one SM.
+  // Whether so many blocks of each launch can be on one SM, alone or beside others of these
+  // launches: one of those may have configured it. So with fewer blocks it is true, too.
   bool can_hold(const Multiset& blocks) const;
   // Whether an SM with these blocks can be without room for one more of a launch. An idle one has
   // room: whatever comes configures it.
@@ -37,13 +39,15 @@ class AnySm {
   bool memory_may_be_full(const Multiset& blocks, const Demand& demand, int32_t configured) const;
   template <typename Holds>
   bool exists_configuration(const Multiset& blocks, const Holds& holds) const;
-  bool all_suit(const Multiset& blocks, int32_t configured) const;
+  bool may_be_set(const Multiset& blocks, int32_t configured) const;
+  bool can_enter(const Multiset& blocks, int32_t configured) const;
 
   const DeviceSpec& spec_;
   const std::vector<Demand>& demands_;
   const std::vector<bool>& may_leave_;
   bool anyone_leaves_;
   std::vector<Share> shares_;
+  std::set<int32_t> configurations_;  // that the launches set
 };
 
 }  // namespace tbsched

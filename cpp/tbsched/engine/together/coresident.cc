@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tbsched/engine/block_scheduler.h"
+#include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/witness.h"
 #include "tbsched/program/refuse.h"
@@ -55,8 +56,9 @@ void check_order(const TogetherQuestion& question) {
 
 void check_launches(const Model& model, const TogetherQuestion& question) {
   BlockScheduler scheduler(model, model.states().front());
-  for (const Launch& launch : question.launches) {
-    scheduler.add(launch, BlockScheduler::Leaving::together);
+  for (size_t k = 0; k < question.launches.size(); ++k) {
+    HeldEngine::check(question.launches[k], k);
+    scheduler.add(question.launches[k], BlockScheduler::Leaving::together);
   }
 }
 

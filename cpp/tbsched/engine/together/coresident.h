@@ -7,8 +7,8 @@
 
 namespace tbsched {
 
-// Throws std::invalid_argument for launches that the device refuses, for groups that are empty,
-// name no launch or share one, and for launches that come after each other in a circle.
+// Throws std::invalid_argument for launches that HeldEngine::step refuses, for groups that are
+// empty, name no launch or share one, and for launches that come after each other in a circle.
 TogetherAnswer coresident(const Model& model, const TogetherQuestion& question);
 
 }  // namespace tbsched

@@ -62,7 +62,8 @@ bool is_balanced(const Demand& demand, const DeviceSpec& spec) {
 // Its clusters have as many blocks on each SM of a TPC.
 bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {
   return demand.cluster > 1 && demand.cluster % spec.sms_per_tpc == 0 &&
-         spec.mechanisms.clusters_take_whole_tpcs && !is_balanced(demand, spec);
+         spec.sms % spec.sms_per_tpc == 0 && spec.mechanisms.clusters_take_whole_tpcs &&
+         !is_balanced(demand, spec);
 }
 
 // How many SMs of a domain must be full before it takes no cluster; 0: it never takes one. For one
@@ -73,22 +74,20 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   const bool shares_sms = balanced && (domain.gpc >= 0 || demand.partition != nullptr);
   if (domain.gpc < 0 && !mechanisms.clusters_use_singletons) return 0;
   if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return 0;
-  int32_t whole = 0;  // TPCs of which all SMs may be used
-  int32_t parts = 0;  // SMs of the others
+  int32_t all = 0;    // SMs that may be used
+  int32_t whole = 0;  // TPCs of which all SMs may be
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     const auto sms = static_cast<int32_t>(
         std::ranges::count_if(tpc, [&](const int32_t sm) { return demand.may_use(sm); }));
-    if (std::cmp_equal(sms, tpc.size())) {
-      ++whole;
-    } else {
-      parts += sms;
-    }
+    all += sms;
+    whole += std::cmp_equal(sms, tpc.size()) ? 1 : 0;
   }
-  const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
-  const int32_t all = whole * per_tpc + parts;
   if (balanced || !mechanisms.clusters_take_whole_tpcs) {
     return std::max(0, all - demand.cluster + 1);
   }
+  const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
+  // Nothing is proved of a TPC with fewer SMs, the last one of some GPUs.
+  if (!std::cmp_equal(domain.tpcs.back().size(), per_tpc)) return 0;
   const int32_t tpcs = demand.cluster / per_tpc;
   const int32_t singles = demand.cluster % per_tpc;
   if (whole < tpcs) return 0;

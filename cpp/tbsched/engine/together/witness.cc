@@ -65,11 +65,18 @@ class Search {
         launches_(question.launches),
         after_(question.after),
         most_plays_(most_plays),
+        partners_(launches_.size()),
         in_group_(launches_.size()),
         arrived_(launches_.size()),
         there_(launches_.size()) {
+    for (const std::vector<int32_t>& each : question.groups) {
+      for (const int32_t launch : each) partners_[launch] = each;
+    }
     for (const int32_t launch : group) in_group_[launch] = true;
-    for (const Launch& launch : launches_) events_.emplace_back(launch);
+    for (size_t k = 0; k < launches_.size(); ++k) {
+      events_.emplace_back(launches_[k]);
+      strands_.push_back(strands_others(k));
+    }
     outsiders_ = launches_.size() - group.size();
   }
 
@@ -89,23 +96,31 @@ class Search {
       play_from_all_states();
       return;
     }
+    if (!may_strand_later()) return;
     // Who leaves last strands nobody.
     const bool is_last = steps_.size() + 1 == length;
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (!is_last || strands_others(launch))) arrive(launch, length);
+      if (may_arrive(launch) && (!is_last || strands_[launch])) arrive(launch, length);
       if (may_leave(launch) && !is_last) leave(launch, length);
     }
   }
 
   void arrive(const size_t launch, const size_t length) {
     arrived_[launch] = true;
-    there_[launch].resize(launches_[launch].blocks);
-    std::iota(there_[launch].begin(), there_[launch].end(), 0);
+    if (!in_group_[launch]) there_[launch] = first_blocks(launches_[launch].blocks);
     steps_.push_back({static_cast<int32_t>(launch)});
     extend(length);
     steps_.pop_back();
     there_[launch].clear();
     arrived_[launch] = false;
+  }
+
+  // As many as the GPU holds at most: the others of a larger grid do not get there before these.
+  std::vector<int32_t> first_blocks(const int32_t blocks) const {
+    const DeviceSpec& spec = model_.device().spec;
+    std::vector<int32_t> there(std::min(blocks, spec.sms * spec.blocks_per_sm));
+    std::iota(there.begin(), there.end(), 0);
+    return there;
   }
 
   void leave(const size_t launch, const size_t length) {
@@ -125,6 +140,8 @@ class Search {
   // Those that leave between two arrivals do so by number.
   bool may_leave(const size_t launch) const {
     if (in_group_[launch] || there_[launch].empty()) return false;
+    const auto has_arrived = [&](const int32_t partner) { return arrived_[partner]; };
+    if (!std::ranges::all_of(partners_[launch], has_arrived)) return false;
     return steps_.back().leaving.empty() || std::cmp_less(steps_.back().launch, launch);
   }
 
@@ -145,7 +162,7 @@ class Search {
         return std::cmp_equal(pair[0], launch) || std::cmp_equal(pair[1], launch);
       });
     };
-    return in_group_[a] == in_group_[b] && !tied(a) && !tied(b) &&
+    return partners_[a] == partners_[b] && !tied(a) && !tied(b) &&
            is_same(launches_[a], launches_[b]);
   }
 
@@ -157,7 +174,7 @@ class Search {
            a.shared_memory == b.shared_memory && a.local_memory == b.local_memory &&
            a.carveout == b.carveout && a.cluster == b.cluster && !a.stream && !b.stream &&
            a.priority == b.priority && is_same_partition(a.partition, b.partition) &&
-           a.cooperative == b.cooperative;
+           a.cooperative == b.cooperative && a.has_runtime == b.has_runtime;
   }
 
   // Whether a block of the group waits for ever if this launch is not resident whole: one of its
@@ -172,6 +189,14 @@ class Search {
         if (in_group_[second]) return true;
         later[second] = moved = true;
       }
+    }
+    return false;
+  }
+
+  // Whether a launch is to come that may strand others.
+  bool may_strand_later() const {
+    for (size_t launch = 0; launch < launches_.size(); ++launch) {
+      if (strands_[launch] && !arrived_[launch]) return true;
     }
     return false;
   }
@@ -197,6 +222,7 @@ class Search {
       if (!step.leaving.empty()) {
         const int32_t waiting = standing.launches()[number[step.launch]].waiting;
         if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
+        if (!all_resident(partners_[step.launch], number, standing)) return;
         if (some_leave) {
           for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
         } else {
@@ -219,6 +245,13 @@ class Search {
     return std::cmp_equal(step.leaving.size(), launches_[step.launch].blocks);
   }
 
+  static bool all_resident(const std::vector<int32_t>& launches, const std::vector<int32_t>& number,
+                           const Standing& standing) {
+    return std::ranges::all_of(launches, [&](const int32_t launch) {
+      return standing.launches()[number[launch]].waiting == 0;
+    });
+  }
+
   bool predecessors_resident(const int32_t launch, const std::vector<int32_t>& number,
                              const Standing& standing) const {
     return std::ranges::all_of(after_, [&](const auto& pair) {
@@ -231,7 +264,9 @@ class Search {
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
   std::vector<Event> events_;
-  std::vector<bool> in_group_;
+  std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
+  std::vector<bool> in_group_;                  // in that which is asked about
+  std::vector<bool> strands_;                   // see strands_others
   size_t outsiders_ = 0;
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
