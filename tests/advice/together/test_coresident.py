@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from dataclasses import replace
 
 import pytest
 
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
-from helpers import gpu, launch
+from helpers import KB, gpu, launch
 
 
 def check_stranded(found: tb.Coresidency) -> None:
@@ -150,3 +153,10 @@ def test_budget_is_the_largest_safe_grid() -> None:
         grid = replace(WORKERS, blocks=blocks)
         found = tb.coresident([SCHEDULERS, grid], "h200", groups=[[1]], fixes=False)
         assert found.safe is safe
+
+
+def test_ctrl_c_ends_a_long_search() -> None:
+    asked = [tb.Launch(132, 128, 32, KB * (k + 1), carveout=100) for k in range(10)]
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        tb.coresident(asked, "h200", plays=2**31 - 1)

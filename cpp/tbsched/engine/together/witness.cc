@@ -60,11 +60,12 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
-         const int64_t most_plays)
+         const int64_t most_plays, const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
         after_(question.after),
         most_plays_(most_plays),
+        interrupted_(interrupted),
         in_group_(launches_.size()),
         arrived_(launches_.size()),
         there_(launches_.size()) {
@@ -184,6 +185,7 @@ class Search {
   }
 
   void play(const InitialState& state) {
+    interrupted_();
     ++plays_;
     Standing standing;
     using Leaving = BlockScheduler::Leaving;
@@ -230,6 +232,7 @@ class Search {
   const std::vector<Launch>& launches_;
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
+  const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<bool> in_group_;
   size_t outsiders_ = 0;
@@ -244,8 +247,9 @@ class Search {
 }  // namespace
 
 WitnessSearch strand(const Model& model, const TogetherQuestion& question,
-                     const std::vector<int32_t>& group, const int64_t most_plays) {
-  return Search(model, question, group, most_plays).run();
+                     const std::vector<int32_t>& group, const int64_t most_plays,
+                     const std::function<void()>& interrupted) {
+  return Search(model, question, group, most_plays, interrupted).run();
 }
 
 }  // namespace tbsched
