@@ -120,6 +120,13 @@ def test_choices() -> None:
         assert (row.clusters, row.threads) == (row.blocks // row.launch.cluster, 384 * row.blocks)
 
 
+def test_choices_of_a_launch_that_has_a_duration_for_each_block() -> None:
+    timed = replace(WORKERS, duration=(1e-6,) * WORKERS.blocks)
+    table = tb.capacities(timed, "h200", threads=[128, 256])
+    own = tb.capacities(WORKERS, "h200", threads=[128, 256])
+    assert [row.blocks for row in table] == [row.blocks for row in own]
+
+
 def test_choice_that_the_device_refuses_says_why() -> None:
     table = tb.capacities(tb.Launch(1, 256, 128), "h200", threads=[256, 1024])
     fits, refused = table

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
-from tbsched.advice.together.given import launches_of
+from tbsched.advice.together.given import launches_of, with_blocks
 from tbsched.advice.together.problem import Problem, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
@@ -59,14 +58,6 @@ def budget(
     launches = (*others, with_blocks(launch, launch.cluster))
     problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
     return largest(problem, len(others), most)
-
-
-def with_blocks(launch: Launch, blocks: int) -> Launch:
-    """The launch with another number of blocks."""
-    duration = launch.duration
-    if isinstance(duration, tuple):
-        duration = max(duration)
-    return replace(launch, blocks=blocks, duration=duration)
 
 
 def largest(problem: Problem, number: int, most: int) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tbsched.advice.together.budget import largest, with_blocks
+from tbsched.advice.together.budget import largest
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
-from tbsched.advice.together.given import called
+from tbsched.advice.together.given import called, with_blocks
 
 
 def grid(unsafe: Unsafe) -> Iterator[Fix]:
