@@ -73,7 +73,8 @@ def test_durations_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"beside": [replace(WORKERS, blocks=133)]}, r"beside\[0\]: 1 of 133 blocks .*registers"),
+        ({"beside": [replace(WORKERS, blocks=133)]}, r"1 of 133 blocks of workers .*registers"),
+        ({"beside": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
         ({"beside": [3]}, r"capacity\.beside\[0\]: a Launch is needed, got 3"),
         ({"partition": 3}, r"capacity\.partition: a Partition is needed"),
         ({"policy": "none"}, "none"),

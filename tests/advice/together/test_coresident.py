@@ -133,6 +133,7 @@ def test_assertion_has_the_witness_and_the_fixes() -> None:
         ({"after": [(0,)]}, r"after\[0\]: two launches are needed"),
         ({"after": [(0, 0)]}, "circle"),
         ({"plays": -1}, r"plays: -1 is outside"),
+        ({"launches": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
         ({"connections": 0}, r"connections: 0 is outside"),
         ({"fixes": 1}, "True or False is needed"),
     ],
