@@ -14,7 +14,7 @@ def grid(unsafe: Unsafe) -> Iterator[Fix]:
     problem = unsafe.problem
     found = []
     for number, launch in enumerate(problem.launches):
-        blocks = largest(problem, number, launch.blocks - launch.cluster)
+        blocks = largest(problem, number, launch.blocks - launch.cluster, unsafe.solved_by)
         if blocks:
             found.append((blocks / launch.blocks, number, blocks))
     if found:
