@@ -161,3 +161,17 @@ def test_ctrl_c_ends_a_long_search() -> None:
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         tb.coresident(asked, "h200", plays=2**31 - 1)
+
+
+def test_words_tell_kernels_of_one_name_apart() -> None:
+    found = tb.coresident([GEMM, GEMM], "h200", fixes=False)
+    assert found.stranded == 1
+    for words in (str(found), found._repr_html_()):
+        assert "This strands gemm (launch 1):" in words
+        assert "one block more of gemm (launch 1)" in words
+        assert "No change is known" in words  # none was looked for
+
+
+def test_less_than_one_sm_is_none() -> None:
+    found = tb.coresident([launch(10, 4, cluster=2), launch(4, 2, cluster=4)], "h200")
+    assert found.argument == "all blocks together fill no SM"
