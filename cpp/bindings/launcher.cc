@@ -15,6 +15,7 @@
 
 #include "bindings/event_table.h"
 #include "bindings/events.h"
+#include "bindings/signals.h"
 #include "launcher/driver/context.h"
 #include "launcher/driver/error.h"
 #include "launcher/probe/cubin.h"
@@ -80,11 +81,6 @@ cuda::RunOptions to_options(const bool warp_slots, const double deadline, const 
 template <typename... Arguments>
 py::object made(const char* const name, const Arguments&... arguments) {
   return py::module_::import("tbsched.errors").attr(name)(arguments...);
-}
-
-void python_signals() {
-  const py::gil_scoped_acquire gil;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 py::tuple in_python(const cuda::Observation& observation) {

@@ -4,7 +4,9 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -12,6 +14,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/events.h"
+#include "bindings/signals.h"
 #include "tbsched/engine/together/capacity.h"
 #include "tbsched/engine/together/coresident.h"
 #include "tbsched/engine/together/witness.h"
@@ -52,6 +55,16 @@ size_t index_of(const InitialState& state, const Model& model) {
   return static_cast<size_t>(std::ranges::find(model.states(), state) - model.states().begin());
 }
 
+// A play takes microseconds, and Python's lock perhaps as long.
+std::function<void()> signals_now_and_then() {
+  using Clock = std::chrono::steady_clock;
+  return [asked = Clock::now()]() mutable {
+    if (Clock::now() - asked < std::chrono::milliseconds(50)) return;
+    python_signals();
+    asked = Clock::now();
+  };
+}
+
 py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                                std::vector<std::vector<int32_t>> groups,
                                const std::vector<std::pair<int32_t, int32_t>>& after,
@@ -61,7 +74,7 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
     const py::gil_scoped_release unlocked;
     TogetherQuestion question{launches_of(sequence), std::move(groups), {}, plays};
     for (const auto& [first, second] : after) question.after.push_back({first, second});
-    answer = coresident(model, question);
+    answer = coresident(model, question, signals_now_and_then());
   }
   py::list full_sms;
   for (const FullSms& full : answer.full_sms) {

@@ -49,7 +49,7 @@ def test_capacity(unsafe: Path) -> None:
 def test_choices_and_budget(unsafe: Path) -> None:
     words = run("capacity", unsafe, "--threads", "128", "--threads", "256", "--budget").stdout
     assert "2 choices; at most 232 blocks fit" in words
-    assert "116 blocks are sure to be resident" in words
+    assert "116 blocks of workers are sure to be resident" in words
 
 
 def test_capacity_as_json(unsafe: Path) -> None:

@@ -299,6 +299,18 @@ def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
     return found
 
 
+def check_blocks(seq: Sequence) -> None:
+    """Refuses more blocks than a prediction takes.
+
+    Raises:
+        ValueError: names the number and the limit.
+    """
+    blocks = sum([launch.blocks for launch in seq.launches])
+    most = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
+    if blocks > most:
+        raise ValueError(f"blocks: {blocks} in all are more than {most}; predict a part at a time")
+
+
 class Run:
     """What the predictions of one call have in common, checked."""
 
@@ -326,12 +338,7 @@ class Run:
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
         self._device.check(seq)
-        blocks = sum([launch.blocks for launch in seq.launches])
-        most = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
-        if blocks > most:
-            raise ValueError(
-                f"blocks: {blocks} in all are more than {most}; predict a part at a time"
-            )
+        check_blocks(seq)
         if self._warp_slots:
             self._check_slots(seq)
         if self._interval * len(seq.launches) > MAX_SECONDS:

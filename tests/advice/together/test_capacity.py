@@ -73,7 +73,8 @@ def test_durations_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"beside": [replace(WORKERS, blocks=133)]}, r"beside\[0\]: 1 of 133 blocks .*registers"),
+        ({"beside": [replace(WORKERS, blocks=133)]}, r"1 of 133 blocks of workers .*registers"),
+        ({"beside": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
         ({"beside": [3]}, r"capacity\.beside\[0\]: a Launch is needed, got 3"),
         ({"partition": 3}, r"capacity\.partition: a Partition is needed"),
         ({"policy": "none"}, "none"),
@@ -118,6 +119,13 @@ def test_choices() -> None:
     for row in table:
         assert row.blocks == tb.capacity(row.launch, "h200", beside=[COMMUNICATION]).blocks
         assert (row.clusters, row.threads) == (row.blocks // row.launch.cluster, 384 * row.blocks)
+
+
+def test_choices_of_a_launch_that_has_a_duration_for_each_block() -> None:
+    timed = replace(WORKERS, duration=(1e-6,) * WORKERS.blocks)
+    table = tb.capacities(timed, "h200", threads=[128, 256])
+    own = tb.capacities(WORKERS, "h200", threads=[128, 256])
+    assert [row.blocks for row in table] == [row.blocks for row in own]
 
 
 def test_choice_that_the_device_refuses_says_why() -> None:

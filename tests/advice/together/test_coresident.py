@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import threading
 from dataclasses import replace
 
 import pytest
 
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
-from helpers import gpu, launch
+from helpers import KB, gpu, launch
 from tbsched.prediction.together.search import Question, search
 
 
@@ -177,6 +180,7 @@ def test_core_takes_no_launch_that_ends_by_itself(one: tb.Launch) -> None:
         ({"after": [(0,)]}, r"after\[0\]: two launches are needed"),
         ({"after": [(0, 0)]}, "circle"),
         ({"plays": -1}, r"plays: -1 is outside"),
+        ({"launches": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
         ({"connections": 0}, r"connections: 0 is outside"),
         ({"fixes": 1}, "True or False is needed"),
     ],
@@ -197,3 +201,24 @@ def test_budget_is_the_largest_safe_grid() -> None:
         grid = replace(WORKERS, blocks=blocks)
         found = tb.coresident([SCHEDULERS, grid], "h200", groups=[[1]], fixes=False)
         assert found.safe is safe
+
+
+def test_ctrl_c_ends_a_long_search() -> None:
+    asked = [tb.Launch(132, 128, 32, KB * (k + 1), carveout=100) for k in range(10)]
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        tb.coresident(asked, "h200", plays=2**31 - 1)
+
+
+def test_words_tell_kernels_of_one_name_apart() -> None:
+    found = tb.coresident([GEMM, GEMM], "h200", fixes=False)
+    assert found.stranded == 1
+    for words in (str(found), found._repr_html_()):
+        assert "This strands gemm (launch 1):" in words
+        assert "one block more of gemm (launch 1)" in words
+        assert "No change is known" in words  # none was looked for
+
+
+def test_less_than_one_sm_is_none() -> None:
+    found = tb.coresident([launch(10, 4, cluster=2), launch(4, 2, cluster=4)], "h200")
+    assert found.argument == "all blocks together fill no SM"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,9 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import KB
+from tbsched.advice.together.fixes.fix import Unsafe, fixed
 from tbsched.advice.together.fixes.table import KINDS
+from tbsched.advice.together.problem import Problem, decided, proved
 
 PUZZLES = ((WORKERS, SCHEDULERS), (SMALL, LARGE), (GEMM, COMMUNICATION))
 
@@ -69,6 +73,30 @@ def test_order_of_several_launches() -> None:
 def test_group_never_waits_for_a_launch_that_may_not_come() -> None:
     found = tb.coresident([SCHEDULERS, WORKERS], "h200", groups=[[1]])
     assert kinds(found)["order"].after == ((1, 0),)
+
+
+@pytest.mark.parametrize(
+    ("launches", "group"),
+    [
+        ((WORKERS, SCHEDULERS), (0, 1)),
+        ((WORKERS, SCHEDULERS), (0,)),
+        ((SMALL, LARGE), (1,)),
+        ((WORKERS, SCHEDULERS, SMALL), (0, 2)),
+        ((GEMM, COMMUNICATION, SMALL), (0,)),
+    ],
+)
+def test_known_witness_changes_no_answer(
+    launches: tuple[tb.Launch, ...], group: tuple[int, ...]
+) -> None:
+    problem = Problem(tb.device("h200"), "hopper", launches, (group,), plays=2000)
+    stranding = decided(problem).stranding
+    assert stranding is not None
+    unsafe = Unsafe(problem, stranding)
+    for kind in KINDS:
+        for fix in itertools.islice(kind(unsafe), 30):
+            changed = fixed(problem, fix)
+            with contextlib.suppress(ValueError):  # the device refuses a launch of it
+                assert unsafe.solved_by(changed) is proved(changed), fix
 
 
 def test_own_order_stays() -> None:

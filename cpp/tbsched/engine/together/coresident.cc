@@ -64,7 +64,8 @@ void check_launches(const Model& model, const TogetherQuestion& question) {
 
 }  // namespace
 
-TogetherAnswer coresident(const Model& model, const TogetherQuestion& question) {
+TogetherAnswer coresident(const Model& model, const TogetherQuestion& question,
+                          const std::function<void()>& interrupted) {
   check_groups(question);
   check_order(question);
   check_launches(model, question);
@@ -77,7 +78,8 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& question) 
       answer.full_sms = std::move(*full);
       continue;
     }
-    WitnessSearch search = strand(model, question, group, question.most_plays - answer.plays);
+    WitnessSearch search =
+        strand(model, question, group, question.most_plays - answer.plays, interrupted);
     answer.plays += search.plays;
     if (search.found) {
       Stranding& found = *search.found;

@@ -2,13 +2,18 @@
 // and the outsiders: with a proof or a witness, or undecided.
 #pragma once
 
+#include <functional>
+
 #include "tbsched/engine/together/question.h"
 #include "tbsched/policy/model.h"
 
 namespace tbsched {
 
 // Throws std::invalid_argument for launches that HeldEngine::step refuses, for groups that are
-// empty, name no launch or share one, and for launches that come after each other in a circle.
-TogetherAnswer coresident(const Model& model, const TogetherQuestion& question);
+// empty, name no launch or share one, and for launches that come after each other in a circle. The
+// search asks before each play whether it is interrupted, and ends with what that throws.
+TogetherAnswer coresident(
+    const Model& model, const TogetherQuestion& question,
+    const std::function<void()>& interrupted = [] {});
 
 }  // namespace tbsched

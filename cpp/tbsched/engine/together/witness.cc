@@ -60,12 +60,13 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
-         const int64_t most_plays)
+         const int64_t most_plays, const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
         after_(question.after),
         most_plays_(most_plays),
         partners_(launches_.size()),
+        interrupted_(interrupted),
         in_group_(launches_.size()),
         arrived_(launches_.size()),
         there_(launches_.size()) {
@@ -209,6 +210,7 @@ class Search {
   }
 
   void play(const InitialState& state) {
+    interrupted_();
     ++plays_;
     Standing standing;
     using Leaving = BlockScheduler::Leaving;
@@ -263,6 +265,7 @@ class Search {
   const std::vector<Launch>& launches_;
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
+  const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
   std::vector<bool> in_group_;                  // in that which is asked about
@@ -279,8 +282,9 @@ class Search {
 }  // namespace
 
 WitnessSearch strand(const Model& model, const TogetherQuestion& question,
-                     const std::vector<int32_t>& group, const int64_t most_plays) {
-  return Search(model, question, group, most_plays).run();
+                     const std::vector<int32_t>& group, const int64_t most_plays,
+                     const std::function<void()>& interrupted) {
+  return Search(model, question, group, most_plays, interrupted).run();
 }
 
 }  // namespace tbsched

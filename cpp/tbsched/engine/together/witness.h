@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct WitnessSearch {
 // first one, and the first half. The search is not complete then.
 inline constexpr int32_t kMostToChoose = 8;
 WitnessSearch strand(const Model& model, const TogetherQuestion& question,
-                     const std::vector<int32_t>& group, int64_t most_plays);
+                     const std::vector<int32_t>& group, int64_t most_plays,
+                     const std::function<void()>& interrupted);
 
 }  // namespace tbsched

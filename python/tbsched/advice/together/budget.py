@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 
 from tbsched.advice.together.capacity import capacity
-from tbsched.advice.together.given import launches_of
+from tbsched.advice.together.given import launches_of, with_blocks
 from tbsched.advice.together.problem import Problem, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
@@ -58,24 +57,16 @@ def budget(
     most = capacity(launch, spec, policy=policy).blocks
     launches = (*others, with_blocks(launch, launch.cluster))
     problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
-    return largest(problem, len(others), most)
+    return largest(problem, len(others), most, proved)
 
 
-def with_blocks(launch: Launch, blocks: int) -> Launch:
-    """The launch with another number of blocks."""
-    duration = launch.duration
-    if isinstance(duration, tuple):
-        duration = max(duration)
-    return replace(launch, blocks=blocks, duration=duration)
-
-
-def largest(problem: Problem, number: int, most: int) -> int:
+def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:
     """How many blocks, at most so many, one launch may have for the problem to be safe; or 0."""
     launch = problem.launches[number]
 
     def safe(clusters: int) -> bool:
         one = with_blocks(launch, clusters * launch.cluster)
-        return proved(problem.with_launch(number, one))
+        return proves(problem.with_launch(number, one))
 
     low, high = 0, most // launch.cluster  # safe, or nothing; the most that may be
     while low < high:

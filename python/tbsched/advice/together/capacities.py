@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.capacity import capacity, limiting
-from tbsched.advice.together.given import launches_of
+from tbsched.advice.together.given import launches_of, with_blocks
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -117,9 +117,11 @@ def capacities(
         _values("clusters", clusters, launch.cluster, 16),
     )
 
+    alike = with_blocks(launch, launch.cluster)
+
     def asked(way: tuple[int, int | None, int]) -> Choice:
         size, carveout, cluster = way
-        one = replace(launch, blocks=cluster, threads=size, carveout=carveout, cluster=cluster)
+        one = replace(alike, blocks=cluster, threads=size, carveout=carveout, cluster=cluster)
         try:
             spec.check(Sequence([one]))
         except ValueError as error:

@@ -126,7 +126,8 @@ def coresident(
         fixes: whether to look for changes that make an unsafe set safe.
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
-        plays: after so many predictions the search gives up.
+        plays: after so many predictions the search gives up; for a fix of more than six launches,
+            after a tenth of them.
 
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of

@@ -61,6 +61,14 @@ def _held(launch: Launch, stream: Stream | None) -> Launch:
     )  # fmt: skip
 
 
+def with_blocks(launch: Launch, blocks: int) -> Launch:
+    """The launch with another number of blocks."""
+    duration = launch.duration
+    if isinstance(duration, tuple):
+        duration = max(duration)
+    return replace(launch, blocks=blocks, duration=duration)
+
+
 def checked_groups(given: Iterable[Iterable[int]] | None, launches: int) -> Groups:
     """Of each group the numbers of its launches; None is one of all.
 

@@ -21,7 +21,7 @@ def argument(problem: Problem, found: Decision, waiting: int) -> str:
 
 
 def _full_sms(problem: Problem, found: Decision) -> str:
-    if not any(row.most for row in found.full_sms):
+    if all(row.most + 1e-6 < 1 for row in found.full_sms):
         return "all blocks together fill no SM"
     tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
     name = called(problem.launches, tightest.launch)

@@ -27,6 +27,8 @@ from tbsched.cli.together.given import asked
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import integer
 from tbsched.program.sequence import Sequence
+from tbsched.show.text.together import named
+from tbsched.show.words import counted
 
 
 def capacity(
@@ -90,7 +92,10 @@ def capacity(
         if row.table is not None:
             show(f"\n{row.table}")
         if row.grid is not None:
-            show(f"\nin every order of arrival {row.grid:,} blocks are sure to be resident")
+            show(
+                f"\nin every order of arrival {counted(row.grid, 'block')} of "
+                f"{named(row.room.launch)} are sure to be resident"
+            )
         show("")
 
 

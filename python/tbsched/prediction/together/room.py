@@ -11,6 +11,7 @@ from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
+from tbsched.prediction.predict import check_blocks
 from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import Launch, Sequence
 
@@ -52,14 +53,17 @@ def free_room(
     """
     spec.check(Sequence([*beside, launch]))
     model, _, _ = prepared(spec, policy)
+    check_blocks(Sequence(beside))
     first = known_state(spec, policy, state)
     resident = [replace(other, stream=None) for other in beside]
     asked = replace(launch, stream=None, cooperative=False)
     others = _placed(model, resident, first)
     for number, (smid, limiter) in enumerate(others):
         if waiting := int(np.count_nonzero(smid < 0)):
+            name = beside[number].name
+            whose = f"blocks of {name}" if name else "blocks"
             raise ValueError(
-                f"beside[{number}]: {waiting} of {len(smid)} blocks find no room ({limiter})"
+                f"beside[{number}]: {waiting} of {len(smid)} {whose} find no room ({limiter})"
             )
     per_sm, refusals = _core.capacity(model, _core.Sequence([*resident, asked]), first)
     smid = np.empty(0, np.int32)

@@ -9,6 +9,7 @@ from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
+from tbsched.prediction.predict import check_blocks
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 # Blocks of an outsider of which all sets are played; of more, some are.
@@ -101,9 +102,11 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
     """Whether every group of launches becomes resident whole, whatever happens.
 
     Raises:
-        ValueError: a launch that could never run on the device.
+        ValueError: a launch that could never run on the device, or too many blocks.
     """
-    spec.check(Sequence(question.launches))
+    given = Sequence(question.launches)
+    spec.check(given)
+    check_blocks(given)
     model, _, states = prepared(spec, policy)
     asked = _core.Sequence(question.launches)
     (

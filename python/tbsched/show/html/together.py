@@ -20,6 +20,7 @@ from tbsched.show.text.together import (
     fixes_table,
     fixes_words,
     limits_table,
+    limits_words,
     named,
     witness_words,
 )
@@ -74,7 +75,7 @@ def coresidency_html(found: Coresidency) -> str:
         parts.append(table_html(rows_table(rows), witness_words(found), marks=marks))
         if found.limits:
             table, more = limits_table(found.limits, found.device)
-            parts.append(table_html(table, "What the SMs say to one block more", more))
+            parts.append(table_html(table, limits_words(found), more))
         if found.fixes:
             parts.append(table_html(fixes_table(found), fixes_words(found)))
         else:

@@ -9,6 +9,7 @@ from rich.table import Table
 from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.given import called
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.events.launch import Launch
@@ -127,7 +128,7 @@ def coresidency_text(found: Coresidency) -> str:
         table, more = limits_table(found.limits, found.device)
         lines += ["", witness_words(found), render(rows_table([*rows_of(found.witness)]))]
         if found.limits:
-            lines += ["", f"What the SMs say to one block more of {stranded_words(found)}:"]
+            lines += ["", f"{limits_words(found)}:"]
             lines += [render(table), *([more] if more else [])]
         lines += ["", fixes_words(found)]
         if found.fixes:
@@ -144,14 +145,19 @@ def witness_words(found: Coresidency) -> str:
 def stranded_words(found: Coresidency) -> str:
     """The launch that is not resident whole."""
     assert found.stranded is not None
-    return found.launches[found.stranded].name or f"launch {found.stranded}"
+    return called(found.launches, found.stranded)
+
+
+def limits_words(found: Coresidency) -> str:
+    """What comes above the classes of SMs."""
+    return f"What the SMs say to one block more of {stranded_words(found)}"
 
 
 def fixes_words(found: Coresidency) -> str:
     """What comes above the fixes."""
     if found.fixes:
         return "Each of these alone makes it safe:"
-    return "No change that was tried makes it safe."
+    return "No change is known that makes it safe."
 
 
 def fixes_table(found: Coresidency) -> Table:

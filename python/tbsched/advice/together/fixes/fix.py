@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.given import Groups, Pairs
-from tbsched.advice.together.problem import Problem, Stranding
+from tbsched.advice.together.problem import Problem, Stranding, proved
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch
 
@@ -50,6 +50,10 @@ class Unsafe:
         before = self.problem.launches
         launches = tuple([changes.get(number, launch) for number, launch in enumerate(before)])
         return Fix(kind, text, launches, self.problem.after, self.problem.groups)
+
+    def solved_by(self, changed: Problem) -> bool:
+        """Whether the problem is proved to be safe when it is changed so."""
+        return proved(changed, self.stranding)
 
 
 def fixed(problem: Problem, fix: Fix) -> Problem:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tbsched.advice.together.budget import largest, with_blocks
+from tbsched.advice.together.budget import largest
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
-from tbsched.advice.together.given import called
+from tbsched.advice.together.given import called, with_blocks
 
 
 def grid(unsafe: Unsafe) -> Iterator[Fix]:
@@ -14,7 +14,7 @@ def grid(unsafe: Unsafe) -> Iterator[Fix]:
     problem = unsafe.problem
     found = []
     for number, launch in enumerate(problem.launches):
-        blocks = largest(problem, number, launch.blocks - launch.cluster)
+        blocks = largest(problem, number, launch.blocks - launch.cluster, unsafe.solved_by)
         if blocks:
             found.append((blocks / launch.blocks, number, blocks))
     if found:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
 from tbsched.advice.together.given import Pairs, called, is_order, listed
-from tbsched.advice.together.problem import Problem, Stranding, decided, proved
+from tbsched.advice.together.problem import Problem, Stranding, decided
 from tbsched.program.sequence import Launch
 
 _PLAYS = 10_000  # for the next witness, which is found soon if there is one
@@ -38,8 +38,8 @@ def order(unsafe: Unsafe) -> Iterator[Fix]:
         stranding = decided(replace(ordered, plays=min(_PLAYS, problem.plays))).stranding
     for size in _SIZES:
         pairs = _in_order(problem, size)
-        if _holds(problem, pairs):
-            yield from _fix(problem, _needed(problem, pairs))
+        if _holds(unsafe, pairs):
+            yield from _fix(problem, _needed(unsafe, pairs))
 
 
 def _asked_for(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
@@ -56,18 +56,19 @@ def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int
     return [*itertools.pairwise(members), *((members[-1], other) for other in others)]
 
 
-def _holds(problem: Problem, pairs: Iterable[tuple[int, int]]) -> bool:
+def _holds(unsafe: Unsafe, pairs: Iterable[tuple[int, int]]) -> bool:
+    problem = unsafe.problem
     after = (*problem.after, *pairs)
     if not is_order(after, len(problem.launches)):
         return False
-    return proved(replace(problem, after=after))
+    return unsafe.solved_by(replace(problem, after=after))
 
 
-def _needed(problem: Problem, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _needed(unsafe: Unsafe, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The pairs without those that it is safe without."""
     for pair in list(pairs):
         others = [each for each in pairs if each != pair]
-        if _holds(problem, others):
+        if _holds(unsafe, others):
             pairs = others
     return pairs
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unsafe
 from tbsched.advice.together.given import called
-from tbsched.advice.together.problem import Problem, proved
 
 _STEP = 8  # of the registers of a thread, as they are given out
 _FEWEST = 24
@@ -18,7 +17,7 @@ def registers(unsafe: Unsafe) -> Iterator[Fix]:
     problem = unsafe.problem
     found = []
     for number, launch in enumerate(problem.launches):
-        most = _most_registers(problem, number)
+        most = _most_registers(unsafe, number)
         if most is not None:
             found.append((launch.registers - most, number, most))
     if found:
@@ -30,13 +29,13 @@ def registers(unsafe: Unsafe) -> Iterator[Fix]:
         yield unsafe.changed("registers", text, {number: replace(launch, registers=most)})
 
 
-def _most_registers(problem: Problem, number: int) -> int | None:
+def _most_registers(unsafe: Unsafe, number: int) -> int | None:
     """With which the problem is safe."""
-    launch = problem.launches[number]
+    launch = unsafe.problem.launches[number]
 
     def safe(steps: int) -> bool:
         fewer = replace(launch, registers=steps * _STEP)
-        return proved(problem.with_launch(number, fewer))
+        return unsafe.solved_by(unsafe.problem.with_launch(number, fewer))
 
     low, high = _FEWEST // _STEP, (launch.registers - 1) // _STEP
     if high < low or not safe(low):

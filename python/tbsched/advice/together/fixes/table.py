@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
+from tbsched.advice.together.above import MOST_IN_ALL_ORDERS
 from tbsched.advice.together.fixes.carveouts import carveout
 from tbsched.advice.together.fixes.cooperative import cooperative
 from tbsched.advice.together.fixes.fix import Fix, Unsafe, fixed
@@ -14,27 +16,37 @@ from tbsched.advice.together.fixes.partitions import partition
 from tbsched.advice.together.fixes.registers import registers
 from tbsched.advice.together.fixes.set_up import set_up
 from tbsched.advice.together.fixes.streams import streams
-from tbsched.advice.together.problem import proved
+from tbsched.progress import bar
 
 # What each yields is tried in turn; the first that holds is the fix of its kind.
 KINDS: tuple[Callable[[Unsafe], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
 
+# Where there are too many launches to play all orders, each change gets this share of the plays:
+# there are many changes, and most are proved soon or never.
+_SHARE = 10
+
 
 def fixes_of(unsafe: Unsafe) -> tuple[Fix, ...]:
     """Of each kind the least change that the search proves safe."""
+    problem = unsafe.problem
+    if len(problem.launches) > MOST_IN_ALL_ORDERS:
+        fewer = replace(problem, plays=problem.plays // _SHARE)
+        unsafe = replace(unsafe, problem=fewer)
     found = []
-    for kind in KINDS:
-        for fix in kind(unsafe):
-            if _holds(unsafe, fix):
-                found.append(fix)
-                break
+    with bar("looking for changes", len(KINDS)) as advance:
+        for number, kind in enumerate(KINDS):
+            for fix in kind(unsafe):
+                advance(number)
+                if _holds(unsafe, fix):
+                    found.append(fix)
+                    break
     return tuple(found)
 
 
 def _holds(unsafe: Unsafe, fix: Fix) -> bool:
     try:
-        return proved(fixed(unsafe.problem, fix))
+        return unsafe.solved_by(fixed(unsafe.problem, fix))
     except ValueError:  # the device refuses a launch of it
         return False
