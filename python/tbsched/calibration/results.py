@@ -23,7 +23,8 @@ class Step:
 
     Attributes:
         probe: its name.
-        sequences, launches: how many it asked.
+        sequences: how many it asked.
+        launches: how many these have.
         seconds: how long it took.
         failure: why it told nothing; None: it told something.
     """
@@ -40,7 +41,9 @@ class Certificate:
     """How sure a calibrated device is as a whole: a campaign compared it with the oracle.
 
     Attributes:
-        sequences, launches, blocks: how many were compared, block by block.
+        sequences: how many were compared, block by block.
+        launches: how many these have.
+        blocks: how many these have.
         disagreements: how many of the sequences the device predicted wrong.
         confidence: of ``miss_rate``.
         miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
@@ -125,7 +128,7 @@ class Calibration(Shown):
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """Values that no probe asked for: they have the defaults of device files."""
+        """The values that no probe asked for. They have the defaults of device files."""
         asked = {finding.path for finding in self.report} | {
             "device.title",
             "device.compute_capability",
