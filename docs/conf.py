@@ -44,8 +44,14 @@ exclude_patterns = ["*.new", "figures/**"]
 nitpicky = True
 smartquotes_action = "D"  # quotation marks stay as they are typed
 # Names of other libraries: their sites are not asked.
-OTHERS = "numpy|np|pandas|pd|pyarrow|pa|matplotlib|hypothesis|st|typing|os|collections|dataclasses|concurrent"
-nitpick_ignore_regex = [("py:.*", rf"({OTHERS})\..*"), ("py:class", r"Axes|Device|Path_|Executor|tbsched\..*\._\w+")]
+OTHERS = (
+    "numpy|np|pandas|pd|pyarrow|pa|matplotlib|hypothesis|st|typing|os|collections|concurrent|"
+    "dataclasses"
+)
+nitpick_ignore_regex = [
+    ("py:.*", rf"({OTHERS})\..*"),
+    ("py:class", r"Axes|Device|Path_|Executor|tbsched\..*\._\w+"),
+]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
