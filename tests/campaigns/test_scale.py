@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
@@ -224,9 +225,6 @@ def test_workers_are_an_executor(two: Workers) -> None:
     assert list(two.map(pow, range(5), [2] * 5)) == [0, 1, 4, 9, 16]
     pids = {two.submit(os.getpid).result() for _ in range(8)}
     assert os.getpid() not in pids
-    victim = pids.pop()
-    doomed = [two.submit(os.kill, victim, signal.SIGKILL), two.submit(time.sleep, 0.1)]
-    wait(doomed)
     with pytest.raises(ValueError, match="not a number"):
         two.submit(int, "not a number").result()
 
@@ -238,6 +236,14 @@ def test_a_dead_process_fails_its_work_alone_and_is_replaced() -> None:
         assert one.submit(os.getpid).result() != os.getpid()
     with pytest.raises(RuntimeError, match="shut down"):
         one.submit(os.getpid)
+
+
+def test_a_process_that_dies_while_it_has_nothing_to_do_fails_nothing() -> None:
+    with Workers(1) as one:
+        dead = one.submit(os.getpid).result()
+        os.kill(dead, signal.SIGKILL)
+        eventually(lambda: all(child.pid != dead for child in multiprocessing.active_children()))
+        assert one.submit(os.getpid).result() != dead
 
 
 def test_work_that_has_not_begun_can_be_dropped() -> None:

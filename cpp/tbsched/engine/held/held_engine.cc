@@ -119,7 +119,7 @@ void HeldEngine::let_leave(const int32_t launch, const int32_t block) {
   if (leaving_ != BlockScheduler::Leaving::one_by_one) refuse("blocks leave together");
   if (launch < 0 || std::cmp_greater_equal(launch, launches_.size())) refuse("not there");
   std::vector<Footprint>& resident = launches_[launch].resident;
-  if (block < 0 || std::cmp_greater_equal(block, resident.size()) || resident[block].blocks == 0) {
+  if (block < 0 || std::cmp_greater_equal(block, resident.size()) || has_left(resident[block])) {
     refuse("not there");
   }
   scheduler_.leave(launch, resident[block]);

@@ -10,6 +10,7 @@
 #include "tbsched/engine/sm_groups.h"
 #include "tbsched/engine/together/any_sm.h"
 #include "tbsched/engine/together/packing.h"
+#include "tbsched/hardware/gpu/clusters.h"
 #include "tbsched/hardware/sm/demand.h"
 
 namespace tbsched {
@@ -54,11 +55,6 @@ class FullSets {
   std::vector<Multiset> found_;
 };
 
-// Its clusters may have several blocks on an SM.
-bool is_balanced(const Demand& demand, const DeviceSpec& spec) {
-  return spec.mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
-}
-
 // Its clusters have as many blocks on each SM of a TPC.
 bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {
   return demand.cluster > 1 && demand.cluster % spec.sms_per_tpc == 0 &&
@@ -69,11 +65,7 @@ bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {
 // How many SMs of a domain must be full before it takes no cluster; 0: it never takes one. For one
 // that takes whole TPCs, each of another TPC.
 int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
-  const Mechanisms& mechanisms = spec.mechanisms;
-  const bool balanced = is_balanced(demand, spec);
-  const bool shares_sms = balanced && (domain.gpc >= 0 || demand.partition != nullptr);
-  if (domain.gpc < 0 && !mechanisms.clusters_use_singletons) return 0;
-  if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return 0;
+  if (!takes_clusters(domain, demand, spec)) return 0;
   int32_t all = 0;    // SMs that may be used
   int32_t whole = 0;  // TPCs of which all SMs may be
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
@@ -82,7 +74,7 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
     all += sms;
     whole += std::cmp_equal(sms, tpc.size()) ? 1 : 0;
   }
-  if (balanced || !mechanisms.clusters_take_whole_tpcs) {
+  if (is_balanced(demand, spec) || !spec.mechanisms.clusters_take_whole_tpcs) {
     return std::max(0, all - demand.cluster + 1);
   }
   const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());

@@ -6,18 +6,25 @@
 namespace tbsched {
 namespace {
 
-// Where one block is all that the launch needs an SM to hold, nothing is gained by spreading.
-bool is_balanced(const Demand& demand, const GpuState& gpu) {
-  return gpu.spec().mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
-}
-
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
-  const bool seeks_idle = gpu.spec().mechanisms.clusters_seek_idle_sms && !is_balanced(demand, gpu);
+  const bool seeks_idle =
+      gpu.spec().mechanisms.clusters_seek_idle_sms && !is_balanced(demand, gpu.spec());
   return {blocks > 0 && seeks_idle && gpu.idle(sm), blocks};
 }
 
 }  // namespace
+
+bool is_balanced(const Demand& demand, const DeviceSpec& spec) {
+  return spec.mechanisms.clusters_balance && demand.blocks_at_minimum == 1;
+}
+
+bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
+  const bool shares_sms =
+      is_balanced(demand, spec) && (domain.gpc >= 0 || demand.partition != nullptr);
+  if (domain.gpc < 0 && !spec.mechanisms.clusters_use_singletons) return false;
+  return domain.sms() >= (shares_sms ? 1 : demand.cluster);
+}
 
 void ClusterSearch::look_at(const ClusterDomain& domain, const Demand& demand,
                             const GpuState& gpu) {
@@ -87,16 +94,11 @@ void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, cons
                          ClusterFit& fit) {
   fit.room = {};
   fit.sms.clear();
-  // A GPC of few SMs takes a larger cluster that is balanced. A TPC of no GPC does so for launches
-  // in a partition: those on the whole GPU leave it out (engine/sm_groups).
-  const bool shares_sms =
-      is_balanced(demand, gpu) && (domain.gpc >= 0 || demand.partition != nullptr);
-  if (domain.gpc < 0 && !gpu.spec().mechanisms.clusters_use_singletons) return;
-  if (domain.sms() < (shares_sms ? 1 : demand.cluster)) return;
+  if (!takes_clusters(domain, demand, gpu.spec())) return;
   look_at(domain, demand, gpu);
   chosen_.clear();
   const auto wanted = static_cast<size_t>(demand.cluster);
-  if (is_balanced(demand, gpu)) {
+  if (is_balanced(demand, gpu.spec())) {
     choose_balanced(wanted);
   } else if (gpu.spec().mechanisms.clusters_take_whole_tpcs) {
     choose_whole_tpcs_first(wanted);

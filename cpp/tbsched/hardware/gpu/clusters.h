@@ -11,6 +11,14 @@
 
 namespace tbsched {
 
+// Whether clusters may have several blocks on an SM: where one block is all that the launch needs
+// an SM to hold, nothing is gained by spreading.
+bool is_balanced(const Demand& demand, const DeviceSpec& spec);
+// Whether an idle domain has the SMs for a cluster. A GPC of few SMs takes a larger cluster that is
+// balanced. A TPC of no GPC does so for launches in a partition: those on the whole GPU leave it
+// out (engine/sm_groups).
+bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
+
 // How good an SM is for a block of a cluster. An idle SM comes before any other.
 struct ClusterRoom {
   bool idle = false;

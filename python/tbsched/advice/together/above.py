@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tbsched.advice.together.given import Pairs
+from tbsched.advice.together.given import Pairs, keeps
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import FOREVER, STEP
@@ -99,9 +99,7 @@ def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
         moved = [[k, *(x for x in given if x != k)] for k in given]
         moved += [[*(x for x in given if x != k), k] for k in given]
         orders = map(tuple, [given, *moved])
-    for order in orders:
-        if all(order.index(first) < order.index(second) for first, second in after):
-            yield order
+    return (order for order in orders if keeps(order, after))
 
 
 def issue_times(launches: int) -> tuple[float, ...]:

@@ -116,6 +116,11 @@ def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
     return tuple(pairs)
 
 
+def keeps(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
+    """Whether the first launch of each pair comes before the second."""
+    return all(order.index(first) < order.index(second) for first, second in pairs)
+
+
 def closed(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     """The pairs, and those that follow from them."""
     found = set(pairs)

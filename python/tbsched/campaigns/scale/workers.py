@@ -187,6 +187,9 @@ class _Place:
             process.interrupt()
 
     def _answer(self, call: Any) -> Any:
+        if self._process is not None and self._process.is_dead():  # while it had nothing to do
+            self._process.close()
+            self._process = None
         if self._process is None:
             self._process = _Process(self._environment)
             if self._interrupted:
@@ -239,6 +242,9 @@ class _Process:
         if self._busy and self._process.is_alive():
             self._interrupted = time.monotonic()
             os.kill(self._process.pid or 0, signal.SIGINT)
+
+    def is_dead(self) -> bool:
+        return not self._process.is_alive()
 
     def close(self) -> None:
         self._pipe.close()

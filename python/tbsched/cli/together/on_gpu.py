@@ -10,7 +10,7 @@ from typing import Any
 from tbsched.advice.together.above import ABOVE, endless, issue_times
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.fixes.fix import Fix
-from tbsched.advice.together.given import called, held
+from tbsched.advice.together.given import called, held, keeps
 from tbsched.campaigns.steer import steer
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.meet import meet
@@ -96,11 +96,7 @@ def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
 def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     """The orders of arrival that the pairs allow; of many launches, one."""
     pairs = list(after)
-    allowed = (
-        order
-        for order in itertools.permutations(range(launches))
-        if all(order.index(first) < order.index(second) for first, second in pairs)
-    )
+    allowed = (order for order in itertools.permutations(range(launches)) if keeps(order, pairs))
     return allowed if launches <= _ALL_ORDERS else itertools.islice(allowed, 1)
 
 
