@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "tbsched/engine/sm_groups.h"
 #include "tbsched/engine/together/any_sm.h"
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/packing.h"
 #include "tbsched/hardware/gpu/clusters.h"
 #include "tbsched/hardware/sm/demand.h"
@@ -88,10 +88,6 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
 }
 
-int32_t usable_sms(const Demand& demand, const int32_t sms) {
-  return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
-}
-
 // How many SMs must be full before a block, or a cluster, finds no room.
 int32_t needed(const Demand& demand, const Device& device) {
   if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
@@ -105,7 +101,7 @@ int32_t needed(const Demand& demand, const Device& device) {
 // How many of its blocks a launch can have on one SM, where so many of each are there when
 // `asking` comes. A policy that takes the SM with the most room gives none a block more than an SM
 // has that was idle when the launch came, and each block that was there keeps one SM from being so.
-Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
+Multiset most_on_one_sm(const Model& model, const Demands& demands,
                         const Multiset& there, const size_t asking) {
   const DeviceSpec& spec = model.device().spec;
   Multiset most = there;
@@ -114,17 +110,15 @@ Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
   for (size_t launch = 0; launch < there.size(); ++launch) {
     const Demand& demand = demands[launch];
     const int64_t idle = usable_sms(demand, spec.sms) - (all - there[launch]);
-    const bool idle_is_best =
-        model.device().empty_sm.room(spec, demand, demand.configuration.target).blocks ==
-        demand.blocks_per_sm;
-    if (launch == asking || demand.cluster > 1 || idle <= 0 || !idle_is_best) continue;
+    if (launch == asking || demand.cluster > 1 || idle <= 0) continue;
+    if (!idle_is_best(demand, model.device())) continue;
     most[launch] = std::min(most[launch], static_cast<int32_t>((there[launch] + idle - 1) / idle));
   }
   return most;
 }
 
 // Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
-Multiset for_one_of_each_tpc(const std::vector<Demand>& demands, const Multiset& there,
+Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& there,
                              const DeviceSpec& spec) {
   Multiset halves = there;
   for (size_t launch = 0; launch < there.size(); ++launch) {
@@ -134,9 +128,8 @@ Multiset for_one_of_each_tpc(const std::vector<Demand>& demands, const Multiset&
 }
 
 // The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
-std::optional<double> most_full(const Model& model, const AnySm& sm,
-                                const std::vector<Demand>& demands, const Multiset& there,
-                                const size_t launch) {
+std::optional<double> most_full(const Model& model, const AnySm& sm, const Demands& demands,
+                                const Multiset& there, const size_t launch) {
   const DeviceSpec& spec = model.device().spec;
   const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
   if (full.too_many()) return std::nullopt;
@@ -145,20 +138,22 @@ std::optional<double> most_full(const Model& model, const AnySm& sm,
   return most_packed(full.found(), whole ? for_one_of_each_tpc(demands, there, spec) : there);
 }
 
-bool applies(const Model& model, const std::vector<Launch>& launches) {
-  const DeviceSpec& spec = model.device().spec;
+bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches,
+             const Demands& demands) {
   const Mechanisms& mechanisms = spec.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
   const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
   if (shares && spec.sms_per_tpc > 1) return false;
   // Algorithm 1 divides the largest gap alone.
   if (mechanisms.shared_memory == Layout::contiguous) return false;
+  if (std::ranges::any_of(demands.all(),
+                          [&](const Demand& demand) { return grows_local_memory(demand, spec); })) {
+    return false;
+  }
   std::set<int32_t> streams;
   return std::ranges::all_of(launches, [&](const Launch& launch) {
     const bool alone = !launch.stream || streams.insert(*launch.stream).second;
-    const bool grows =
-        mechanisms.local_memory_configuration && launch.local_memory > spec.local_memory_initial;
-    return alone && !launch.cooperative && !grows;
+    return alone && !launch.cooperative;
   });
 }
 
@@ -166,22 +161,15 @@ bool applies(const Model& model, const std::vector<Launch>& launches) {
 
 std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
                                                      const std::vector<Launch>& launches,
+                                                     const Demands& demands,
                                                      const std::vector<int32_t>& group) {
-  if (!applies(model, launches)) return std::nullopt;
   const Device& device = model.device();
-  SmGroups groups;
-  std::vector<Demand> demands;
+  if (!applies(device.spec, launches, demands)) return std::nullopt;
   std::vector<bool> may_leave(launches.size(), true);
   for (const int32_t launch : group) may_leave[launch] = false;
   Multiset stock;
-  for (const Launch& launch : launches) {
-    Demand demand = demand_of(launch, device);
-    const int32_t of = groups.of(launch, device);
-    if (of != kWholeGpu) demand.partition = groups[of].partition();
-    demands.push_back(demand);
-    stock.push_back(launch.blocks);
-  }
-  const AnySm sm(device.spec, demands, may_leave);
+  for (const Launch& launch : launches) stock.push_back(launch.blocks);
+  const AnySm sm(device.spec, demands.all(), may_leave);
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
     Multiset others = stock;

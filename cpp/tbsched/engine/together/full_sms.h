@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/question.h"
 #include "tbsched/policy/model.h"
 
@@ -16,6 +17,7 @@ namespace tbsched {
 // otherwise than in strict turn, or registers in one piece.
 std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
                                                      const std::vector<Launch>& launches,
+                                                     const Demands& demands,
                                                      const std::vector<int32_t>& group);
 
 }  // namespace tbsched

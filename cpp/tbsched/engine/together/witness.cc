@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
@@ -33,6 +34,9 @@ class Standing final : public Observer {
   }
 
   const std::vector<Launch>& launches() const { return launches_; }
+  bool all_resident() const {
+    return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });
+  }
 
  private:
   std::vector<Launch> launches_;
@@ -59,8 +63,9 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 
 class Search {
  public:
-  Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
-         const int64_t most_plays, const std::function<void()>& interrupted)
+  Search(const Model& model, const TogetherQuestion& question, const Demands& demands,
+         const std::vector<int32_t>& group, const int64_t most_plays,
+         const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
         after_(question.after),
@@ -77,6 +82,7 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       events_.emplace_back(launches_[k]);
       strands_.push_back(strands_others(k));
+      only_gains_.push_back(only_gains(model.device(), demands[k]));
     }
     outsiders_ = launches_.size() - group.size();
   }
@@ -101,7 +107,7 @@ class Search {
     // Who leaves last strands nobody.
     const bool is_last = steps_.size() + 1 == length;
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (!is_last || strands_[launch])) arrive(launch, length);
+      if (may_arrive(launch) && (!is_last || may_be_stranded(launch))) arrive(launch, length);
       if (may_leave(launch) && !is_last) leave(launch, length);
     }
   }
@@ -126,7 +132,8 @@ class Search {
 
   void leave(const size_t launch, const size_t length) {
     const std::vector<int32_t> there = there_[launch];
-    all_sets_ = all_sets_ && std::cmp_less_equal(there.size(), kMostToChoose);
+    const bool has_all_sets = std::cmp_less_equal(there.size(), kMostToChoose);
+    chosen_sets_ += has_all_sets ? 0 : 1;
     for (std::vector<int32_t>& set : leaving_sets(there)) {
       if (over()) break;
       there_[launch].clear();
@@ -136,6 +143,7 @@ class Search {
       steps_.pop_back();
     }
     there_[launch] = there;
+    chosen_sets_ -= has_all_sets ? 0 : 1;
   }
 
   // Those that leave between two arrivals do so by number.
@@ -194,6 +202,19 @@ class Search {
     return false;
   }
 
+  // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
+  // has just left, it was stranded without: that was played before. That does not hold where blocks
+  // waited, and took the place of those that left.
+  bool may_be_stranded(const size_t launch) const {
+    if (!strands_[launch]) return false;
+    if (steps_.empty() || steps_.back().leaving.empty() || !only_gains_[launch]) return true;
+    std::vector<int32_t> order;
+    for (const Step& step : steps_) {
+      if (step.leaving.empty()) order.push_back(step.launch);
+    }
+    return waiting_.contains(order);
+  }
+
   // Whether a launch is to come that may strand others.
   bool may_strand_later() const {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
@@ -203,6 +224,7 @@ class Search {
   }
 
   void play_from_all_states() {
+    all_sets_ = all_sets_ && chosen_sets_ == 0;
     for (const InitialState& state : model_.states()) {
       if (over()) return;
       play(state);
@@ -233,6 +255,7 @@ class Search {
         continue;
       }
       if (!predecessors_resident(step.launch, number, standing)) return;
+      if (!standing.all_resident()) waiting_.insert(launch_of);
       number[step.launch] = static_cast<int32_t>(launch_of.size());
       launch_of.push_back(step.launch);
       engine.step(events_[step.launch]);
@@ -270,21 +293,24 @@ class Search {
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
   std::vector<bool> in_group_;                  // in that which is asked about
   std::vector<bool> strands_;                   // see strands_others
+  std::vector<bool> only_gains_;                // see only_gains
   size_t outsiders_ = 0;
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
   std::vector<std::vector<int32_t>> there_;  // blocks of each that has arrived
-  bool all_sets_ = true;
+  std::set<std::vector<int32_t>> waiting_;   // orders of arrival of which in some play one waited
+  int32_t chosen_sets_ = 0;  // steps in which only some sets of blocks leave
+  bool all_sets_ = true;     // was played
   int64_t plays_ = 0;
   std::optional<Stranding> found_;
 };
 
 }  // namespace
 
-WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  return Search(model, question, group, most_plays, interrupted).run();
+  return Search(model, question, demands, group, most_plays, interrupted).run();
 }
 
 }  // namespace tbsched

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/question.h"
 #include "tbsched/policy/model.h"
 
@@ -29,7 +30,7 @@ struct WitnessSearch {
 // Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, the
 // first one, and the first half. The search is not complete then.
 inline constexpr int32_t kMostToChoose = 8;
-WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, int64_t most_plays,
                      const std::function<void()>& interrupted);
 
