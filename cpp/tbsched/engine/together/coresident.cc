@@ -71,11 +71,12 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& question,
   check_order(question);
   check_launches(model, question);
   const Demands demands(model.device(), question.launches);
+  const Resident nothing(question.launches.size(), model.device().spec.sms);
   TogetherAnswer answer;
   answer.verdict = Verdict::safe;
   for (size_t k = 0; k < question.groups.size(); ++k) {
     const std::vector<int32_t>& group = question.groups[k];
-    if (auto full = too_few_full_sms(model, question.launches, demands, group)) {
+    if (auto full = too_few_full_sms(model, question.launches, demands, group, nothing)) {
       if (answer.proof != Proof::played) answer.proof = Proof::full_sms;
       answer.full_sms = std::move(*full);
       continue;

@@ -37,8 +37,7 @@ bool idle_is_best(const Demand& demand, const Device& device) {
   const auto room = [&](const int32_t configured) {
     return device.empty_sm.room(device.spec, demand, configured).blocks;
   };
-  return room(demand.configuration.target) ==
-         room(device.spec.shared_memory_configurations.back());
+  return room(demand.configuration.target) == room(device.spec.shared_memory_configurations.back());
 }
 
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec) {
@@ -48,8 +47,8 @@ bool grows_local_memory(const Demand& demand, const DeviceSpec& spec) {
 
 bool only_gains(const Device& device, const Demand& demand) {
   const Mechanisms& mechanisms = device.spec.mechanisms;
-  const bool shares = mechanisms.shared_memory_configuration &&
-                      mechanisms.configuration_per_tpc && device.spec.sms_per_tpc > 1;
+  const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc &&
+                      device.spec.sms_per_tpc > 1;
   return mechanisms.registers == Layout::pooled && room_falls_by_one(device.spec) && !shares &&
          !grows_local_memory(demand, device.spec) && idle_is_best(demand, device) &&
          packs_best(device, demand);

@@ -10,6 +10,7 @@
 #include "tbsched/engine/together/any_sm.h"
 #include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/packing.h"
+#include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/hardware/gpu/clusters.h"
 #include "tbsched/hardware/sm/demand.h"
 
@@ -21,11 +22,11 @@ constexpr size_t kMostMultisets = 20'000;
 constexpr double kRounding = 1e-6;
 constexpr int32_t kNobody = -1;
 
-// The fewest blocks with which an SM may be full for a launch; `most`: of each launch on an SM.
+// The fewest blocks with which an SM of a kind may be full for a launch.
 class FullSets {
  public:
-  FullSets(const AnySm& sm, const size_t launch, Multiset most)
-      : sm_(sm), launch_(launch), most_(std::move(most)), blocks_(most_.size()) {
+  FullSets(const AnySm& sm, const size_t launch, const SmKind& kind)
+      : sm_(sm), launch_(launch), most_(kind.most), blocks_(kind.least) {
     extend(0);
   }
 
@@ -49,7 +50,7 @@ class FullSets {
 
   const AnySm& sm_;
   const size_t launch_;
-  const Multiset most_;
+  const Multiset& most_;
   Multiset blocks_;
   size_t looked_at_ = 0;
   std::vector<Multiset> found_;
@@ -98,48 +99,39 @@ int32_t needed(const Demand& demand, const Device& device) {
   return sum;
 }
 
-// How many of its blocks a launch can have on one SM, where so many of each are there when
-// `asking` comes. A policy that takes the SM with the most room gives none a block more than an SM
-// has that was idle when the launch came, and each block that was there keeps one SM from being so.
-Multiset most_on_one_sm(const Model& model, const Demands& demands,
-                        const Multiset& there, const size_t asking) {
-  const DeviceSpec& spec = model.device().spec;
-  Multiset most = there;
-  if (!model.policy().most_room_first) return most;
-  const int64_t all = std::accumulate(there.begin(), there.end(), int64_t{0}) - there[asking];
-  for (size_t launch = 0; launch < there.size(); ++launch) {
-    const Demand& demand = demands[launch];
-    const int64_t idle = usable_sms(demand, spec.sms) - (all - there[launch]);
-    if (launch == asking || demand.cluster > 1 || idle <= 0) continue;
-    if (!idle_is_best(demand, model.device())) continue;
-    most[launch] = std::min(most[launch], static_cast<int32_t>((there[launch] + idle - 1) / idle));
-  }
-  return most;
-}
-
 // Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
-Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& there,
+Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
                              const DeviceSpec& spec) {
-  Multiset halves = there;
-  for (size_t launch = 0; launch < there.size(); ++launch) {
+  Multiset halves = coming;
+  for (size_t launch = 0; launch < coming.size(); ++launch) {
     if (takes_whole_tpcs(demands[launch], spec)) halves[launch] /= spec.sms_per_tpc;
   }
   return halves;
 }
 
 // The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
-std::optional<double> most_full(const Model& model, const AnySm& sm, const Demands& demands,
-                                const Multiset& there, const size_t launch) {
-  const DeviceSpec& spec = model.device().spec;
-  const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
-  if (full.too_many()) return std::nullopt;
-  if (full.found().empty()) return 0;
-  const bool whole = takes_whole_tpcs(demands[launch], spec);
-  return most_packed(full.found(), whole ? for_one_of_each_tpc(demands, there, spec) : there);
+// What is there already is part of its SM; what comes is shared by all of them.
+std::optional<double> most_full(const AnySm& sm, const std::vector<SmKind>& kinds,
+                                const Resident& resident, const Multiset& coming,
+                                const size_t launch, const bool one_of_each_tpc) {
+  std::vector<Multiset> sets;
+  Multiset stock = coming;
+  for (const SmKind& kind : kinds) stock.push_back(one_of_each_tpc ? kind.tpcs : kind.sms);
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    const FullSets full(sm, launch, kinds[k]);
+    if (full.too_many()) return std::nullopt;
+    for (const Multiset& blocks : full.found()) {
+      Multiset& set = sets.emplace_back(stock.size());
+      for (size_t each = 0; each < blocks.size(); ++each) {
+        set[each] = resident.is_there[each] ? 0 : blocks[each];
+      }
+      set[blocks.size() + k] = 1;
+    }
+  }
+  return sets.empty() ? 0 : most_packed(sets, stock);
 }
 
-bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches,
-             const Demands& demands) {
+bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches, const Demands& demands) {
   const Mechanisms& mechanisms = spec.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
   const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
@@ -153,7 +145,7 @@ bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches,
   std::set<int32_t> streams;
   return std::ranges::all_of(launches, [&](const Launch& launch) {
     const bool alone = !launch.stream || streams.insert(*launch.stream).second;
-    return alone && !launch.cooperative;
+    return alone;
   });
 }
 
@@ -162,24 +154,34 @@ bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches,
 std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
                                                      const std::vector<Launch>& launches,
                                                      const Demands& demands,
-                                                     const std::vector<int32_t>& group) {
+                                                     const std::vector<int32_t>& group,
+                                                     const Resident& resident) {
   const Device& device = model.device();
   if (!applies(device.spec, launches, demands)) return std::nullopt;
   std::vector<bool> may_leave(launches.size(), true);
   for (const int32_t launch : group) may_leave[launch] = false;
   Multiset stock;
-  for (const Launch& launch : launches) stock.push_back(launch.blocks);
+  for (size_t k = 0; k < launches.size(); ++k) {
+    stock.push_back(resident.is_there[k] ? 0 : launches[k].blocks);
+  }
   const AnySm sm(device.spec, demands.all(), may_leave);
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
+    if (resident.is_there[launch]) continue;
     Multiset others = stock;
     others[launch] -= demands[launch].cluster;
+    const bool whole = takes_whole_tpcs(demands[launch], device.spec);
     // An outsider that waits strands only what comes after it: one of the group is not there yet.
     double most = 0;
     for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
-      Multiset there = others;
-      if (absent != kNobody) there[absent] = 0;
-      const std::optional<double> full = most_full(model, sm, demands, there, launch);
+      if (absent != kNobody && resident.is_there[absent]) continue;
+      Multiset coming = others;
+      if (absent != kNobody) coming[absent] = 0;
+      const std::vector<SmKind> kinds =
+          sm_kinds(model, demands, resident, may_leave, coming, launch);
+      const std::optional<double> full = most_full(
+          sm, kinds, resident, whole ? for_one_of_each_tpc(demands, coming, device.spec) : coming,
+          launch, whole);
       if (!full) return std::nullopt;
       most = std::max(most, *full);
     }

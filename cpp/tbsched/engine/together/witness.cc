@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/observer.h"
+#include "tbsched/engine/together/full_sms.h"
 
 namespace tbsched {
 namespace {
@@ -18,6 +20,7 @@ class Standing final : public Observer {
  public:
   struct Launch {
     int32_t waiting;
+    std::vector<int32_t> sms = {};  // of its blocks, as they were placed
     Refusal cause = Refusal::none;
     int32_t behind = -1;
   };
@@ -26,7 +29,9 @@ class Standing final : public Observer {
     launches_.push_back({blocks});
   }
   void on_place(const PlacedBlocks& placed) override {
-    launches_[placed.launch].waiting -= static_cast<int32_t>(placed.sms.size());
+    Launch& launch = launches_[placed.launch];
+    launch.waiting -= static_cast<int32_t>(placed.sms.size());
+    launch.sms.insert(launch.sms.end(), placed.sms.begin(), placed.sms.end());
   }
   void on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) override {
     launches_[launch].cause = cause;
@@ -68,6 +73,8 @@ class Search {
          const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
+        demands_(demands),
+        group_(group),
         after_(question.after),
         most_plays_(most_plays),
         partners_(launches_.size()),
@@ -108,7 +115,7 @@ class Search {
     const bool is_last = steps_.size() + 1 == length;
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
       if (may_arrive(launch) && (!is_last || may_be_stranded(launch))) arrive(launch, length);
-      if (may_leave(launch) && !is_last) leave(launch, length);
+      if (may_leave(launch) && !is_last && leaving_matters()) leave(launch, length);
     }
   }
 
@@ -208,11 +215,47 @@ class Search {
   bool may_be_stranded(const size_t launch) const {
     if (!strands_[launch]) return false;
     if (steps_.empty() || steps_.back().leaving.empty() || !only_gains_[launch]) return true;
+    return waiting_.contains(arrivals());
+  }
+
+  // Whether what leaves now may strand a launch that comes later: unless whatever stays leaves too
+  // few full SMs.
+  bool leaving_matters() {
+    if (!std::ranges::all_of(steps_, [](const Step& step) { return step.leaving.empty(); })) {
+      return true;
+    }
+    const std::vector<int32_t> order = arrivals();
+    const auto known = safe_after_.find(order);
+    if (known != safe_after_.end()) return !known->second;
+    const bool is_safe = std::ranges::all_of(model_.states(), [&](const InitialState& state) {
+      const std::optional<Resident> resident = resident_after(order, state);
+      return resident && too_few_full_sms(model_, launches_, demands_, group_, *resident);
+    });
+    safe_after_.emplace(order, is_safe);
+    return !is_safe;
+  }
+
+  // Nothing where one of them waits.
+  std::optional<Resident> resident_after(const std::vector<int32_t>& order,
+                                         const InitialState& state) const {
+    Standing standing;
+    HeldEngine engine(model_, state, {&standing});
+    Resident resident(launches_.size(), model_.device().spec.sms);
+    for (const int32_t launch : order) {
+      engine.step(events_[launch]);
+      if (!standing.all_resident()) return std::nullopt;
+      resident.is_there[launch] = true;
+      for (const int32_t sm : standing.launches().back().sms) ++resident.on_sm[sm][launch];
+    }
+    return resident;
+  }
+
+  std::vector<int32_t> arrivals() const {
     std::vector<int32_t> order;
     for (const Step& step : steps_) {
       if (step.leaving.empty()) order.push_back(step.launch);
     }
-    return waiting_.contains(order);
+    return order;
   }
 
   // Whether a launch is to come that may strand others.
@@ -286,6 +329,8 @@ class Search {
 
   const Model& model_;
   const std::vector<Launch>& launches_;
+  const Demands& demands_;
+  const std::vector<int32_t>& group_;
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
   const std::function<void()>& interrupted_;
@@ -297,10 +342,11 @@ class Search {
   size_t outsiders_ = 0;
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
-  std::vector<std::vector<int32_t>> there_;  // blocks of each that has arrived
-  std::set<std::vector<int32_t>> waiting_;   // orders of arrival of which in some play one waited
-  int32_t chosen_sets_ = 0;  // steps in which only some sets of blocks leave
-  bool all_sets_ = true;     // was played
+  std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived
+  std::map<std::vector<int32_t>, bool> safe_after_;  // orders of arrival
+  std::set<std::vector<int32_t>> waiting_;  // orders of arrival of which in some play one waited
+  int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
+  bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
   std::optional<Stranding> found_;
 };
