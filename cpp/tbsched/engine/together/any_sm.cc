@@ -42,7 +42,9 @@ int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
 }
 
 bool AnySm::can_hold(const Multiset& blocks) const {
-  return total(blocks, one) <= spec_.blocks_per_sm && total(blocks, warps) <= spec_.warps_per_sm &&
+  return total(blocks, one) <= spec_.blocks_per_sm &&
+         total(blocks, one_of_cluster) <= spec_.cluster_blocks_per_sm &&
+         total(blocks, warps) <= spec_.warps_per_sm &&
          total(blocks, registers) <= spec_.registers_per_sm &&
          (!spec_.mechanisms.shared_memory_configuration ||
           std::ranges::any_of(configurations_, [&](const int32_t configured) {

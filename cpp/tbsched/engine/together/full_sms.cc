@@ -20,7 +20,6 @@ namespace {
 constexpr size_t kMostMultisets = 20'000;
 // What rounding may add to the number of full SMs.
 constexpr double kRounding = 1e-6;
-constexpr int32_t kNobody = -1;
 
 // The fewest blocks with which an SM of a kind may be full for a launch.
 class FullSets {
@@ -131,6 +130,50 @@ std::optional<double> most_full(const AnySm& sm, const std::vector<SmKind>& kind
   return sets.empty() ? 0 : most_packed(sets, stock);
 }
 
+// What a launch that waits for room makes wait, too, if it comes later.
+class Line {
+ public:
+  Line(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
+      : order_(model.order()),
+        launches_(launches),
+        demands_(demands),
+        sms_(model.device().spec.sms) {}
+
+  // Itself, or by others that it makes wait.
+  bool holds_up(const size_t holder, const size_t launch) const {
+    std::vector<bool> waits(launches_.size());
+    waits[holder] = true;
+    for (bool moved = true; std::exchange(moved, false);) {
+      for (size_t first = 0; first < waits.size(); ++first) {
+        for (size_t second = 0; second < waits.size(); ++second) {
+          if (!waits[first] || waits[second] || !is_before(first, second)) continue;
+          waits[second] = moved = true;
+        }
+      }
+    }
+    return waits[launch];
+  }
+
+ private:
+  bool is_before(const size_t first, const size_t second) const {
+    const bool passes =
+        order_.by_priority && launches_[second].priority < launches_[first].priority;
+    return order_.head_of_line && !passes && share_sms(demands_[first], demands_[second]);
+  }
+
+  bool share_sms(const Demand& one, const Demand& other) const {
+    for (int32_t sm = 0; sm < sms_; ++sm) {
+      if (one.may_use(sm) && other.may_use(sm)) return true;
+    }
+    return false;
+  }
+
+  const LaunchOrder& order_;
+  const std::vector<Launch>& launches_;
+  const Demands& demands_;
+  const int32_t sms_;
+};
+
 bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches, const Demands& demands) {
   const Mechanisms& mechanisms = spec.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
@@ -165,28 +208,32 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
     stock.push_back(resident.is_there[k] ? 0 : launches[k].blocks);
   }
   const AnySm sm(device.spec, demands.all(), may_leave);
+  const Line line(model, launches, demands);
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
     if (resident.is_there[launch]) continue;
-    Multiset others = stock;
-    others[launch] -= demands[launch].cluster;
+    std::vector<size_t> strands;  // if it waits
+    for (const int32_t member : group) {
+      const bool is_itself = std::cmp_equal(member, launch);
+      const bool holds = may_leave[launch] && !resident.is_there[member] &&
+                         line.holds_up(launch, static_cast<size_t>(member));
+      if (is_itself || holds) strands.push_back(static_cast<size_t>(member));
+    }
     const bool whole = takes_whole_tpcs(demands[launch], device.spec);
-    // An outsider that waits strands only what comes after it: one of the group is not there yet.
+    const int32_t sms = needed(demands[launch], device);
     double most = 0;
-    for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
-      if (absent != kNobody && resident.is_there[absent]) continue;
-      Multiset coming = others;
-      if (absent != kNobody) coming[absent] = 0;
+    for (const size_t stranded : strands) {
+      Multiset coming = stock;
+      coming[launch] -= demands[launch].cluster;
+      if (stranded != launch) coming[stranded] = 0;  // it is not there yet
       const std::vector<SmKind> kinds =
           sm_kinds(model, demands, resident, may_leave, coming, launch);
       const std::optional<double> full = most_full(
           sm, kinds, resident, whole ? for_one_of_each_tpc(demands, coming, device.spec) : coming,
           launch, whole);
-      if (!full) return std::nullopt;
+      if (!full || std::floor(*full + kRounding) >= sms) return std::nullopt;
       most = std::max(most, *full);
     }
-    const int32_t sms = needed(demands[launch], device);
-    if (std::floor(most + kRounding) >= sms) return std::nullopt;
     found.push_back({static_cast<int32_t>(launch), most, sms});
   }
   return found;

@@ -228,24 +228,24 @@ class Search {
     const auto known = safe_after_.find(order);
     if (known != safe_after_.end()) return !known->second;
     const bool is_safe = std::ranges::all_of(model_.states(), [&](const InitialState& state) {
-      const std::optional<Resident> resident = resident_after(order, state);
-      return resident && too_few_full_sms(model_, launches_, demands_, group_, *resident);
+      const Resident resident = resident_after(order, state);
+      return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
     });
     safe_after_.emplace(order, is_safe);
     return !is_safe;
   }
 
-  // Nothing where one of them waits.
-  std::optional<Resident> resident_after(const std::vector<int32_t>& order,
-                                         const InitialState& state) const {
+  // Of one that waits nothing is known.
+  Resident resident_after(const std::vector<int32_t>& order, const InitialState& state) const {
     Standing standing;
     HeldEngine engine(model_, state, {&standing});
     Resident resident(launches_.size(), model_.device().spec.sms);
-    for (const int32_t launch : order) {
-      engine.step(events_[launch]);
-      if (!standing.all_resident()) return std::nullopt;
-      resident.is_there[launch] = true;
-      for (const int32_t sm : standing.launches().back().sms) ++resident.on_sm[sm][launch];
+    for (const int32_t launch : order) engine.step(events_[launch]);
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Standing::Launch& launch = standing.launches()[k];
+      if (launch.waiting > 0) continue;
+      resident.is_there[order[k]] = true;
+      for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
     }
     return resident;
   }
