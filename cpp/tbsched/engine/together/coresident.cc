@@ -71,7 +71,7 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& question,
   check_order(question);
   check_launches(model, question);
   const Demands demands(model.device(), question.launches);
-  const Resident nothing(question.launches.size(), model.device().spec.sms);
+  const Resident nothing(model.device(), demands);
   TogetherAnswer answer;
   answer.verdict = Verdict::safe;
   for (size_t k = 0; k < question.groups.size(); ++k) {

@@ -24,8 +24,8 @@ constexpr double kRounding = 1e-6;
 // The fewest blocks with which an SM of a kind may be full for a launch.
 class FullSets {
  public:
-  FullSets(const AnySm& sm, const size_t launch, const SmKind& kind)
-      : sm_(sm), launch_(launch), most_(kind.most), blocks_(kind.least) {
+  FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident)
+      : sm_(sm), launch_(launch), kind_(kind), resident_(resident), blocks_(kind.least) {
     extend(0);
   }
 
@@ -35,21 +35,30 @@ class FullSets {
  private:
   void extend(const size_t first) {
     if (++looked_at_ > kMostMultisets) return;
-    if (sm_.may_be_full(blocks_, launch_)) {
+    if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_.in_all, launch_)) {
       found_.push_back(blocks_);
       return;
     }
     for (size_t kind = first; kind < blocks_.size(); ++kind) {
-      if (blocks_[kind] == most_[kind]) continue;
+      if (blocks_[kind] == kind_.most[kind]) continue;
       ++blocks_[kind];
       if (sm_.can_hold(blocks_)) extend(kind);
       --blocks_[kind];
     }
   }
 
+  // Where nobody else has come, no SM has less room than it had: what leaves takes none.
+  bool is_known_to_have_room() const {
+    for (size_t other = 0; other < blocks_.size(); ++other) {
+      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
+    }
+    return blocks_[launch_] < kind_.room;
+  }
+
   const AnySm& sm_;
   const size_t launch_;
-  const Multiset& most_;
+  const SmKind& kind_;
+  const Resident& resident_;
   Multiset blocks_;
   size_t looked_at_ = 0;
   std::vector<Multiset> found_;
@@ -117,7 +126,7 @@ std::optional<double> most_full(const AnySm& sm, const std::vector<SmKind>& kind
   Multiset stock = coming;
   for (const SmKind& kind : kinds) stock.push_back(one_of_each_tpc ? kind.tpcs : kind.sms);
   for (size_t k = 0; k < kinds.size(); ++k) {
-    const FullSets full(sm, launch, kinds[k]);
+    const FullSets full(sm, launch, kinds[k], resident);
     if (full.too_many()) return std::nullopt;
     for (const Multiset& blocks : full.found()) {
       Multiset& set = sets.emplace_back(stock.size());
@@ -139,19 +148,20 @@ class Line {
         demands_(demands),
         sms_(model.device().spec.sms) {}
 
-  // Itself, or by others that it makes wait.
-  bool holds_up(const size_t holder, const size_t launch) const {
+  // Itself, or by others of those in between that it makes wait.
+  bool holds_up(const size_t holder, const size_t launch, const std::vector<bool>& between) const {
     std::vector<bool> waits(launches_.size());
     waits[holder] = true;
     for (bool moved = true; std::exchange(moved, false);) {
       for (size_t first = 0; first < waits.size(); ++first) {
         for (size_t second = 0; second < waits.size(); ++second) {
           if (!waits[first] || waits[second] || !is_before(first, second)) continue;
-          waits[second] = moved = true;
+          if (second == launch) return true;
+          if (between[second]) waits[second] = moved = true;
         }
       }
     }
-    return waits[launch];
+    return false;
   }
 
  private:
@@ -209,6 +219,10 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
   }
   const AnySm sm(device.spec, demands.all(), may_leave);
   const Line line(model, launches, demands);
+  std::vector<bool> may_wait = may_leave;
+  for (size_t k = 0; k < launches.size(); ++k) {
+    if (resident.is_there[k]) may_wait[k] = false;
+  }
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
     if (resident.is_there[launch]) continue;
@@ -216,7 +230,7 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
     for (const int32_t member : group) {
       const bool is_itself = std::cmp_equal(member, launch);
       const bool holds = may_leave[launch] && !resident.is_there[member] &&
-                         line.holds_up(launch, static_cast<size_t>(member));
+                         line.holds_up(launch, static_cast<size_t>(member), may_wait);
       if (is_itself || holds) strands.push_back(static_cast<size_t>(member));
     }
     const bool whole = takes_whole_tpcs(demands[launch], device.spec);

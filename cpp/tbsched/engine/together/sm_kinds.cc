@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace tbsched {
@@ -37,7 +38,23 @@ Multiset most_of_coming(const Model& model, const Demands& demands, const Reside
   return most;
 }
 
+// An SM that becomes idle is configured anew, not always for more blocks.
+int32_t room_when_idle(const Demand& demand, const Device& device) {
+  return device.empty_sm.room(device.spec, demand, demand.configuration.target).blocks;
+}
+
 }  // namespace
+
+Resident::Resident(const Device& device, const Demands& demands)
+    : is_there(demands.all().size()),
+      on_sm(device.spec.sms, Multiset(demands.all().size())),
+      room_on_sm(device.spec.sms) {
+  for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
+    for (const Demand& demand : demands.all()) {
+      room_on_sm[sm].push_back(demand.may_use(sm) ? room_when_idle(demand, device) : 0);
+    }
+  }
+}
 
 std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const Resident& resident,
                              const std::vector<bool>& may_leave, const Multiset& coming,
@@ -47,7 +64,8 @@ std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const R
     int32_t sms = 0;
     std::set<int32_t> tpcs;
   };
-  std::map<std::pair<Multiset, Multiset>, Count> counts;
+  std::map<std::tuple<Multiset, Multiset, int32_t>, Count> counts;
+  const int32_t when_idle = room_when_idle(demands[asking], model.device());
   for (int32_t sm = 0; sm < model.device().spec.sms; ++sm) {
     if (!demands[asking].may_use(sm)) continue;
     Multiset least(coming.size());
@@ -61,14 +79,22 @@ std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const R
         most[launch] = most_coming[launch];
       }
     }
-    Count& count = counts[{std::move(least), std::move(most)}];
+    const int32_t room = std::min(when_idle, resident.room_on_sm[sm][asking]);
+    Count& count = counts[{std::move(least), std::move(most), room}];
     ++count.sms;
     count.tpcs.insert(model.device().topology.tpc_of_sm[sm]);
   }
   std::vector<SmKind> kinds;
-  for (auto& [blocks, count] : counts) {
-    kinds.push_back({.least = blocks.first,
-                     .most = blocks.second,
+  for (const auto& [what, count] : counts) {
+    const auto& [least, most, room] = what;
+    Multiset in_all = most;
+    for (size_t k = 0; k < coming.size(); ++k) {
+      if (!resident.is_there[k]) in_all[k] = coming[k];
+    }
+    kinds.push_back({.least = least,
+                     .most = most,
+                     .in_all = std::move(in_all),
+                     .room = room,
                      .sms = count.sms,
                      .tpcs = static_cast<int32_t>(count.tpcs.size())});
   }

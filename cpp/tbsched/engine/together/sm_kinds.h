@@ -11,19 +11,21 @@
 
 namespace tbsched {
 
-// The launches that are resident whole, and how many blocks of each are on each SM: nothing yet, or
-// what a prediction says.
+// The launches that are resident whole, how many blocks of each are on each SM, and for how many
+// more of each an SM has room: nothing yet, or what a prediction says.
 struct Resident {
-  Resident(const size_t launches, const int32_t sms)
-      : is_there(launches), on_sm(sms, Multiset(launches)) {}
+  Resident(const Device& device, const Demands& demands);
 
   std::vector<bool> is_there;
   std::vector<Multiset> on_sm;
+  std::vector<Multiset> room_on_sm;
 };
 
 struct SmKind {
   Multiset least;  // blocks of each launch on an SM
   Multiset most;
+  Multiset in_all;   // that may have come, those that have left included
+  int32_t room = 0;  // for blocks of `asking`, where none have come since
   int32_t sms = 0;
   int32_t tpcs = 0;  // with such an SM
 };

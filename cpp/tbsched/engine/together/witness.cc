@@ -25,8 +25,9 @@ class Standing final : public Observer {
     int32_t behind = -1;
   };
 
-  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState&) override {
+  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState& gpu) override {
     launches_.push_back({blocks});
+    gpu_ = &gpu;
   }
   void on_place(const PlacedBlocks& placed) override {
     Launch& launch = launches_[placed.launch];
@@ -39,12 +40,15 @@ class Standing final : public Observer {
   }
 
   const std::vector<Launch>& launches() const { return launches_; }
+  // As it is now; none before the first launch.
+  const GpuState* gpu() const { return gpu_; }
   bool all_resident() const {
     return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });
   }
 
  private:
   std::vector<Launch> launches_;
+  const GpuState* gpu_ = nullptr;
 };
 
 // Sets of the blocks that a launch still has, to leave at once.
@@ -239,13 +243,19 @@ class Search {
   Resident resident_after(const std::vector<int32_t>& order, const InitialState& state) const {
     Standing standing;
     HeldEngine engine(model_, state, {&standing});
-    Resident resident(launches_.size(), model_.device().spec.sms);
     for (const int32_t launch : order) engine.step(events_[launch]);
+    Resident resident(model_.device(), demands_);
     for (size_t k = 0; k < order.size(); ++k) {
       const Standing::Launch& launch = standing.launches()[k];
       if (launch.waiting > 0) continue;
       resident.is_there[order[k]] = true;
       for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
+    }
+    for (size_t sm = 0; sm < resident.room_on_sm.size(); ++sm) {
+      for (size_t k = 0; k < launches_.size(); ++k) {
+        resident.room_on_sm[sm][k] =
+            standing.gpu()->room(static_cast<int32_t>(sm), demands_[k]).blocks;
+      }
     }
     return resident;
   }
