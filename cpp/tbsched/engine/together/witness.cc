@@ -15,6 +15,9 @@
 namespace tbsched {
 namespace {
 
+// Of an outsider with more blocks three sets leave: all, the first one, and the first half.
+constexpr size_t kMostToChoose = 8;
+
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
  public:
@@ -55,7 +58,7 @@ class Standing final : public Observer {
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
   std::vector<std::vector<int32_t>> sets = {there};
   const size_t count = there.size();
-  if (std::cmp_less_equal(count, kMostToChoose)) {
+  if (count <= kMostToChoose) {
     for (uint32_t chosen = (1U << count) - 2; chosen > 0; --chosen) {
       std::vector<int32_t>& set = sets.emplace_back();
       for (size_t k = 0; k < count; ++k) {
@@ -81,6 +84,7 @@ class Search {
         group_(group),
         after_(question.after),
         most_plays_(most_plays),
+        only_to_prove_(question.only_to_prove),
         partners_(launches_.size()),
         interrupted_(interrupted),
         in_group_(launches_.size()),
@@ -106,7 +110,7 @@ class Search {
   }
 
  private:
-  bool given_up() const { return plays_ >= most_plays_; }
+  bool given_up() const { return plays_ >= most_plays_ || (only_to_prove_ && !all_sets_); }
   bool over() const { return found_.has_value() || given_up(); }
 
   void extend(const size_t length) {
@@ -143,7 +147,7 @@ class Search {
 
   void leave(const size_t launch, const size_t length) {
     const std::vector<int32_t> there = there_[launch];
-    const bool has_all_sets = std::cmp_less_equal(there.size(), kMostToChoose);
+    const bool has_all_sets = there.size() <= kMostToChoose;
     chosen_sets_ += has_all_sets ? 0 : 1;
     for (std::vector<int32_t>& set : leaving_sets(there)) {
       if (over()) break;
@@ -343,6 +347,7 @@ class Search {
   const std::vector<int32_t>& group_;
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
+  const bool only_to_prove_;
   const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
