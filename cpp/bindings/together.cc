@@ -68,11 +68,11 @@ std::function<void()> signals_now_and_then() {
 py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                                std::vector<std::vector<int32_t>> groups,
                                const std::vector<std::pair<int32_t, int32_t>>& after,
-                               const int64_t plays) {
+                               const int64_t plays, const bool only_to_prove) {
   TogetherAnswer answer;
   {
     const py::gil_scoped_release unlocked;
-    TogetherQuestion question{launches_of(sequence), std::move(groups), {}, plays};
+    TogetherQuestion question{launches_of(sequence), std::move(groups), {}, plays, only_to_prove};
     for (const auto& [first, second] : after) question.after.push_back({first, second});
     answer = coresident(model, question, signals_now_and_then());
   }
@@ -91,7 +91,6 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
 }  // namespace
 
 void bind_together(py::module_& module) {
-  module.attr("MOST_TO_CHOOSE") = kMostToChoose;
   module.def(
       "capacity", &capacity_in_python, py::arg("model"), py::arg("launches"), py::arg("state"),
       "Of the last launch, beside the others in this order: how many of its blocks each SM "
@@ -99,7 +98,7 @@ void bind_together(py::module_& module) {
       "(sms,). However many blocks it has, as many as fit are tried.");
   module.def(
       "coresident", &coresident_in_python, py::arg("model"), py::arg("launches"), py::arg("groups"),
-      py::arg("after"), py::arg("plays"),
+      py::arg("after"), py::arg("plays"), py::arg("only_to_prove"),
       "The verdict (safe, unsafe, undecided) and the proof (none, full_sms, played); for "
       "each launch (launch, most SMs that can be full, SMs that must be); the witness, as "
       "(launch, blocks that leave, none: it arrives), the index of its state, the group, the "

@@ -14,7 +14,6 @@ _Longs = npt.NDArray[np.int64]
 
 CAUSES: tuple[str, ...]
 MAX_TIMED_BLOCKS: int
-MOST_TO_CHOOSE: int
 
 class InitialState: ...
 
@@ -40,6 +39,7 @@ def coresident(
     groups: _Sequence[_Sequence[int]],
     after: _Sequence[tuple[int, int]],
     plays: int,
+    only_to_prove: bool,
 ) -> tuple[
     str,
     str,

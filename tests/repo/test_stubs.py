@@ -54,7 +54,7 @@ RETURNS = {
         "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n]"
     ),
 }
-CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int", "MOST_TO_CHOOSE": "int"}
+CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Iterable as _Iterable

@@ -11,19 +11,21 @@ void ClusterLevels::fill(const Demand& demand, const int32_t clusters, const Gpu
   clusters_.clear();
   ends_.clear();
   sms_.clear();
-  fits_.resize(domains.size());
-  for (size_t i = 0; i < domains.size(); ++i) search_.find(domains[i], demand, gpu, fits_[i]);
+  searches_.resize(domains.size());
+  for (size_t i = 0; i < domains.size(); ++i) searches_[i].begin(domains[i], demand, gpu);
 
+  const auto room = [](const ClusterSearch& search) { return search.fit().room; };
   ClusterRoom level{true, gpu.spec().cluster_blocks_per_sm};
   for (int32_t left = clusters; left > 0;) {
-    level = std::min(level, std::ranges::max_element(fits_, {}, &ClusterFit::room)->room);
+    level = std::min(level, room(*std::ranges::max_element(searches_, {}, room)));
     if (level.blocks == 0) break;
     for (size_t i = 0; i < domains.size() && left > 0; ++i) {
-      if (fits_[i].room < level) continue;
-      for (const int32_t sm : fits_[i].sms) commit(sm, 1);
+      if (room(searches_[i]) < level) continue;
+      const std::vector<int32_t>& sms = searches_[i].fit().sms;
+      for (const int32_t sm : sms) commit(sm, 1);
       clusters_.push_back({i, sms_.size()});
-      sms_.insert(sms_.end(), fits_[i].sms.begin(), fits_[i].sms.end());
-      search_.find(domains[i], demand, gpu, fits_[i]);
+      sms_.insert(sms_.end(), sms.begin(), sms.end());
+      searches_[i].next();
       --left;
     }
     ends_.push_back(clusters_.size());

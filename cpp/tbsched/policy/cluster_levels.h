@@ -34,10 +34,9 @@ class ClusterLevels {
   }
 
  private:
-  ClusterSearch search_;
-  std::vector<ClusterFit> fits_;   // by domain
-  std::vector<Cluster> clusters_;  // pass by pass
-  std::vector<size_t> ends_;       // of the passes
+  std::vector<ClusterSearch> searches_;  // by domain
+  std::vector<Cluster> clusters_;        // pass by pass
+  std::vector<size_t> ends_;             // of the passes
   std::vector<int32_t> sms_;
   size_t cluster_size_ = 1;
 };

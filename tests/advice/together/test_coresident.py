@@ -107,6 +107,31 @@ def test_outsiders_may_leave_or_stay() -> None:
     assert tb.coresident([full], spec, fixes=False).safe is True
 
 
+SPLIT = tb.split_sms("h200", 64)[0]
+LARGE_OUTSIDERS = {
+    "what leaves just before the last launch only gives room": (
+        tb.Launch(131, 32, 64, 186_322, carveout=100),
+        tb.Launch(112, 64, 48, 43_628, carveout=100, cluster=4),
+    ),
+    "an SM has the room that it had, whatever leaves": (
+        tb.Launch(80, 32, 16, 197_450, carveout=100, cluster=8),
+        tb.Launch(346, 128, 32, carveout=100, cluster=2),
+        tb.Launch(26, 768, 40, 32_092, carveout=100),
+    ),
+    "an outsider that waits holds up nothing elsewhere": (
+        tb.Launch(40, 320, 168, 47_072, partition=SPLIT[1]),
+        tb.Launch(57, 1024, 32),
+        tb.Launch(5, 384, 64, 18_849, carveout=0, partition=SPLIT[0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("launches", LARGE_OUTSIDERS.values(), ids=LARGE_OUTSIDERS.keys())
+def test_outsiders_of_any_size(launches: tuple[tb.Launch, ...]) -> None:
+    group = range(1, len(launches))
+    assert tb.coresident(launches, "h200", groups=[group], fixes=False).safe is True
+
+
 def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
     spec = gpu(1, "h200")
     # If the first left before the second came, that would give too little shared memory to the SM.

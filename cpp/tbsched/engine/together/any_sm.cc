@@ -23,10 +23,7 @@ int32_t memory(const Demand& demand) { return demand.shared_memory; }
 
 AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
              const std::vector<bool>& may_leave)
-    : spec_(spec),
-      demands_(demands),
-      may_leave_(may_leave),
-      anyone_leaves_(std::ranges::find(may_leave, true) != may_leave.end()) {
+    : spec_(spec), demands_(demands), may_leave_(may_leave) {
   for (const Demand& demand : demands) {
     const int32_t share = ceil_div(demand.warps, spec.processing_blocks);
     shares_.push_back({share, share * demand.registers_per_warp});
@@ -42,7 +39,9 @@ int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
 }
 
 bool AnySm::can_hold(const Multiset& blocks) const {
-  return total(blocks, one) <= spec_.blocks_per_sm && total(blocks, warps) <= spec_.warps_per_sm &&
+  return total(blocks, one) <= spec_.blocks_per_sm &&
+         total(blocks, one_of_cluster) <= spec_.cluster_blocks_per_sm &&
+         total(blocks, warps) <= spec_.warps_per_sm &&
          total(blocks, registers) <= spec_.registers_per_sm &&
          (!spec_.mechanisms.shared_memory_configuration ||
           std::ranges::any_of(configurations_, [&](const int32_t configured) {
@@ -50,12 +49,15 @@ bool AnySm::can_hold(const Multiset& blocks) const {
           }));
 }
 
-bool AnySm::may_be_full(const Multiset& blocks, const size_t launch) const {
+bool AnySm::may_be_full(const Multiset& blocks, const Multiset& had, const size_t launch) const {
   if (total(blocks, one) == 0) return false;
   const Demand& demand = demands_[launch];
   if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, launch)) return true;
+  const int64_t taken = total(blocks, memory);
+  const int64_t most_gaps = gaps(blocks, had);
   return exists_configuration(blocks, [&](const int32_t configured) {
-    return !suits(demand, configured) || memory_may_be_full(blocks, demand, configured);
+    return !suits(demand, configured) ||
+           memory_may_be_full(demand, configured - taken, most_gaps, configured);
   });
 }
 
@@ -74,13 +76,19 @@ bool AnySm::warps_may_be_full(const Multiset& blocks, const size_t launch) const
          taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
 }
 
-// What is free may be in as many gaps as there are blocks, each too small by one unit.
-bool AnySm::memory_may_be_full(const Multiset& blocks, const Demand& demand,
+// In how many pieces the free memory may be. Each block takes the first gap, so that there is one,
+// and one more for each block that has left; but no more than blocks, since memory is circular.
+int64_t AnySm::gaps(const Multiset& blocks, const Multiset& had) const {
+  if (spec_.mechanisms.shared_memory == Layout::pooled) return 1;
+  int64_t left = 0;
+  for (size_t k = 0; k < blocks.size(); ++k) left += may_leave_[k] ? had[k] - blocks[k] : 0;
+  return std::min(total(blocks, one), 1 + left);
+}
+
+// Each gap may be too small by one unit.
+bool AnySm::memory_may_be_full(const Demand& demand, const int64_t free, const int64_t gaps,
                                const int32_t configured) const {
   if (demand.shared_memory == 0) return false;
-  const int64_t free = configured - total(blocks, memory);
-  const bool in_pieces = spec_.mechanisms.shared_memory != Layout::pooled && anyone_leaves_;
-  const int64_t gaps = in_pieces ? total(blocks, one) : 1;
   const int32_t unit =
       std::gcd(std::gcd(spec_.shared_memory_unit, spec_.shared_memory_reserve), configured);
   return free <= gaps * (demand.shared_memory - unit);

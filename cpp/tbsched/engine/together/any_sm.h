@@ -21,9 +21,9 @@ class AnySm {
   // Whether so many blocks of each launch can be on one SM, alone or beside others of these
   // launches: one of those may have configured it. So with fewer blocks it is true, too.
   bool can_hold(const Multiset& blocks) const;
-  // Whether an SM with these blocks can be without room for one more of a launch. An idle one has
-  // room: whatever comes configures it.
-  bool may_be_full(const Multiset& blocks, size_t launch) const;
+  // Whether an SM with these blocks can be without room for one more of a launch, if it had so many
+  // of each at most. An idle one has room: whatever comes configures it.
+  bool may_be_full(const Multiset& blocks, const Multiset& had, size_t launch) const;
 
  private:
   // What one block takes of one processing block at most, whatever the turns of warps.
@@ -36,7 +36,9 @@ class AnySm {
   int64_t total(const Multiset& blocks, const Value& value) const;
   bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const;
   bool warps_may_be_full(const Multiset& blocks, size_t launch) const;
-  bool memory_may_be_full(const Multiset& blocks, const Demand& demand, int32_t configured) const;
+  int64_t gaps(const Multiset& blocks, const Multiset& had) const;
+  bool memory_may_be_full(const Demand& demand, int64_t free, int64_t gaps,
+                          int32_t configured) const;
   template <typename Holds>
   bool exists_configuration(const Multiset& blocks, const Holds& holds) const;
   bool may_be_set(const Multiset& blocks, int32_t configured) const;
@@ -45,7 +47,6 @@ class AnySm {
   const DeviceSpec& spec_;
   const std::vector<Demand>& demands_;
   const std::vector<bool>& may_leave_;
-  bool anyone_leaves_;
   std::vector<Share> shares_;
   std::set<int32_t> configurations_;  // that the launches set
 };

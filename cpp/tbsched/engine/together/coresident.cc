@@ -8,6 +8,7 @@
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/witness.h"
 #include "tbsched/program/refuse.h"
@@ -69,17 +70,19 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& question,
   check_groups(question);
   check_order(question);
   check_launches(model, question);
+  const Demands demands(model.device(), question.launches);
+  const Resident nothing(model.device(), demands);
   TogetherAnswer answer;
   answer.verdict = Verdict::safe;
   for (size_t k = 0; k < question.groups.size(); ++k) {
     const std::vector<int32_t>& group = question.groups[k];
-    if (auto full = too_few_full_sms(model, question.launches, group)) {
+    if (auto full = too_few_full_sms(model, question.launches, demands, group, nothing)) {
       if (answer.proof != Proof::played) answer.proof = Proof::full_sms;
       answer.full_sms = std::move(*full);
       continue;
     }
     WitnessSearch search =
-        strand(model, question, group, question.most_plays - answer.plays, interrupted);
+        strand(model, question, demands, group, question.most_plays - answer.plays, interrupted);
     answer.plays += search.plays;
     if (search.found) {
       Stranding& found = *search.found;

@@ -7,9 +7,10 @@
 #include <set>
 #include <utility>
 
-#include "tbsched/engine/sm_groups.h"
 #include "tbsched/engine/together/any_sm.h"
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/packing.h"
+#include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/hardware/gpu/clusters.h"
 #include "tbsched/hardware/sm/demand.h"
 
@@ -19,13 +20,12 @@ namespace {
 constexpr size_t kMostMultisets = 20'000;
 // What rounding may add to the number of full SMs.
 constexpr double kRounding = 1e-6;
-constexpr int32_t kNobody = -1;
 
-// The fewest blocks with which an SM may be full for a launch; `most`: of each launch on an SM.
+// The fewest blocks with which an SM of a kind may be full for a launch.
 class FullSets {
  public:
-  FullSets(const AnySm& sm, const size_t launch, Multiset most)
-      : sm_(sm), launch_(launch), most_(std::move(most)), blocks_(most_.size()) {
+  FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident)
+      : sm_(sm), launch_(launch), kind_(kind), resident_(resident), blocks_(kind.least) {
     extend(0);
   }
 
@@ -35,21 +35,30 @@ class FullSets {
  private:
   void extend(const size_t first) {
     if (++looked_at_ > kMostMultisets) return;
-    if (sm_.may_be_full(blocks_, launch_)) {
+    if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_.in_all, launch_)) {
       found_.push_back(blocks_);
       return;
     }
     for (size_t kind = first; kind < blocks_.size(); ++kind) {
-      if (blocks_[kind] == most_[kind]) continue;
+      if (blocks_[kind] == kind_.most[kind]) continue;
       ++blocks_[kind];
       if (sm_.can_hold(blocks_)) extend(kind);
       --blocks_[kind];
     }
   }
 
+  // Where nobody else has come, no SM has less room than it had: what leaves takes none.
+  bool is_known_to_have_room() const {
+    for (size_t other = 0; other < blocks_.size(); ++other) {
+      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
+    }
+    return blocks_[launch_] < kind_.room;
+  }
+
   const AnySm& sm_;
   const size_t launch_;
-  const Multiset most_;
+  const SmKind& kind_;
+  const Resident& resident_;
   Multiset blocks_;
   size_t looked_at_ = 0;
   std::vector<Multiset> found_;
@@ -88,10 +97,6 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
 }
 
-int32_t usable_sms(const Demand& demand, const int32_t sms) {
-  return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
-}
-
 // How many SMs must be full before a block, or a cluster, finds no room.
 int32_t needed(const Demand& demand, const Device& device) {
   if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
@@ -102,63 +107,98 @@ int32_t needed(const Demand& demand, const Device& device) {
   return sum;
 }
 
-// How many of its blocks a launch can have on one SM, where so many of each are there when
-// `asking` comes. A policy that takes the SM with the most room gives none a block more than an SM
-// has that was idle when the launch came, and each block that was there keeps one SM from being so.
-Multiset most_on_one_sm(const Model& model, const std::vector<Demand>& demands,
-                        const Multiset& there, const size_t asking) {
-  const DeviceSpec& spec = model.device().spec;
-  Multiset most = there;
-  if (!model.policy().most_room_first) return most;
-  const int64_t all = std::accumulate(there.begin(), there.end(), int64_t{0}) - there[asking];
-  for (size_t launch = 0; launch < there.size(); ++launch) {
-    const Demand& demand = demands[launch];
-    const int64_t idle = usable_sms(demand, spec.sms) - (all - there[launch]);
-    const bool idle_is_best =
-        model.device().empty_sm.room(spec, demand, demand.configuration.target).blocks ==
-        demand.blocks_per_sm;
-    if (launch == asking || demand.cluster > 1 || idle <= 0 || !idle_is_best) continue;
-    most[launch] = std::min(most[launch], static_cast<int32_t>((there[launch] + idle - 1) / idle));
-  }
-  return most;
-}
-
 // Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
-Multiset for_one_of_each_tpc(const std::vector<Demand>& demands, const Multiset& there,
+Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
                              const DeviceSpec& spec) {
-  Multiset halves = there;
-  for (size_t launch = 0; launch < there.size(); ++launch) {
+  Multiset halves = coming;
+  for (size_t launch = 0; launch < coming.size(); ++launch) {
     if (takes_whole_tpcs(demands[launch], spec)) halves[launch] /= spec.sms_per_tpc;
   }
   return halves;
 }
 
 // The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
-std::optional<double> most_full(const Model& model, const AnySm& sm,
-                                const std::vector<Demand>& demands, const Multiset& there,
-                                const size_t launch) {
-  const DeviceSpec& spec = model.device().spec;
-  const FullSets full(sm, launch, most_on_one_sm(model, demands, there, launch));
-  if (full.too_many()) return std::nullopt;
-  if (full.found().empty()) return 0;
-  const bool whole = takes_whole_tpcs(demands[launch], spec);
-  return most_packed(full.found(), whole ? for_one_of_each_tpc(demands, there, spec) : there);
+// What is there already is part of its SM; what comes is shared by all of them.
+std::optional<double> most_full(const AnySm& sm, const std::vector<SmKind>& kinds,
+                                const Resident& resident, const Multiset& coming,
+                                const size_t launch, const bool one_of_each_tpc) {
+  std::vector<Multiset> sets;
+  Multiset stock = coming;
+  for (const SmKind& kind : kinds) stock.push_back(one_of_each_tpc ? kind.tpcs : kind.sms);
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    const FullSets full(sm, launch, kinds[k], resident);
+    if (full.too_many()) return std::nullopt;
+    for (const Multiset& blocks : full.found()) {
+      Multiset& set = sets.emplace_back(stock.size());
+      for (size_t each = 0; each < blocks.size(); ++each) {
+        set[each] = resident.is_there[each] ? 0 : blocks[each];
+      }
+      set[blocks.size() + k] = 1;
+    }
+  }
+  return sets.empty() ? 0 : most_packed(sets, stock);
 }
 
-bool applies(const Model& model, const std::vector<Launch>& launches) {
-  const DeviceSpec& spec = model.device().spec;
+// What a launch that waits for room makes wait, too, if it comes later.
+class Line {
+ public:
+  Line(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
+      : order_(model.order()),
+        launches_(launches),
+        demands_(demands),
+        sms_(model.device().spec.sms) {}
+
+  // Itself, or by others of those in between that it makes wait.
+  bool holds_up(const size_t holder, const size_t launch, const std::vector<bool>& between) const {
+    std::vector<bool> waits(launches_.size());
+    waits[holder] = true;
+    for (bool moved = true; std::exchange(moved, false);) {
+      for (size_t first = 0; first < waits.size(); ++first) {
+        for (size_t second = 0; second < waits.size(); ++second) {
+          if (!waits[first] || waits[second] || !is_before(first, second)) continue;
+          if (second == launch) return true;
+          if (between[second]) waits[second] = moved = true;
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  bool is_before(const size_t first, const size_t second) const {
+    const bool passes =
+        order_.by_priority && launches_[second].priority < launches_[first].priority;
+    return order_.head_of_line && !passes && share_sms(demands_[first], demands_[second]);
+  }
+
+  bool share_sms(const Demand& one, const Demand& other) const {
+    for (int32_t sm = 0; sm < sms_; ++sm) {
+      if (one.may_use(sm) && other.may_use(sm)) return true;
+    }
+    return false;
+  }
+
+  const LaunchOrder& order_;
+  const std::vector<Launch>& launches_;
+  const Demands& demands_;
+  const int32_t sms_;
+};
+
+bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches, const Demands& demands) {
   const Mechanisms& mechanisms = spec.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
   const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
   if (shares && spec.sms_per_tpc > 1) return false;
   // Algorithm 1 divides the largest gap alone.
   if (mechanisms.shared_memory == Layout::contiguous) return false;
+  if (std::ranges::any_of(demands.all(),
+                          [&](const Demand& demand) { return grows_local_memory(demand, spec); })) {
+    return false;
+  }
   std::set<int32_t> streams;
   return std::ranges::all_of(launches, [&](const Launch& launch) {
     const bool alone = !launch.stream || streams.insert(*launch.stream).second;
-    const bool grows =
-        mechanisms.local_memory_configuration && launch.local_memory > spec.local_memory_initial;
-    return alone && !launch.cooperative && !grows;
+    return alone;
   });
 }
 
@@ -166,37 +206,48 @@ bool applies(const Model& model, const std::vector<Launch>& launches) {
 
 std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
                                                      const std::vector<Launch>& launches,
-                                                     const std::vector<int32_t>& group) {
-  if (!applies(model, launches)) return std::nullopt;
+                                                     const Demands& demands,
+                                                     const std::vector<int32_t>& group,
+                                                     const Resident& resident) {
   const Device& device = model.device();
-  SmGroups groups;
-  std::vector<Demand> demands;
+  if (!applies(device.spec, launches, demands)) return std::nullopt;
   std::vector<bool> may_leave(launches.size(), true);
   for (const int32_t launch : group) may_leave[launch] = false;
   Multiset stock;
-  for (const Launch& launch : launches) {
-    Demand demand = demand_of(launch, device);
-    const int32_t of = groups.of(launch, device);
-    if (of != kWholeGpu) demand.partition = groups[of].partition();
-    demands.push_back(demand);
-    stock.push_back(launch.blocks);
+  for (size_t k = 0; k < launches.size(); ++k) {
+    stock.push_back(resident.is_there[k] ? 0 : launches[k].blocks);
   }
-  const AnySm sm(device.spec, demands, may_leave);
+  const AnySm sm(device.spec, demands.all(), may_leave);
+  const Line line(model, launches, demands);
+  std::vector<bool> may_wait = may_leave;
+  for (size_t k = 0; k < launches.size(); ++k) {
+    if (resident.is_there[k]) may_wait[k] = false;
+  }
   std::vector<FullSms> found;
   for (size_t launch = 0; launch < launches.size(); ++launch) {
-    Multiset others = stock;
-    others[launch] -= demands[launch].cluster;
-    // An outsider that waits strands only what comes after it: one of the group is not there yet.
+    if (resident.is_there[launch]) continue;
+    std::vector<size_t> strands;  // if it waits
+    for (const int32_t member : group) {
+      const bool is_itself = std::cmp_equal(member, launch);
+      const bool holds = may_leave[launch] && !resident.is_there[member] &&
+                         line.holds_up(launch, static_cast<size_t>(member), may_wait);
+      if (is_itself || holds) strands.push_back(static_cast<size_t>(member));
+    }
+    const bool whole = takes_whole_tpcs(demands[launch], device.spec);
+    const int32_t sms = needed(demands[launch], device);
     double most = 0;
-    for (const int32_t absent : may_leave[launch] ? group : std::vector{kNobody}) {
-      Multiset there = others;
-      if (absent != kNobody) there[absent] = 0;
-      const std::optional<double> full = most_full(model, sm, demands, there, launch);
-      if (!full) return std::nullopt;
+    for (const size_t stranded : strands) {
+      Multiset coming = stock;
+      coming[launch] -= demands[launch].cluster;
+      if (stranded != launch) coming[stranded] = 0;  // it is not there yet
+      const std::vector<SmKind> kinds =
+          sm_kinds(model, demands, resident, may_leave, coming, launch);
+      const std::optional<double> full = most_full(
+          sm, kinds, resident, whole ? for_one_of_each_tpc(demands, coming, device.spec) : coming,
+          launch, whole);
+      if (!full || std::floor(*full + kRounding) >= sms) return std::nullopt;
       most = std::max(most, *full);
     }
-    const int32_t sms = needed(demands[launch], device);
-    if (std::floor(most + kRounding) >= sms) return std::nullopt;
     found.push_back({static_cast<int32_t>(launch), most, sms});
   }
   return found;

@@ -20,6 +20,7 @@ struct TogetherQuestion {
   // The second launch arrives only when all blocks of the first are resident.
   std::vector<std::array<int32_t, 2>> after = {};
   int64_t most_plays = 100'000;  // sequences to play before the search gives up
+  bool only_to_prove = false;    // it gives up as soon as it can prove nothing any more
 };
 
 enum class Verdict : uint8_t { safe, unsafe, undecided };

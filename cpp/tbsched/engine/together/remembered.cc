@@ -23,6 +23,7 @@ class Key {
       add(int64_t{second});
     }
     add(question.most_plays);
+    add(question.only_to_prove);
   }
 
   std::string text() && { return std::move(text_); }

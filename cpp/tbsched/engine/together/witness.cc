@@ -3,29 +3,39 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/observer.h"
+#include "tbsched/engine/together/full_sms.h"
 
 namespace tbsched {
 namespace {
+
+// Of an outsider with more blocks three sets leave: all, the first one, and the first half.
+constexpr size_t kMostToChoose = 8;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
  public:
   struct Launch {
     int32_t waiting;
+    std::vector<int32_t> sms = {};  // of its blocks, as they were placed
     Refusal cause = Refusal::none;
     int32_t behind = -1;
   };
 
-  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState&) override {
+  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState& gpu) override {
     launches_.push_back({blocks});
+    gpu_ = &gpu;
   }
   void on_place(const PlacedBlocks& placed) override {
-    launches_[placed.launch].waiting -= static_cast<int32_t>(placed.sms.size());
+    Launch& launch = launches_[placed.launch];
+    launch.waiting -= static_cast<int32_t>(placed.sms.size());
+    launch.sms.insert(launch.sms.end(), placed.sms.begin(), placed.sms.end());
   }
   void on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) override {
     launches_[launch].cause = cause;
@@ -33,16 +43,22 @@ class Standing final : public Observer {
   }
 
   const std::vector<Launch>& launches() const { return launches_; }
+  // As it is now; none before the first launch.
+  const GpuState* gpu() const { return gpu_; }
+  bool all_resident() const {
+    return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });
+  }
 
  private:
   std::vector<Launch> launches_;
+  const GpuState* gpu_ = nullptr;
 };
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
   std::vector<std::vector<int32_t>> sets = {there};
   const size_t count = there.size();
-  if (std::cmp_less_equal(count, kMostToChoose)) {
+  if (count <= kMostToChoose) {
     for (uint32_t chosen = (1U << count) - 2; chosen > 0; --chosen) {
       std::vector<int32_t>& set = sets.emplace_back();
       for (size_t k = 0; k < count; ++k) {
@@ -59,12 +75,16 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 
 class Search {
  public:
-  Search(const Model& model, const TogetherQuestion& question, const std::vector<int32_t>& group,
-         const int64_t most_plays, const std::function<void()>& interrupted)
+  Search(const Model& model, const TogetherQuestion& question, const Demands& demands,
+         const std::vector<int32_t>& group, const int64_t most_plays,
+         const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
+        demands_(demands),
+        group_(group),
         after_(question.after),
         most_plays_(most_plays),
+        only_to_prove_(question.only_to_prove),
         partners_(launches_.size()),
         interrupted_(interrupted),
         in_group_(launches_.size()),
@@ -77,6 +97,7 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       events_.emplace_back(launches_[k]);
       strands_.push_back(strands_others(k));
+      only_gains_.push_back(only_gains(model.device(), demands[k]));
     }
     outsiders_ = launches_.size() - group.size();
   }
@@ -89,7 +110,7 @@ class Search {
   }
 
  private:
-  bool given_up() const { return plays_ >= most_plays_; }
+  bool given_up() const { return plays_ >= most_plays_ || (only_to_prove_ && !all_sets_); }
   bool over() const { return found_.has_value() || given_up(); }
 
   void extend(const size_t length) {
@@ -101,8 +122,8 @@ class Search {
     // Who leaves last strands nobody.
     const bool is_last = steps_.size() + 1 == length;
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (!is_last || strands_[launch])) arrive(launch, length);
-      if (may_leave(launch) && !is_last) leave(launch, length);
+      if (may_arrive(launch) && (!is_last || may_be_stranded(launch))) arrive(launch, length);
+      if (may_leave(launch) && !is_last && leaving_matters()) leave(launch, length);
     }
   }
 
@@ -126,7 +147,8 @@ class Search {
 
   void leave(const size_t launch, const size_t length) {
     const std::vector<int32_t> there = there_[launch];
-    all_sets_ = all_sets_ && std::cmp_less_equal(there.size(), kMostToChoose);
+    const bool has_all_sets = there.size() <= kMostToChoose;
+    chosen_sets_ += has_all_sets ? 0 : 1;
     for (std::vector<int32_t>& set : leaving_sets(there)) {
       if (over()) break;
       there_[launch].clear();
@@ -136,6 +158,7 @@ class Search {
       steps_.pop_back();
     }
     there_[launch] = there;
+    chosen_sets_ -= has_all_sets ? 0 : 1;
   }
 
   // Those that leave between two arrivals do so by number.
@@ -194,6 +217,61 @@ class Search {
     return false;
   }
 
+  // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
+  // has just left, it was stranded without: that was played before. That does not hold where blocks
+  // waited, and took the place of those that left.
+  bool may_be_stranded(const size_t launch) const {
+    if (!strands_[launch]) return false;
+    if (steps_.empty() || steps_.back().leaving.empty() || !only_gains_[launch]) return true;
+    return waiting_.contains(arrivals());
+  }
+
+  // Whether what leaves now may strand a launch that comes later: unless whatever stays leaves too
+  // few full SMs.
+  bool leaving_matters() {
+    if (!std::ranges::all_of(steps_, [](const Step& step) { return step.leaving.empty(); })) {
+      return true;
+    }
+    const std::vector<int32_t> order = arrivals();
+    const auto known = safe_after_.find(order);
+    if (known != safe_after_.end()) return !known->second;
+    const bool is_safe = std::ranges::all_of(model_.states(), [&](const InitialState& state) {
+      const Resident resident = resident_after(order, state);
+      return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
+    });
+    safe_after_.emplace(order, is_safe);
+    return !is_safe;
+  }
+
+  // Of one that waits nothing is known.
+  Resident resident_after(const std::vector<int32_t>& order, const InitialState& state) const {
+    Standing standing;
+    HeldEngine engine(model_, state, {&standing});
+    for (const int32_t launch : order) engine.step(events_[launch]);
+    Resident resident(model_.device(), demands_);
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Standing::Launch& launch = standing.launches()[k];
+      if (launch.waiting > 0) continue;
+      resident.is_there[order[k]] = true;
+      for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
+    }
+    for (size_t sm = 0; sm < resident.room_on_sm.size(); ++sm) {
+      for (size_t k = 0; k < launches_.size(); ++k) {
+        resident.room_on_sm[sm][k] =
+            standing.gpu()->room(static_cast<int32_t>(sm), demands_[k]).blocks;
+      }
+    }
+    return resident;
+  }
+
+  std::vector<int32_t> arrivals() const {
+    std::vector<int32_t> order;
+    for (const Step& step : steps_) {
+      if (step.leaving.empty()) order.push_back(step.launch);
+    }
+    return order;
+  }
+
   // Whether a launch is to come that may strand others.
   bool may_strand_later() const {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
@@ -203,6 +281,7 @@ class Search {
   }
 
   void play_from_all_states() {
+    all_sets_ = all_sets_ && chosen_sets_ == 0;
     for (const InitialState& state : model_.states()) {
       if (over()) return;
       play(state);
@@ -233,6 +312,7 @@ class Search {
         continue;
       }
       if (!predecessors_resident(step.launch, number, standing)) return;
+      if (!standing.all_resident()) waiting_.insert(launch_of);
       number[step.launch] = static_cast<int32_t>(launch_of.size());
       launch_of.push_back(step.launch);
       engine.step(events_[step.launch]);
@@ -263,28 +343,35 @@ class Search {
 
   const Model& model_;
   const std::vector<Launch>& launches_;
+  const Demands& demands_;
+  const std::vector<int32_t>& group_;
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
+  const bool only_to_prove_;
   const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
   std::vector<bool> in_group_;                  // in that which is asked about
   std::vector<bool> strands_;                   // see strands_others
+  std::vector<bool> only_gains_;                // see only_gains
   size_t outsiders_ = 0;
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
-  std::vector<std::vector<int32_t>> there_;  // blocks of each that has arrived
-  bool all_sets_ = true;
+  std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived
+  std::map<std::vector<int32_t>, bool> safe_after_;  // orders of arrival
+  std::set<std::vector<int32_t>> waiting_;  // orders of arrival of which in some play one waited
+  int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
+  bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
   std::optional<Stranding> found_;
 };
 
 }  // namespace
 
-WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  return Search(model, question, group, most_plays, interrupted).run();
+  return Search(model, question, demands, group, most_plays, interrupted).run();
 }
 
 }  // namespace tbsched

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/question.h"
 #include "tbsched/policy/model.h"
 
@@ -26,10 +27,9 @@ struct WitnessSearch {
   int64_t plays = 0;
 };
 
-// Of an outsider of more than kMostToChoose blocks only some sets of blocks leave: all, the
-// first one, and the first half. The search is not complete then.
-inline constexpr int32_t kMostToChoose = 8;
-WitnessSearch strand(const Model& model, const TogetherQuestion& question,
+// What may be stranded only by what leaves is played with all sets of blocks that can leave. Of an
+// outsider of many blocks only some sets are: then the search is not complete.
+WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, int64_t most_plays,
                      const std::function<void()>& interrupted);
 

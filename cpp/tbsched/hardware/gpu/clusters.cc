@@ -1,7 +1,11 @@
 #include "tbsched/hardware/gpu/clusters.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <ranges>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace tbsched {
 namespace {
@@ -26,18 +30,53 @@ bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const Dev
   return domain.sms() >= (shares_sms ? 1 : demand.cluster);
 }
 
-void ClusterSearch::look_at(const ClusterDomain& domain, const Demand& demand,
-                            const GpuState& gpu) {
+void ClusterSearch::begin(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu) {
+  demand_ = &demand;
+  gpu_ = &gpu;
   candidates_.clear();
   tpcs_.clear();
+  chosen_.clear();
+  fit_.room = {};
+  fit_.sms.clear();
+  if (!takes_clusters(domain, demand, gpu.spec())) return;
   for (const std::vector<int32_t>& sms : domain.tpcs) {
-    const size_t first = candidates_.size();
-    for (const int32_t sm : sms) candidates_.push_back({sm, room_on(sm, demand, gpu), {}, 0});
-    const std::span tpc = std::span(candidates_).subspan(first);
-    const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
-    for (Candidate& candidate : tpc) candidate.room_beside = least;
-    tpcs_.push_back({first, candidates_.size()});
+    const Tpc tpc{candidates_.size(), candidates_.size() + sms.size()};
+    for (const int32_t sm : sms) candidates_.push_back({sm, tpc.first, tpc.end});
+    look_at(tpc.first, tpc.end);
+    tpcs_.push_back(tpc);
   }
+  least_sms_ = std::ranges::min(tpcs_ | std::views::transform(&Tpc::sms));
+  find();
+}
+
+void ClusterSearch::next() {
+  for (const Candidate& candidate : chosen_) look_at(candidate.first_of_tpc, candidate.end_of_tpc);
+  find();
+}
+
+void ClusterSearch::next_without_placing() {
+  for (const int32_t sm : fit_.sms) {
+    Candidate& candidate = *std::ranges::lower_bound(candidates_, sm, {}, &Candidate::sm);
+    candidate.room = {false, candidate.room.blocks - 1};
+  }
+  for (const Candidate& candidate : chosen_) {
+    compare_tpc(candidate.first_of_tpc, candidate.end_of_tpc);
+  }
+  find();
+}
+
+// A TPC, of which SMs may share a configuration.
+void ClusterSearch::look_at(const size_t first, const size_t end) {
+  for (size_t k = first; k < end; ++k) {
+    candidates_[k].room = room_on(candidates_[k].sm, *demand_, *gpu_);
+  }
+  compare_tpc(first, end);
+}
+
+void ClusterSearch::compare_tpc(const size_t first, const size_t end) {
+  const std::span tpc = std::span(candidates_).subspan(first, end - first);
+  const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
+  for (Candidate& candidate : tpc) candidate.room_beside = least;
 }
 
 void ClusterSearch::choose_first_free(const size_t wanted) {
@@ -50,10 +89,13 @@ void ClusterSearch::choose_balanced(const size_t wanted) {
   // Not a heap: candidates are few, and the first of equals counts.
   for (size_t block = 0; block < wanted; ++block) {
     Candidate& most = *std::ranges::max_element(candidates_, {}, &Candidate::room);
-    if (most.room.blocks == 0) return;
+    if (most.room.blocks == 0) break;
     chosen_.push_back(most);
     --most.room.blocks;
     ++most.taken;
+  }
+  for (Candidate& candidate : candidates_) {
+    candidate.room.blocks += std::exchange(candidate.taken, 0);
   }
   std::ranges::sort(chosen_, {}, [](const Candidate& c) { return std::tuple(c.taken, c.sm); });
 }
@@ -61,8 +103,10 @@ void ClusterSearch::choose_balanced(const size_t wanted) {
 void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   const size_t sms_per_tpc = tpcs_.front().sms();
   const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
-  // The order among equals is part of each order: a stable sort would take memory.
-  std::ranges::sort(tpcs_, [&](const Tpc& a, const Tpc& b) {
+  // The order among equals is part of each order: a stable sort would take memory. Of the rest the
+  // order does not matter.
+  const auto looked_at = static_cast<ptrdiff_t>(std::min(tpcs_.size(), wanted / least_sms_ + 1));
+  std::ranges::partial_sort(tpcs_, tpcs_.begin() + looked_at, [&](const Tpc& a, const Tpc& b) {
     return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);
   });
   size_t left = wanted;
@@ -90,24 +134,21 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   }
 }
 
-void ClusterSearch::find(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu,
-                         ClusterFit& fit) {
-  fit.room = {};
-  fit.sms.clear();
-  if (!takes_clusters(domain, demand, gpu.spec())) return;
-  look_at(domain, demand, gpu);
+void ClusterSearch::find() {
   chosen_.clear();
-  const auto wanted = static_cast<size_t>(demand.cluster);
-  if (is_balanced(demand, gpu.spec())) {
+  fit_.room = {};
+  fit_.sms.clear();
+  const auto wanted = static_cast<size_t>(demand_->cluster);
+  if (is_balanced(*demand_, gpu_->spec())) {
     choose_balanced(wanted);
-  } else if (gpu.spec().mechanisms.clusters_take_whole_tpcs) {
+  } else if (gpu_->spec().mechanisms.clusters_take_whole_tpcs) {
     choose_whole_tpcs_first(wanted);
   } else {
     choose_first_free(wanted);
   }
   if (chosen_.size() < wanted) return;
-  fit.room = std::ranges::min_element(chosen_, {}, &Candidate::room)->room;
-  for (const Candidate& candidate : chosen_) fit.sms.push_back(candidate.sm);
+  fit_.room = std::ranges::min_element(chosen_, {}, &Candidate::room)->room;
+  for (const Candidate& candidate : chosen_) fit_.sms.push_back(candidate.sm);
 }
 
 }  // namespace tbsched

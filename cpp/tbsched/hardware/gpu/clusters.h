@@ -32,9 +32,17 @@ struct ClusterFit {
   std::vector<int32_t> sms;  // in the order of the cluster's blocks
 };
 
-// Keeps its memory from one question to the next.
+// Where a domain takes the clusters of a launch, one after the other. Keeps its memory from one
+// launch to the next.
 class ClusterSearch {
  public:
+  // Looks at the whole domain. All outlive the search.
+  void begin(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
+  // After a cluster was placed there: looks at those TPCs again.
+  void next();
+  // As if a cluster had been placed there, where each block leaves room for exactly one less.
+  void next_without_placing();
+
   // Where the domain would take a cluster, if anywhere.
   //
   // Whole TPCs, those with the most room on their worse SM first, and for what is left over of an
@@ -42,15 +50,16 @@ class ClusterSearch {
   //
   // A launch that needs an SM to hold one block is balanced instead: each block goes to the SM with
   // the most room, whatever its TPC, and a cluster may have several blocks on an SM.
-  void find(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu,
-            ClusterFit& fit);
+  const ClusterFit& fit() const { return fit_; }
 
  private:
   struct Candidate {
     int32_t sm;
-    ClusterRoom room;
-    ClusterRoom room_beside;  // the least of its TPC
-    int32_t taken = 0;        // blocks of this cluster
+    size_t first_of_tpc;  // among the candidates
+    size_t end_of_tpc;
+    ClusterRoom room = {};
+    ClusterRoom room_beside = {};  // the least of its TPC
+    int32_t taken = 0;             // blocks of the cluster, while it is chosen
   };
   struct Tpc {
     size_t first;  // of its candidates
@@ -59,15 +68,21 @@ class ClusterSearch {
     size_t sms() const { return end - first; }
   };
 
-  void look_at(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
+  void look_at(size_t first, size_t end);
+  void compare_tpc(size_t first, size_t end);
+  void find();
   void choose_first_free(size_t wanted);
   void choose_balanced(size_t wanted);
   void choose_whole_tpcs_first(size_t wanted);
 
-  std::vector<Candidate> candidates_;  // by SM
+  const Demand* demand_ = nullptr;
+  const GpuState* gpu_ = nullptr;
+  std::vector<Candidate> candidates_;  // by SM; none: it takes no cluster
   std::vector<Tpc> tpcs_;
+  size_t least_sms_ = 1;  // of a TPC
   std::vector<Candidate> singles_;
   std::vector<Candidate> chosen_;
+  ClusterFit fit_;
 };
 
 }  // namespace tbsched

@@ -121,14 +121,6 @@ def keeps(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
     return all(order.index(first) < order.index(second) for first, second in pairs)
 
 
-def closed(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The pairs, and those that follow from them."""
-    found = set(pairs)
-    while new := {(a, d) for a, b in found for c, d in found if b == c} - found:
-        found |= new
-    return found
-
-
 def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
     """Whether the launches can arrive so: no circle."""
     ahead = {k: {a for a, b in pairs if b == k} for k in range(launches)}

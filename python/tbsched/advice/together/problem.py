@@ -9,17 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.above import hang_above, issue_times
-from tbsched.advice.together.given import Groups, Pairs, closed, held
+from tbsched.advice.together.given import Groups, Pairs, held
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.prediction.together.search import (
-    MOST_TO_CHOOSE,
-    FullSms,
-    Question,
-    played,
-    search,
-)
+from tbsched.prediction.together.search import FullSms, Question, played, search
 from tbsched.program.sequence import Launch, Release, Sequence
 
 NO_PROOF = "none"
@@ -88,14 +82,16 @@ class Decision:
     plays: int
 
 
-def decided(problem: Problem) -> Decision:
-    """Whether all groups become resident, whatever happens.
+def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
+    """Whether all groups become resident, whatever happens; if asked, no witness is looked for.
 
     Raises:
         ValueError: a launch that the device refuses.
     """
     launches, pairs = held(problem.launches)
-    question = Question(launches, problem.groups, (*problem.after, *pairs), problem.plays)
+    question = Question(
+        launches, problem.groups, (*problem.after, *pairs), problem.plays, only_to_prove
+    )
     found = search(problem.spec, problem.policy, question)
     if found.verdict == "unsafe":
         order = tuple([step.launch for step in found.steps if not step.leaving])
@@ -131,22 +127,12 @@ def proved(problem: Problem, known: Stranding | None = None) -> bool:
     What strands a block of a problem that is much the same is tried first: a search takes far
     longer.
 
-    Nothing is played where that would prove nothing: where many blocks of an outsider may leave,
-    not all sets of them are played.
-
     Raises:
         ValueError: a launch that the device refuses.
     """
     if known is not None and _strands(problem, known):
         return False
-    later = closed(problem.after)
-    every_set = all(
-        launch.blocks <= MOST_TO_CHOOSE or all((member, number) in later for member in group)
-        for group in problem.groups
-        for number, launch in enumerate(problem.launches)
-        if number not in group
-    )
-    return decided(problem if every_set else replace(problem, plays=0)).safe is True
+    return decided(problem, only_to_prove=True).safe is True
 
 
 def _strands(problem: Problem, known: Stranding) -> bool:

@@ -12,9 +12,6 @@ from tbsched.prediction.model import prepared
 from tbsched.prediction.predict import check_blocks
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
-# Blocks of an outsider of which all sets are played; of more, some are.
-MOST_TO_CHOOSE = _core.MOST_TO_CHOOSE
-
 # Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
 STEP = 1e-3
 FOREVER = 1.0
@@ -29,12 +26,14 @@ class Question:
         groups: of each the numbers of its launches.
         after: pairs; the second launch arrives only when all blocks of the first are resident.
         plays: after so many predictions the search gives up.
+        only_to_prove: it gives up as soon as it can prove nothing any more.
     """
 
     launches: tuple[Launch, ...]
     groups: tuple[tuple[int, ...], ...]
     after: tuple[tuple[int, int], ...] = ()
     plays: int = 100_000
+    only_to_prove: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,9 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
     asked = _core.Sequence(question.launches)
     (
         verdict, proof, full_sms, steps, state, group, stranded, cause, behind, plays
-    ) = _core.coresident(model, asked, question.groups, question.after, question.plays)  # fmt: skip
+    ) = _core.coresident(
+        model, asked, question.groups, question.after, question.plays, question.only_to_prove
+    )  # fmt: skip
     return Found(
         verdict, proof, tuple([FullSms(*row) for row in full_sms]),
         tuple([Step(launch, tuple(leaving)) for launch, leaving in steps]),

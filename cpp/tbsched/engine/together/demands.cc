@@ -1,0 +1,57 @@
+#include "tbsched/engine/together/demands.h"
+
+#include <algorithm>
+
+#include "tbsched/hardware/gpu/clusters.h"
+#include "tbsched/hardware/gpu/rooms.h"
+
+namespace tbsched {
+namespace {
+
+// Whether a domain takes as many clusters as can be divided among its SMs. Those with the most room
+// first is the best way to choose distinct ones, and as good as any where a cluster may have
+// several blocks on an SM. Of clusters of whole TPCs and a rest nothing is known.
+bool packs_best(const Device& device, const Demand& demand) {
+  const DeviceSpec& spec = device.spec;
+  if (demand.cluster == 1 || is_balanced(demand, spec)) return true;
+  return spec.mechanisms.clusters_take_whole_tpcs && demand.cluster % spec.sms_per_tpc == 0 &&
+         spec.sms % spec.sms_per_tpc == 0;
+}
+
+}  // namespace
+
+Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
+  for (const Launch& launch : launches) {
+    Demand demand = demand_of(launch, device);
+    const int32_t group = groups_.of(launch, device);
+    if (group != kWholeGpu) demand.partition = groups_[group].partition();
+    demands_.push_back(demand);
+  }
+}
+
+int32_t usable_sms(const Demand& demand, const int32_t sms) {
+  return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
+}
+
+bool idle_is_best(const Demand& demand, const Device& device) {
+  const auto room = [&](const int32_t configured) {
+    return device.empty_sm.room(device.spec, demand, configured).blocks;
+  };
+  return room(demand.configuration.target) == room(device.spec.shared_memory_configurations.back());
+}
+
+bool grows_local_memory(const Demand& demand, const DeviceSpec& spec) {
+  return spec.mechanisms.local_memory_configuration &&
+         demand.local_memory > spec.local_memory_initial;
+}
+
+bool only_gains(const Device& device, const Demand& demand) {
+  const Mechanisms& mechanisms = device.spec.mechanisms;
+  const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc &&
+                      device.spec.sms_per_tpc > 1;
+  return mechanisms.registers == Layout::pooled && room_falls_by_one(device.spec) && !shares &&
+         !grows_local_memory(demand, device.spec) && idle_is_best(demand, device) &&
+         packs_best(device, demand);
+}
+
+}  // namespace tbsched

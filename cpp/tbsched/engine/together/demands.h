@@ -1,0 +1,38 @@
+// What the launches of a question ask of an SM.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/engine/sm_groups.h"
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+class Demands {
+ public:
+  Demands(const Device& device, const std::vector<Launch>& launches);
+
+  const std::vector<Demand>& all() const { return demands_; }
+  const Demand& operator[](const size_t launch) const { return demands_[launch]; }
+
+ private:
+  SmGroups groups_;  // whose SMs the demands name
+  std::vector<Demand> demands_;
+};
+
+int32_t usable_sms(const Demand& demand, int32_t sms);
+// Whether no SM has room for more of its blocks than an idle one.
+bool idle_is_best(const Demand& demand, const Device& device);
+bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);
+
+// Whether a launch that finds room for all its blocks would find it, too, if blocks of others had
+// left just before it came. So it is where each SM gains room by what leaves, or at least loses
+// none, and where the launch takes all room that there is: a cluster then never takes the SMs of
+// two others.
+bool only_gains(const Device& device, const Demand& demand);
+
+}  // namespace tbsched

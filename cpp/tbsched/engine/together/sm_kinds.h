@@ -1,0 +1,41 @@
+// What can be on the SMs of a GPU: those of which the same can be said are one kind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/engine/together/demands.h"
+#include "tbsched/engine/together/packing.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+// The launches that are resident whole, how many blocks of each are on each SM, and for how many
+// more of each an SM has room: nothing yet, or what a prediction says.
+struct Resident {
+  Resident(const Device& device, const Demands& demands);
+
+  std::vector<bool> is_there;
+  std::vector<Multiset> on_sm;
+  std::vector<Multiset> room_on_sm;
+};
+
+struct SmKind {
+  Multiset least;  // blocks of each launch on an SM
+  Multiset most;
+  Multiset in_all;   // that may have come, those that have left included
+  int32_t room = 0;  // for blocks of `asking`, where none have come since
+  int32_t sms = 0;
+  int32_t tpcs = 0;  // with such an SM
+};
+
+// Of the SMs that `asking` may use, when so many blocks of the launches may have come that are not
+// there yet, and blocks of those that may leave may have left. What has come since then is bounded
+// where the policy takes the SM with the most room: none gets a block more than another that was
+// idle all the time.
+std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const Resident& resident,
+                             const std::vector<bool>& may_leave, const Multiset& coming,
+                             size_t asking);
+
+}  // namespace tbsched
