@@ -256,6 +256,7 @@ class Search {
       for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
     }
     for (size_t sm = 0; sm < resident.room_on_sm.size(); ++sm) {
+      resident.taken_on_sm[sm] = standing.gpu()->most_taken(static_cast<int32_t>(sm));
       for (size_t k = 0; k < launches_.size(); ++k) {
         resident.room_on_sm[sm][k] =
             standing.gpu()->room(static_cast<int32_t>(sm), demands_[k]).blocks;
