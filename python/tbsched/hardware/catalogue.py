@@ -11,7 +11,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tbsched import _core
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import read
@@ -63,11 +62,6 @@ def device_titled(title: str, sms: int) -> DeviceSpec | None:
     """The shipped device of the vendor's name and of so many SMs, if there is one."""
     known = map(_shipped, devices())
     return next((spec for spec in known if (spec.title, spec.sms) == (title, sms)), None)
-
-
-def documented_limits(compute_capability: str) -> dict[str, int]:
-    """What NVIDIA documents for a compute capability, by field; of a list, its last."""
-    return dict(_core.documented_limits(compute_capability))
 
 
 def ablations() -> dict[str, str]:
