@@ -36,6 +36,7 @@ _NAMES_OF = {
     "comparison.verify": "Score verify",
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
+    "hardware.differences": "DeviceDiff compare_devices",
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
@@ -112,6 +113,8 @@ if TYPE_CHECKING:
     from tbsched.hardware.catalogue import ablations as ablations
     from tbsched.hardware.catalogue import device as device
     from tbsched.hardware.catalogue import devices as devices
+    from tbsched.hardware.differences import DeviceDiff as DeviceDiff
+    from tbsched.hardware.differences import compare_devices as compare_devices
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec

@@ -162,6 +162,9 @@ def test_devices() -> None:
     check_alike(EXAMPLES["devices"], document("devices"))
     found = document("devices", "h200")
     check_alike(EXAMPLES["devices NAME"], found)
+    diff = document("devices", "--diff", "h200", "h100", status=1)
+    check_alike(EXAMPLES["devices --diff"], diff)
+    assert len(diff["sources"]) > 100
     (row,) = EXAMPLES["devices NAME"]["values"].values()
     assert all(value.keys() == row.keys() for value in found["values"].values())
 
