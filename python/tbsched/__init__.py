@@ -28,6 +28,7 @@ _NAMES_OF = {
     "advice.together.fixes.fix": "Fix",
     "advice.together.limits": "Limit",
     "advice.what_if": "what_if",
+    "calibration.boards.describe": "describe",
     "calibration.calibrate": "calibrate",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
@@ -40,6 +41,7 @@ _NAMES_OF = {
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "hardware.written": "save_device",
     "importers.live": "capture",
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
     from tbsched.advice.together.fixes.fix import Fix as Fix
     from tbsched.advice.together.limits import Limit as Limit
     from tbsched.advice.what_if import what_if as what_if
+    from tbsched.calibration.boards.describe import describe as describe
     from tbsched.calibration.calibrate import calibrate as calibrate
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
@@ -118,6 +121,7 @@ if TYPE_CHECKING:
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.hardware.written import save_device as save_device
     from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.launch_of import launch_of as launch_of

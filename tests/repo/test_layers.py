@@ -67,7 +67,7 @@ LATE = {
     ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.progress", "rich"),
     ("tbsched.launcher.kernels.cubins", "tbsched._launcher"),
-    ("tbsched.launcher.observe", "tbsched._launcher"),
+    ("tbsched.launcher.query", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.files.arrow", "pyarrow"),
     ("tbsched.show.files.frames", "pandas"),

@@ -71,8 +71,12 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
         name=name,
         mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
         provenance={
-            finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
-            for finding in found.findings
+            "device.title": Provenance("measured", "the oracle says so"),
+            "device.compute_capability": Provenance("measured", "the oracle says so"),
+            **{
+                finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
+                for finding in found.findings
+            },
         },
         **{key: value for key, value in values.items() if key not in switches},
     )

@@ -1,20 +1,25 @@
-"""``tbsched devices``."""
+"""``tbsched devices`` and ``tbsched describe``."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tbsched import views
+from tbsched import storage, views
+from tbsched.calibration.boards.describe import describe as describe_gpu
+from tbsched.calibration.boards.describe import heading
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
-from tbsched.cli.options import AsJson, complete_device
+from tbsched.cli.files import check_output, note_written
+from tbsched.cli.options import AsJson, GpuIndex, complete_capability, complete_device
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
 from tbsched.hardware.differences import compare_devices
 from tbsched.hardware.export import cpp_header
+from tbsched.hardware.written import save_device
 from tbsched.prediction.predict import launch_orders, policies
 from tbsched.show.text.devices import differences_table
 from tbsched.show.text.tables import render, table_of
@@ -62,6 +67,44 @@ def devices(
     else:
         spec = find_device(name)
         show(cpp_header(spec) if cpp else spec)
+    return AGREEMENT
+
+
+def describe(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The device file to write.")],
+    gpu: GpuIndex = 0,
+    compute_capability: Annotated[
+        str | None,
+        typer.Option(
+            help="Describe a GPU that is not here, of this compute capability, such as 8.9.",
+            autocompletion=complete_capability,
+        ),
+    ] = None,
+    sms: Annotated[int | None, typer.Option(help="How many SMs that GPU has.")] = None,
+    title: Annotated[str | None, typer.Option(help="The vendor's name of that GPU.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write a first device file of a GPU from queries and documents, without measuring it.
+
+    The driver says how many SMs there are and what an SM has, and NVIDIA documents more. All other
+    values are assumed to be those of the nearest shipped device, and the file says so.
+    With --compute-capability and --sms no GPU is needed.
+    """
+    check_output(output, option="--output")
+    is_there = storage.check_writable(output)
+    spec = describe_gpu(
+        gpu,
+        compute_capability=compute_capability,
+        sms=sms,
+        title=title,
+        name=output.name.removesuffix(".toml"),
+    )
+    save_device(output, spec, heading=heading(spec))
+    note_written(output, is_there, "a device file")
+    if as_json:
+        show_json(views.data(spec))
+    else:
+        show(spec)
     return AGREEMENT
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from tbsched.hardware.catalogue import ablations, devices
+from tbsched.hardware.documented import compute_capabilities
 from tbsched.prediction.predict import policies
 
 
@@ -28,6 +29,11 @@ def complete_oracle(incomplete: str) -> Iterator[str]:
 def complete_policy(incomplete: str) -> Iterator[tuple[str, str]]:
     """The policies that a shell offers, with what they do."""
     yield from ((row.name, row.summary) for row in policies() if row.name.startswith(incomplete))
+
+
+def complete_capability(incomplete: str) -> Iterator[str]:
+    """The compute capabilities that a shell offers."""
+    yield from (name for name in compute_capabilities() if name.startswith(incomplete))
 
 
 DEFAULT_DEVICE = "h200"  # where one is needed and none is named

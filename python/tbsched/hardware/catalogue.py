@@ -13,7 +13,7 @@ from typing import Any
 
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS
-from tbsched.hardware.device_file import read
+from tbsched.hardware.device_file import INHERITED, read
 from tbsched.hardware.spec import DeviceSpec, Provenance
 
 
@@ -64,6 +64,27 @@ def device_titled(title: str, sms: int) -> DeviceSpec | None:
     return next((spec for spec in known if (spec.title, spec.sms) == (title, sms)), None)
 
 
+def nearest(compute_capability: str, title: str, sms: int) -> DeviceSpec:
+    """The shipped device that is most like another one.
+
+    One of the same name and number of SMs, else one of the compute capability, else one of the
+    next lower compute capability. Among several, one of a similar name and number of SMs.
+    """
+
+    def apart(spec: DeviceSpec) -> tuple[int, ...]:
+        higher = _number(spec.compute_capability) - _number(compute_capability)
+        alike = set(spec.title.split()) & set(title.split())
+        inherited = sum(origin.kind == INHERITED for origin in spec.provenance.values())
+        return higher > 0, abs(higher), -len(alike), abs(spec.sms - sms), inherited
+
+    return device_titled(title, sms) or min(map(_shipped, devices()), key=apart)
+
+
+def _number(compute_capability: str) -> int:
+    major, _, minor = compute_capability.partition(".")
+    return 10 * int(major) + int(minor)
+
+
 def ablations() -> dict[str, str]:
     """The shipped ablations: each name, and what it takes out of a device.
 
@@ -90,7 +111,8 @@ def unablated(spec: DeviceSpec) -> DeviceSpec:
     return spec
 
 
-def _even_then_odd(sms: int) -> tuple[int, ...]:
+def even_then_odd(sms: int) -> tuple[int, ...]:
+    """The SMs in the order that most GPUs prefer, as far as anyone knows."""
     return (*range(0, sms, 2), *range(1, sms, 2))
 
 
@@ -137,7 +159,7 @@ def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
     changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
     switches = changes.pop("mechanisms", {})
     if changes.get("sm_preference") == "even_then_odd":
-        changes["sm_preference"] = _even_then_odd(spec.sms)
+        changes["sm_preference"] = even_then_odd(spec.sms)
     source = Provenance("assumed", f"ablation {ablation}")
     changed = {
         field.path: source
