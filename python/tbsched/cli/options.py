@@ -9,15 +9,16 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from tbsched.hardware.catalogue import ablations, devices
+from tbsched.hardware.catalogue import ATTACHED, ablations, devices
 from tbsched.hardware.documented import compute_capabilities
 from tbsched.prediction.predict import policies
 
 
 def complete_device(incomplete: str) -> Iterator[str]:
     """The devices that a shell offers; of one that is named in full, its ablations too."""
-    named = [name for name in devices() if incomplete.startswith(name)]
-    every = (*devices(), *(f"{name}-{each}" for name in named for each in ablations()))
+    bases = (*devices(), ATTACHED)
+    named = [name for name in bases if incomplete.startswith(name)]
+    every = (*bases, *(f"{name}-{each}" for name in named for each in ablations()))
     yield from (name for name in every if name.startswith(incomplete))
 
 
@@ -87,7 +88,8 @@ DeviceName = Annotated[
     typer.Option(
         "--device",
         "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml.",
+        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
+        "the path of a .toml.",
         autocompletion=complete_device,
     ),
 ]
@@ -96,8 +98,8 @@ OwnDeviceName = Annotated[
     typer.Option(
         "--device",
         "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml. By "
-        "default where a profile was recorded, else h200.",
+        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
+        "the path of a .toml. By default where a profile was recorded, else h200.",
         autocompletion=complete_device,
     ),
 ]
