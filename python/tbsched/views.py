@@ -23,6 +23,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Capacity": ("together", "capacity"),
     "Coresidency": ("together", "coresidency"),
     "Counterexample": ("campaigns", "counterexample"),
+    "DeviceDiff": ("devices", "device_diff"),
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),
     "Evenness": ("advice", "evenness"),
