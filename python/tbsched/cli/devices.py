@@ -17,8 +17,10 @@ from tbsched.cli.options import AsJson, GpuIndex, complete_capability, complete_
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.differences import compare_devices
 from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.written import save_device
 from tbsched.prediction.predict import launch_orders, policies
 from tbsched.show.text.devices import differences_table
@@ -104,8 +106,19 @@ def describe(
     if as_json:
         show_json(views.data(spec))
     else:
-        show(spec)
+        _show_known(spec)
     return AGREEMENT
+
+
+def _show_known(spec: DeviceSpec) -> None:
+    """What is not assumed; the file, and ``tbsched devices FILE``, have the rest."""
+    rows = [
+        (field.path, str(field.of(spec)))
+        for field in FIELDS
+        if field.section and spec.provenance[field.path].kind != "assumed"
+    ]
+    console.print(table_of(("value", "said or documented"), rows))
+    console.print(heading(spec))
 
 
 def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
