@@ -36,6 +36,8 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),
+    "Simulation": ("simulations", "simulation"),
+    "Simulations": ("simulations", "simulations"),
     "TimeDiff": ("differences", "time_diff"),
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),

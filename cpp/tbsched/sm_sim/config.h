@@ -29,6 +29,7 @@ struct Config {
   int32_t l1_ways = 8;
   int32_t l1_mshrs = 32;
   int32_t l1_write_back = 1;
+  int32_t replay_all = 0;
 
   int32_t crossbar = 0;
   int32_t mesh_width = 6;

@@ -17,7 +17,6 @@ from tbsched import _core, storage
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.spec import Provenance
 from tbsched.program.checks import integer, known_fields
-from tbsched.views import Shown
 
 _MAX_BYTES = 2**20
 _PROVENANCES = ("paper", "vendor", "measured", "assumed")
@@ -44,8 +43,8 @@ PARAMETERS = {row[1]: Parameter(*row) for row in _core.sm_parameters()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
-    """A simulated GPU. Prints as a table of its parameters.
+class Config:
+    """A simulated GPU.
 
     Attributes:
         name: of the file that it was read from.
@@ -65,6 +64,9 @@ class Config(Shown):
 
     def __getitem__(self, name: str) -> int:
         return self.values[name]
+
+    def __repr__(self) -> str:
+        return f"<Config: {self.name}, {self['cores']} cores, {self['controllers']} controllers>"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _config, (self.name, dict(self.values), dict(self.provenance))

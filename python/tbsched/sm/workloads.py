@@ -13,7 +13,6 @@ import numpy.typing as npt
 from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
-from tbsched.views import Shown
 
 LOAD, STORE, ALSO, NONE = range(4)
 _MOST = 2**31 - 1
@@ -22,8 +21,8 @@ Addresses: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Workload(Shown, HoldsArrays):
-    """One kernel: what each warp of each block does. Prints as a table.
+class Workload(HoldsArrays):
+    """One kernel: what each warp of each block does.
 
     A warp executes its rows in order. A row is some instructions that compute, and then an access
     of a cache line.
@@ -64,6 +63,12 @@ class Workload(Shown, HoldsArrays):
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, _column(name, getattr(self, name), kind))
         HoldsArrays.__post_init__(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Workload: {self.name}, {self.blocks} blocks of {self.warps_per_block} warps, "
+            f"{self.instructions:,} instructions>"
+        )
 
     @property
     def blocks(self) -> int:

@@ -41,7 +41,7 @@ void Core::start_block(const int64_t tick, const int32_t place) {
         static_cast<size_t>(*block) * static_cast<size_t>(size) + static_cast<size_t>(number);
     const int64_t row = chip_.workload.rows[warp];
     warps_[static_cast<size_t>(place * size + number)] = {
-        row, chip_.workload.rows[warp + 1], chip_.workload.compute[static_cast<size_t>(row)], 0};
+        row, chip_.workload.rows[warp + 1], chip_.workload.compute[static_cast<size_t>(row)], 0, 0};
   }
   left_[static_cast<size_t>(place)] = size;
   blocks_[static_cast<size_t>(place)] = *block;
@@ -56,7 +56,8 @@ void Core::start_block(const int64_t tick, const int32_t place) {
 
 void Core::make_ready(const int64_t tick, const Warps warps) {
   waiting_ &= ~warps;
-  stalled_ &= ~warps;
+  stalled_loads_ &= ~warps;
+  stalled_stores_ &= ~warps;
   ready_ |= warps;
   ask_for(next_multiple(tick, chip_.clocks.slot) / chip_.clocks.slot);
 }
@@ -131,9 +132,7 @@ void Core::access(const int64_t tick, const int32_t number) {
   do {
     const uint64_t line = chip_.workload.address[static_cast<size_t>(warp.row)] / line_bytes;
     if (!access_line(tick, number, kind, line)) {
-      ++chip_.statistics.replays;
-      waiting_ |= only(number);
-      stalled_ |= only(number);
+      stall(number, kind);
       return;
     }
     if (warp.row == first) ++chip_.statistics.instructions;
@@ -142,6 +141,27 @@ void Core::access(const int64_t tick, const int32_t number) {
   if (warp.missing == 0) return;
   waiting_ |= only(number);
   if (warp.row == warp.end) done_ |= only(number);
+}
+
+// It waits for room, and issues the same instruction again.
+void Core::stall(const int32_t number, const Access kind) {
+  ++chip_.statistics.replays;
+  waiting_ |= only(number);
+  (kind == Access::store ? stalled_stores_ : stalled_loads_) |= only(number);
+  warps_[static_cast<size_t>(number)].stalled = stalls_++;
+}
+
+// Those that try again, now that there is room for one.
+Warps Core::to_replay(const Warps stalled) const {
+  if (chip_.config.replay_all != 0 || stalled == 0) return stalled;
+  Warps left = stalled;
+  int32_t first = take_first(left);
+  while (left != 0) {
+    const int32_t warp = take_first(left);
+    const auto since = [&](const int32_t one) { return warps_[static_cast<size_t>(one)].stalled; };
+    if (since(warp) < since(first)) first = warp;
+  }
+  return only(first);
 }
 
 // Returns false where it must be tried again later.
@@ -208,7 +228,7 @@ void Core::send_write(const int64_t tick, const uint64_t line) {
 
 void Core::written(const int64_t tick) {
   ++stores_;
-  if (stalled_ != 0) make_ready(tick, stalled_);
+  if (stalled_stores_ != 0) make_ready(tick, to_replay(stalled_stores_));
 }
 
 void Core::fill(const int64_t tick, const uint64_t line) {
@@ -218,7 +238,7 @@ void Core::fill(const int64_t tick, const uint64_t line) {
   ++chip_.statistics.fills;
   chip_.statistics.latency_cycles += (tick - filled.since) / chip_.clocks.core;
   if (const std::optional<uint64_t> evicted = l1_.fill(line, false)) send_write(tick, *evicted);
-  Warps again = stalled_;
+  Warps again = to_replay(stalled_loads_);
   for (Warps waiters = filled.waiters; waiters != 0;) {
     const int32_t warp = take_first(waiters);
     if (--warps_[static_cast<size_t>(warp)].missing == 0) again |= only(warp);

@@ -65,6 +65,7 @@ class Core {
     int64_t end;
     int32_t compute;  // instructions before the row's access
     int32_t missing;  // lines that it waits for
+    int64_t stalled;  // when it was stalled last, in order of such times
   };
 
   void emerge(int64_t slot);
@@ -75,6 +76,8 @@ class Core {
   bool store(int64_t tick, uint64_t line);
   void send_write(int64_t tick, uint64_t line);
   void to_next_row(Warp& warp) const;
+  void stall(int32_t warp, Access kind);
+  Warps to_replay(Warps stalled) const;
   void make_ready(int64_t tick, Warps warps);
   void retire(int64_t tick, Warps warps);
   void look_again(int64_t tick);
@@ -93,7 +96,8 @@ class Core {
   Warps ready_ = 0;
   Warps waiting_ = 0;
   Warps resident_ = 0;
-  Warps stalled_ = 0;            // of those that wait, those that need an MSHR or room for a store
+  Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
+  Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
   Warps done_ = 0;               // have issued their last instruction
   std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its stages
   int64_t next_slot_ = -1;       // the slot that it has asked for
@@ -101,7 +105,8 @@ class Core {
   int64_t idle_since_ = 0;       // -1: something is ready or in the pipeline
   int64_t blocked_ = 0;          // ticks in which it was idle, and its warps waited
   int64_t empty_ = 0;            // ticks in which it had no warp
-  int32_t stores_;               // how many lines it may still write
+  int64_t stalls_ = 0;
+  int32_t stores_;  // how many lines it may still write
 };
 
 }  // namespace tbsched::sm_sim
