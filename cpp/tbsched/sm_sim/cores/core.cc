@@ -55,6 +55,7 @@ void Core::start_block(const int64_t tick, const int32_t place) {
 }
 
 void Core::make_ready(const int64_t tick, const Warps warps) {
+  if (warps == 0) return;
   waiting_ &= ~warps;
   stalled_loads_ &= ~warps;
   stalled_stores_ &= ~warps;
@@ -138,6 +139,9 @@ void Core::access(const int64_t tick, const int32_t number) {
     if (warp.row == first) ++chip_.statistics.instructions;
     to_next_row(warp);
   } while (warp.row < warp.end && kind_of(warp.row) == Access::also);
+  // It may have left the room that it was woken for.
+  if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
+  if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
   if (warp.missing == 0) return;
   waiting_ |= only(number);
   if (warp.row == warp.end) done_ |= only(number);
@@ -228,7 +232,7 @@ void Core::send_write(const int64_t tick, const uint64_t line) {
 
 void Core::written(const int64_t tick) {
   ++stores_;
-  if (stalled_stores_ != 0) make_ready(tick, to_replay(stalled_stores_));
+  make_ready(tick, to_replay(stalled_stores_));
 }
 
 void Core::fill(const int64_t tick, const uint64_t line) {
@@ -244,7 +248,7 @@ void Core::fill(const int64_t tick, const uint64_t line) {
     if (--warps_[static_cast<size_t>(warp)].missing == 0) again |= only(warp);
   }
   if (const Warps ended = again & done_; ended != 0) retire(tick, ended);
-  if (const Warps going = again & ~done_ & waiting_; going != 0) make_ready(tick, going);
+  make_ready(tick, again & ~done_ & waiting_);
 }
 
 void Core::retire(const int64_t tick, Warps warps) {
