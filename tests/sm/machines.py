@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -48,7 +50,7 @@ def workloads(draw: st.DrawFn) -> Workload:
         ),
         st.integers(1, 5).map(lambda x: [(x, NONE, 0)]),
     )
-    warp = st.lists(row, min_size=1, max_size=6).map(lambda rows: sum(rows, []))
+    warp = st.lists(row, min_size=1, max_size=6).map(lambda rows: [*chain(*rows)])
     per_block = draw(st.integers(1, 3))
     blocks = draw(st.integers(1, 8))
     return workload([draw(warp) for _ in range(per_block * blocks)], per_block)

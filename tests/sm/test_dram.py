@@ -62,7 +62,7 @@ def test_commands_are_those_worked_out_by_hand(
 
 def test_fifth_activate_waits_for_four() -> None:
     gpu = OWL.changed(banks=8, t_faw=40, t_rrd=4)
-    found = sent([(0, bank * BANK, False) for bank in range(5)], config_name=gpu)
+    found = sent([(0, bank * BANK, False) for bank in range(5)], config=gpu)
     assert [cycle for cycle, _, kind in found if kind == A] == [0, 4, 8, 13, 40]
 
 
@@ -171,4 +171,3 @@ def test_each_request_is_served_once(
     for earlier, later in pairwise(found[found["controller"] == 0]["cycle"].tolist()):
         assert earlier < later
     assert prefetch or not columns["prefetch"].any()
-

@@ -113,7 +113,7 @@ class Machine {
       case Happening::reply:
         return reply(event);
       case Happening::controller:
-        if (controllers_[to].wake(event.tick)) slices_[to].serve(event.tick);
+        if (controllers_[to].wake(event.tick)) slices_[to].resume(event.tick);
         return;
       case Happening::data:
         return slices_[to].data(event);

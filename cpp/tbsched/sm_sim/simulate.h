@@ -20,9 +20,9 @@ struct Options {
   const SchedulerRow& scheduler;  // e.g. scheduler_named("owl")
   MakeScheduler make = scheduler.make;
   bool log_commands = false;
-  bool checked = false;                // every DRAM command is checked against every constraint
-  std::span<const int32_t> cores_of;   // the core of each block; empty: as the config says
-  std::function<void()> now_and_then;  // may throw, to end it early
+  bool checked = false;                    // every DRAM command is checked against every constraint
+  std::span<const int32_t> cores_of = {};  // the core of each block; empty: as the config says
+  std::function<void()> now_and_then = {};  // may throw, to end it early
 };
 
 struct Simulation {

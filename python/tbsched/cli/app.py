@@ -29,7 +29,7 @@ from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
-from tbsched.cli.sm import sm
+from tbsched.cli.sm.verbs import sm
 from tbsched.cli.together.capacity import capacity
 from tbsched.cli.together.coresident import coresident
 from tbsched.errors import TbschedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
@@ -29,7 +29,8 @@ class Knobs:
 
     Blocks read a matrix whose rows are stored one after the other. Each block has a tile of it,
     which its warps read from top to bottom. A share of the loads goes to bytes of the block's own
-    instead. The warps read these again and again.
+    instead. The warps read these again and again: a part of them each, and then the next warp's.
+    By default those of eight blocks are half as many again as an L1 cache of 32 KB holds.
 
     Attributes:
         name: of the workload.
@@ -40,7 +41,7 @@ class Knobs:
         compute: instructions before each load.
         lines: lines of 64 bytes that a load reads.
         reuse: percent of the loads that go to reused bytes.
-        sweeps: how often these are read.
+        reuse_bytes: how many these are.
         blocks_per_row: tiles in 2,048 bytes of a row of the matrix.
         consecutive: percent of the blocks whose tiles are in the order of the blocks; the others
             are shuffled.
@@ -62,7 +63,7 @@ class Knobs:
     compute: int = 5
     lines: int = 2
     reuse: int = 0
-    sweeps: int = 4
+    reuse_bytes: int = 6144
     blocks_per_row: int = 4
     consecutive: int = 100
     stores: int = 0
@@ -81,7 +82,7 @@ _LIMITS = {
     "compute": (0, 1 << 20),
     "lines": (1, 32),
     "reuse": (0, 100),
-    "sweeps": (1, 1 << 10),
+    "reuse_bytes": (64, 1 << 30),
     "blocks_per_row": (1, 64),
     "consecutive": (0, 100),
     "stores": (0, 100),
@@ -160,12 +161,8 @@ def _order(knobs: Knobs) -> Int64Array:
 
 
 def _reused_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Array) -> Int64Array:
-    """The nth line that each warp reads of its block's own bytes, (warps, *nth).
-
-    Of these each warp sweeps over a part, and then over the part of the next warp.
-    """
-    reads = knobs.loads * knobs.reuse // 100 * knobs.lines
-    part = max(1, reads // knobs.sweeps)
+    """The nth line that each warp reads of its block's own bytes, (warps, *nth)."""
+    part = max(1, knobs.reuse_bytes // _LINE // knobs.warps_per_block)
     sweep, place = np.divmod(nth[None], part)
     whose = (warp[:, None, None] + sweep) % knobs.warps_per_block
     first = _REUSED // _LINE + block[:, None, None] * part * knobs.warps_per_block
@@ -213,11 +210,7 @@ def preset(name: str, **knobs: int) -> Workload:
     unknown = next((knob for knob in knobs if knob not in known), None)
     if unknown is not None:
         raise ValueError(f"preset: {shown(unknown)} is no knob; there are {', '.join(_LIMITS)}")
-    return synthetic(replace(_knobs(name), **knobs))
-
-
-def _knobs(name: str) -> Knobs:
-    row = dict(_rows()[name])
     # With a perfect L1, the compute instructions and the load take all the time.
-    compute = max(0, round(_SLOTS_PER_LOAD / row.pop("pmem")) - 1)
-    return Knobs(name, compute=compute, stores=12, **row)
+    row = dict(_rows()[name])
+    row["compute"] = max(0, round(_SLOTS_PER_LOAD / row.pop("pmem")) - 1)
+    return synthetic(Knobs(name, **{"stores": 12, **row, **knobs}))

@@ -10,7 +10,8 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.program.arrays import StructuredArray, read_only
-from tbsched.sm.parameters import Config, config
+from tbsched.sm.parameters import Config
+from tbsched.sm.parameters import config as config_named
 
 _COMMANDS = np.dtype(
     [
@@ -35,7 +36,7 @@ def commands_of(columns: tuple[Any, ...]) -> StructuredArray:
 
 def dram_commands(
     requests: Iterable[tuple[int, int, bool]],
-    config_name: str | os.PathLike[str] | Config = "owl-table1",
+    config: str | os.PathLike[str] | Config = "owl-table1",
     *,
     prefetch: bool = False,
 ) -> StructuredArray:
@@ -44,7 +45,7 @@ def dram_commands(
     Args:
         requests: of each the DRAM cycle in which it comes, the address in bytes, and whether it
             writes; by cycle.
-        config_name: the simulated GPU: a name, the path of a ``.toml`` file, or a config.
+        config: the simulated GPU: a name, the path of a ``.toml`` file, or a config.
         prefetch: whether open rows are prefetched.
 
     Returns:
@@ -63,7 +64,7 @@ def dram_commands(
         np.array([row[0] for row in rows], np.int64),
         np.array([row[1] for row in rows], np.uint64),
         np.array([row[2] for row in rows], np.uint8),
-        dict(config(config_name).values),
+        dict(config_named(config).values),
         bool(prefetch),
     )
     return commands_of(columns)

@@ -27,8 +27,9 @@ class Simulation(Shown, HoldsArrays):
             ``prefetch``.
 
     Example:
-        >>> found = tb.sm.simulate("SCP", "round_robin")
-        >>> found.counts["instructions"] == tb.sm.preset("SCP").instructions
+        >>> kernel = tb.sm.preset("SCP", blocks=28)
+        >>> found = tb.sm.simulate(kernel, "round_robin")
+        >>> found.counts["instructions"] == kernel.instructions
         True
     """
 
@@ -108,7 +109,8 @@ class Simulations(Shown):
         rows: a :class:`Simulation` for each, by workload, config and scheduler.
 
     Example:
-        >>> found = tb.sm.simulate_many("SCP", ["round_robin", "perfect_l2"])
+        >>> kernel = tb.sm.preset("SCP", blocks=28)
+        >>> found = tb.sm.simulate_many(kernel, ["round_robin", "perfect_l2"])
         >>> len(found), found.speedup(0), found.speedup(1) > 1
         (2, 1.0, True)
     """
@@ -134,7 +136,7 @@ class Simulations(Shown):
             IndexError: there is no such run.
 
         Example:
-            >>> tb.sm.simulate_many("SCP", ["round_robin"]).speedup(0)
+            >>> tb.sm.simulate_many(tb.sm.preset("SCP", blocks=8), ["owl"]).speedup(0)
             1.0
         """
         row = self.rows[number]

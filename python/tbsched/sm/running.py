@@ -101,9 +101,9 @@ def simulate(
             that picks a warp which is not ready.
 
     Example:
-        >>> found = tb.sm.simulate("KMN", "round_robin", "owl-table1")
+        >>> found = tb.sm.simulate(tb.sm.preset("KMN", blocks=28), "round_robin", "owl-table1")
         >>> found.counts["l1_loads"]
-        215040
+        10752
     """
     held, gpu = _workload(workload), _config(config)
     make = None if isinstance(scheduler, str) else scheduler
@@ -143,8 +143,9 @@ def simulate_many(
         TypeError, ValueError: as :func:`simulate`.
 
     Example:
-        >>> print(tb.sm.simulate_many("SCP", ["round_robin", "owl"])[1].scheduler)
-        owl
+        >>> found = tb.sm.simulate_many(tb.sm.preset("SCP", blocks=8), ["round_robin", "owl"])
+        >>> found[1].scheduler
+        'owl'
     """
     rows = [
         (_workload(one), gpu)
@@ -166,8 +167,9 @@ def simulate_many(
 def _listed(
     given: str | os.PathLike[str] | Workload | Config | Iterable[object],
 ) -> list[object]:
-    one = isinstance(given, str | os.PathLike | Workload | Config)
-    return [given] if one else list(given)  # type: ignore[call-overload]
+    if isinstance(given, str | os.PathLike | Workload | Config):
+        return [given]
+    return list(given)
 
 
 def _workload(given: object) -> Workload:

@@ -91,7 +91,7 @@ class Workload(HoldsArrays):
             The block and the number of the line, int64 (pairs,) each, by block and line.
 
         Example:
-            >>> block, line = tb.sm.preset("SCP").lines_of_blocks(64)
+            >>> block, line = tb.sm.preset("SCP", blocks=8).lines_of_blocks(64)
             >>> len(block) == len(line)
             True
         """
@@ -132,7 +132,7 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
         OSError: the file cannot be written.
 
     Example:
-        >>> tb.sm.save_workload(tb.sm.preset("SCP"), "scp.npz")
+        >>> tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), "scp.npz")
         >>> tb.sm.load_workload("scp.npz").name
         'SCP'
     """
@@ -152,7 +152,7 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
         ValueError: an array is missing, or means nothing.
 
     Example:
-        >>> tb.sm.save_workload(tb.sm.preset("SCP"), "scp.npz")
+        >>> tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), "scp.npz")
         >>> tb.sm.load_workload("scp.npz").warps_per_block
         4
     """

@@ -37,6 +37,11 @@ void Slice::serve(const int64_t tick) {
   }
 }
 
+void Slice::resume(const int64_t tick) {
+  const bool has_mshr = !waiting_.empty() && (waiting_.front().write || !missing_.full());
+  if (has_mshr && controller_.has_room()) serve(tick);
+}
+
 // Both return whether it could be served.
 bool Slice::read(const int64_t tick, const Waiting& request) {
   Statistics& statistics = memory_.statistics;

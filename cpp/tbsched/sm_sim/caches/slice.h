@@ -23,6 +23,8 @@ class Slice {
 
   void arrive(const Event& request);
   void serve(int64_t tick);
+  // A request has left the controller's queue.
+  void resume(int64_t tick);
   void data(const Event& read);
 
   // Whether nothing is under way.

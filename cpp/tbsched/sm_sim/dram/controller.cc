@@ -32,6 +32,7 @@ void Controller::add(const int64_t tick, const uint64_t own, const bool write) {
   if (bank.idle()) memory_.use.change(cycle, 1);
   bank.add({own, cycle, arrivals_++, place.row, place.column, write});
   prefetcher_.arrived(++waiting_);
+  chosen_ = false;
   look_at(std::max(cycle, last_command_ + 1));
 }
 
@@ -39,15 +40,15 @@ bool Controller::wake(const int64_t tick) {
   const int64_t cycle = tick / memory_.clocks.dram;
   if (cycle != wake_) return false;  // it has looked since
   wake_ = kNever;
-  const std::optional<Choice> first = choose(cycle);
-  if (!first) return false;
-  if (first->cycle > cycle) {
-    look_at(first->cycle);
-    return false;
+  if (!chosen_) choose(cycle);
+  const bool sends = next_ && next_->cycle <= cycle;
+  bool served = false;
+  if (sends) {
+    served = send(*next_, cycle);
+    last_command_ = cycle;
+    choose(cycle + 1);
   }
-  const bool served = send(*first, cycle);
-  last_command_ = cycle;
-  if (const std::optional<Choice> next = choose(cycle + 1)) look_at(next->cycle);
+  if (next_) look_at(next_->cycle);
   return served;
 }
 
@@ -84,15 +85,16 @@ std::optional<Controller::Choice> Controller::choice_of(const int32_t number) co
                 CommandKind::precharge,    -1};
 }
 
-std::optional<Controller::Choice> Controller::choose(const int64_t cycle) const {
-  std::optional<Choice> first;
+// What comes next, from this cycle on.
+void Controller::choose(const int64_t cycle) {
+  next_.reset();
+  chosen_ = true;
   for (int32_t bank = 0; bank < static_cast<int32_t>(banks_.size()); ++bank) {
     std::optional<Choice> choice = choice_of(bank);
     if (!choice) continue;
     choice->cycle = std::max(choice->cycle, cycle);
-    if (!first || choice->before(*first)) first = choice;
+    if (!next_ || choice->before(*next_)) next_ = choice;
   }
-  return first;
 }
 
 // Returns whether a request was served.

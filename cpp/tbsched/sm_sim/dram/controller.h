@@ -80,7 +80,7 @@ class Controller {
   };
 
   std::optional<Choice> choice_of(int32_t number) const;
-  std::optional<Choice> choose(int64_t cycle) const;
+  void choose(int64_t cycle);
   void look_at(int64_t cycle);
   bool send(const Choice& choice, int64_t cycle);
   void serve(Bank& bank, const Choice& choice, int64_t cycle);
@@ -94,6 +94,8 @@ class Controller {
   Prefetcher prefetcher_;
   std::optional<TimingCheck> check_;
   const Cache* l2_ = nullptr;
+  std::optional<Choice> next_;
+  bool chosen_ = false;  // nothing has come since next_ was chosen
   int64_t waiting_ = 0;
   int64_t arrivals_ = 0;
   int64_t wake_;               // the cycle in which it looks again

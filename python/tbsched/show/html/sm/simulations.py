@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import table_html, tiles_html
-from tbsched.show.text.simulations import (
+from tbsched.show.text.sm.simulations import (
     figures_table,
     simulation_short,
     simulations_short,
