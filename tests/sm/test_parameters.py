@@ -67,7 +67,7 @@ def test_unknown_names_and_values_are_refused() -> None:
         config("none.toml")
     with pytest.raises(TypeError, match="a name, a path or a Config is needed, got 3"):
         config(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="bank.* is no parameter"):
+    with pytest.raises(ValueError, match=r"bank.* is no parameter"):
         OWL.changed(bank=3)
     with pytest.raises(ValueError, match=r"config\.banks: 100 is outside 1\.\.64"):
         OWL.changed(banks=100)
