@@ -20,7 +20,8 @@ class Simulation(Shown, HoldsArrays):
         config: the simulated GPU.
         counts: each counter's value; :ref:`the page <sm-counters>` says what they count.
         core: int32 (blocks,), the core of each block.
-        start, end: int64 (blocks,), when each block ran, in core cycles.
+        start: int64 (blocks,), when each block started, in core cycles.
+        end: int64 (blocks,), when it ended.
         commands: the commands of the memory controllers, in the order of their cycles, if they
             were asked for: a structured array with ``cycle`` (of the DRAM clock), ``controller``,
             ``bank``, ``kind`` (0 activate, 1 read, 2 write, 3 precharge), ``row``, ``column`` and
@@ -63,7 +64,7 @@ class Simulation(Shown, HoldsArrays):
 
     @property
     def row_hit_rate(self) -> float:
-        """Row-buffer locality: of the lines read and written, those whose row was open already."""
+        """Row-buffer locality, the share of the lines read and written whose row was open."""
         lines = self.counts["dram_reads"] + self.counts["dram_writes"]
         return self._ratio(self.counts["row_hits"], lines)
 
