@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array, StructuredArray
 from tbsched.sm.parameters import Config
@@ -42,6 +44,14 @@ class Simulation(Shown, HoldsArrays):
     start: Int64Array
     end: Int64Array
     commands: StructuredArray | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+        HoldsArrays.__post_init__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, values = HoldsArrays.__reduce__(self)
+        return kind, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
     def _ratio(self, above: int, below: int) -> float:
         return above / below if below else 0.0
@@ -141,6 +151,6 @@ class Simulations(Shown):
             1.0
         """
         row = self.rows[number]
-        same = (row.workload, id(row.config))
-        first = next(one for one in self.rows if (one.workload, id(one.config)) == same)
+        same = (row.workload, row.config)
+        first = next(one for one in self.rows if (one.workload, one.config) == same)
         return row.ipc / first.ipc

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -129,7 +128,7 @@ def simulate(
     )  # fmt: skip
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__name__", "own")
     log = commands_of(columns) if commands else None
-    return Simulation(held.name, name, gpu, MappingProxyType(counts), core, start, end, log)
+    return Simulation(held.name, name, gpu, counts, core, start, end, log)
 
 
 def simulate_many(
