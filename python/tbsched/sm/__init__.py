@@ -1,0 +1,34 @@
+"""What runs inside the SMs: warp schedulers, caches and DRAM, simulated cycle by cycle.
+
+>>> import tbsched as tb
+>>> kernel = tb.sm.preset("IIX", blocks=112)
+>>> found = tb.sm.simulate_many(kernel, ["round_robin", "locality"])
+>>> found[1].l1_miss_rate < found[0].l1_miss_rate
+True
+"""
+
+from tbsched.sm.generator import Knobs, preset, presets, synthetic
+from tbsched.sm.memory import dram_commands
+from tbsched.sm.parameters import Config, config, configs
+from tbsched.sm.results import Simulation, Simulations
+from tbsched.sm.running import schedulers, simulate, simulate_many
+from tbsched.sm.workloads import Workload, load_workload, save_workload
+
+__all__ = [
+    "Config",
+    "Knobs",
+    "Simulation",
+    "Simulations",
+    "Workload",
+    "config",
+    "configs",
+    "dram_commands",
+    "load_workload",
+    "preset",
+    "presets",
+    "save_workload",
+    "schedulers",
+    "simulate",
+    "simulate_many",
+    "synthetic",
+]
