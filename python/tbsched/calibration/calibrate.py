@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 from tbsched.calibration import table
+from tbsched.calibration.asking.agreement import Agreement
+from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.calibration.results import Calibration, Step, certified
 from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
@@ -67,10 +69,11 @@ def calibrate(
     """
     start = time.monotonic()
     with open_oracle(oracle) as opened:
-        found, steps = _probed(opened, seconds, progress)
+        found, steps, lab = _probed(opened, seconds, progress)
         for finding in documented(found) + guesses(found):
             found.add(finding)
         spec = draft(found, name)
+        others = witnesses(spec, found, Agreement(spec, lab.tried, lab.refused))
         left = seconds - (time.monotonic() - start)
         try:
             campaign = _campaign(opened, spec, left, sequences, seed, progress)
@@ -80,12 +83,11 @@ def calibrate(
             steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
     certificate = certified(campaign, states, len(spec.initial_states()), LEFT_OUT)
-    return Calibration(
-        spec, found.findings, certificate, campaign, tuple(steps), time.monotonic() - start
-    )
+    took = time.monotonic() - start
+    return Calibration(spec, found.findings, others, certificate, campaign, tuple(steps), took)
 
 
-def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list[Step]]:
+def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list[Step], Lab]:
     found, steps = Found(), []
     with bar("measuring", max(int(1000 * seconds), 1)) as advance:
         lab = Lab(
@@ -104,7 +106,7 @@ def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list
             steps.append(Step(probe.name, *took, failure))
             if "sms" not in found:
                 raise ValueError(f"calibrate: oracle: {failure}")
-    return found, steps
+    return found, steps, lab
 
 
 def _campaign(

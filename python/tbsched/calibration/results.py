@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.finding import ASSUMED, TOLD, Finding
 from tbsched.calibration.written import device_toml
 from tbsched.campaigns.results import Report
@@ -82,6 +83,8 @@ class Calibration(Shown):
     Attributes:
         spec: the device, for :func:`tbsched.predict`.
         report: a :class:`Finding` for each value that a device file names or a probe asked for.
+        witnesses: of values that are not told, another device that agrees with ``spec`` on every
+            sequence that the probes asked: a :class:`Witness` each, where one is known.
         certificate: how sure the whole is.
         campaign: the campaign that the certificate is from; None if no time was left for one.
         steps: what each probe took.
@@ -97,6 +100,7 @@ class Calibration(Shown):
 
     spec: DeviceSpec
     report: tuple[Finding, ...]
+    witnesses: tuple[Witness, ...]
     certificate: Certificate
     campaign: Report | None
     steps: tuple[Step, ...]
@@ -114,6 +118,20 @@ class Calibration(Shown):
         for finding in self.report:
             if finding.path == path:
                 return finding
+        raise KeyError(path)
+
+    def witness(self, path: str) -> Witness:
+        """Another device with another value, which agrees on every sequence that was tried.
+
+        Args:
+            path: the value's key in a device file, such as ``topology.gpcs``.
+
+        Raises:
+            KeyError: the value is told, or no such device is known.
+        """
+        for witness in self.witnesses:
+            if witness.path == path:
+                return witness
         raise KeyError(path)
 
     @property

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from tbsched.calibration.asking.lab import Lab, NotTold
 from tbsched.calibration.finding import ASSUMED, Finding, Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.calibration.probes import (
     clusters,
     configurations,
@@ -31,8 +31,8 @@ class Probe(NamedTuple):
         name: what reports call it.
         ask: runs its sequences and reads them.
         needs: fields that must have been found before.
-        rests_on: fields that its rules take for granted: if one of them is not told, neither is
-            what the probe finds.
+        rests_on: fields that its rules take for granted: if nobody knows what else one of them may
+            be, what the probe finds is not told.
     """
 
     name: str
@@ -78,8 +78,9 @@ def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
     missing = [name for name in probe.needs if name not in found]
     if missing:
         raise NotTold(f"{', '.join(missing)} is not known")
+    found.resting = probe.rests_on
+    open_ones = found.unknown(probe.rests_on)
     findings = [replace(finding, probe=probe.name) for finding in probe.ask(lab, found)]
-    open_ones = [name for name in probe.rests_on if not found.is_told(name)]
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]

@@ -14,8 +14,8 @@ from pathlib import Path
 import tbsched as tb
 from tbsched import views
 from tbsched.calibration import Calibration, table
+from tbsched.calibration.asking.lab import Lab, NotTold
 from tbsched.calibration.finding import Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.campaigns.oracles import open_oracle
 from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.device_fields import FIELDS

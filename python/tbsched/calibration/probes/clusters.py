@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed
-from tbsched.calibration.lab import Lab, small
 from tbsched.program.sequence import Sequence
 
 _CHOICES: Choices = {
@@ -40,10 +39,10 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
-    devices = combinations(with_values(spec, policy="hopper"), _CHOICES)
-    left = eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=4)
-    findings = read(left, _CHOICES)
-    if not left.devices:
+    findings = by_elimination(
+        lab, found, with_values(spec, policy="hopper"), _CHOICES, drawn, whole_gpu.VIEW, seed=4
+    )
+    if any("no rule fits" in finding.because for finding in findings):
         # The map may be why.
         because = "clusters are not placed as on any device with this map"
         findings += [

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, NotTold, small
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
@@ -130,8 +129,7 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
-    devices = combinations(spec, choices)
-    return read(eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=3), choices)
+    return by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW, seed=3)
 
 
 def _launches(spec: DeviceSpec) -> list[Launch]:

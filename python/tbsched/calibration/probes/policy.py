@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as ListOf
+from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import combinations
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, read, with_bases
+from tbsched.calibration.asking.elimination import Left, eliminate
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.elimination import Left, eliminate
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state, policies
@@ -28,8 +29,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     (order,) = lab.run([Sequence([whole_sm(found, lab.sms)])])
     spec = with_values(draft(found), gpcs=in_turn(found["gpcs"], found["sms_per_tpc"], order))
     launches = launches_of(spec)
-    rows = tuple(row.name for row in policies() if row.name not in _SAME)
-    devices = combinations(spec, {"policy": rows})
+    rows = [row.name for row in policies() if row.name not in _SAME]
+    choices: Choices = {"policy": tuple(reversed(rows))}  # the strongest first
+    devices = with_bases(found, spec, choices)
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
@@ -38,8 +40,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     rng = np.random.default_rng(2)
     traces = lab.run([_fitting(drawn(rng), left.devices) for _ in range(_EXACT)])
     exact = [device for device in left.devices if _explains(device, traces)]
-    finding = read(left, exact)
-    findings = [finding]
+    left.asked += _EXACT
+    findings = read_exact(found, left, exact, choices)
+    (finding,) = (finding for finding in findings if finding.path == _PATH)
     if finding.value == "hopper":
         path = "topology.gpcs"
         because = "in the order of their turns"
@@ -75,9 +78,8 @@ def in_turn(
 
 def _fitting(sequence: Sequence, devices: ListOf[DeviceSpec]) -> Sequence:
     """The sequence up to the first launch that waits on one of the devices."""
-    shortest = len(sequence.launches)
-    for device in devices:
-        shortest = min(shortest, len(whole_gpu.VIEW.predict(device, [sequence])[0]))
+    shown = whole_gpu.VIEW.predict(devices, [sequence])
+    shortest = min([len(sequence.launches), *(len(of_device[0]) for of_device in shown)])
     seen = 0
     for position, event in enumerate(sequence.events):
         seen += not isinstance(event, Release)
@@ -91,19 +93,13 @@ def _explains(device: DeviceSpec, traces: ListOf[Trace]) -> bool:
     return all(matching_state(trace, device, None, states) is not None for trace in traces)
 
 
-def read(left: Left, exact: ListOf[DeviceSpec]) -> Finding:
+def read_exact(
+    found: Found, left: Left, exact: list[DeviceSpec], choices: Choices
+) -> list[Finding]:
     """From the rows that have the right number of blocks on each SM, and from those of them that
     have the right ones."""
-    if not left.devices:
-        because = f"no rule fits; the smallest disagreement: {left.misfit!r}"
-        return assumed(_PATH, "ampere", because)
-    names = [device.policy for device in left.devices]
-    right = [device.policy for device in exact]
-    if len(right) == 1:
-        because = f"every other row was wrong about one of {left.asked + _EXACT} sequences"
-        return told(_PATH, right[0], because)
-    if not right:
+    if left.devices and not exact:
+        names = list(dict.fromkeys(device.policy for device in left.devices))
         because = "the numbers of blocks on each SM fit; which blocks they are fits no row"
-        return assumed(_PATH, names[-1], because, tuple(names[:-1]))
-    because = f"the others agree with it on all of {left.asked + _EXACT} sequences"
-    return assumed(_PATH, right[-1], because, tuple(right[:-1]))
+        return [assumed(_PATH, names[0], because, tuple(names[1:]))]
+    return read(found, replace(left, devices=exact), choices)

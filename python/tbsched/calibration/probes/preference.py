@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence as ListOf
 
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "topology.sm_preference"

@@ -12,8 +12,8 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
+from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, NotTold, small
 from tbsched.program.sequence import Sequence
 
 _MOST_RESERVE = 65536

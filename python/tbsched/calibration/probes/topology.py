@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
 
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
 from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.program.sequence import Event, Sequence
 from tbsched.traces.trace import Trace

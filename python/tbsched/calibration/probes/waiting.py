@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed
-from tbsched.calibration.lab import Lab, small
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
@@ -43,10 +42,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         ]
         return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
 
-    devices = combinations(spec, choices)
-    left = eliminate(lab, devices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
+    findings = by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
     because = "so many are not refused; whether the GPU tells all of them apart was not asked"
-    return [*read(left, choices), assumed("scheduler.priority_levels", levels, because)]
+    return [*findings, assumed("scheduler.priority_levels", levels, because)]
 
 
 def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:

@@ -10,12 +10,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tbsched.calibration.lab import Lab
+from tbsched.calibration.asking.lab import Lab
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
 # What a sequence shows, to be compared.
 Shown: TypeAlias = Hashable
+# Of each sequence, what each of its launches shows.
+Answers: TypeAlias = list[tuple[Shown, ...]]
 Draw: TypeAlias = Callable[[np.random.Generator], Sequence]
 
 
@@ -24,12 +26,12 @@ class View:
     """How sequences are predicted and observed.
 
     Attributes:
-        predict: what a device shows of each sequence, per launch.
-        observe: what the oracle shows of each, likewise.
+        predict: of each device, what it shows.
+        observe: what the oracle shows.
     """
 
-    predict: Callable[[DeviceSpec, ListOf[Sequence]], list[tuple[Shown, ...]]]
-    observe: Callable[[Lab, ListOf[Sequence]], list[tuple[Shown, ...]]]
+    predict: Callable[[ListOf[DeviceSpec], ListOf[Sequence]], list[Answers]]
+    observe: Callable[[Lab, ListOf[Sequence]], Answers]
 
 
 @dataclass(slots=True)
@@ -66,7 +68,7 @@ def eliminate(
     idle = 0
     while idle < patience and len(left.devices) > 0:
         drawn = [draw(rng) for _ in range(_DRAWN)]
-        predicted = [view.predict(device, drawn) for device in left.devices]
+        predicted = view.predict(left.devices, drawn)
         telling = sorted(range(_DRAWN), key=lambda number: _largest_class(predicted, number))[
             :_ASKED
         ]

@@ -36,6 +36,8 @@ class Lab:
     Attributes:
         sms: number of SMs, once a probe has found it.
         sequences, launches, unstable: how many there have been.
+        tried: sequences that were observed, each once.
+        refused: those that the oracle does not take.
     """
 
     def __init__(self, oracle: Oracle, seconds: float, progress: Callable[[float], object]) -> None:
@@ -47,6 +49,8 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
+        self.tried: dict[Sequence, None] = {}
+        self.refused: dict[Sequence, None] = {}
 
     @property
     def spent(self) -> float:
@@ -69,6 +73,7 @@ class Lab:
                 missing, self._tried([sequences[number] for number in missing]), strict=True
             ):
                 found[number] = trace
+        self.tried.update(dict.fromkeys(sequences))
         if any(trace is None for trace in found):
             raise NotTold(f"the oracle did not agree with itself {_TRIES} times")
         return [trace for trace in found if trace is not None]
@@ -97,12 +102,15 @@ class Lab:
         """Whether the oracle takes such a launch at all."""
         self.sequences += 1
         self.launches += 1
+        sequence = Sequence([launch])
         try:
-            self._oracle.observe(Sequence([launch]))
+            self._oracle.observe(sequence)
         except (UnstableMeasurement, DeadlineExceeded):
             return True
         except ValueError:
+            self.refused[sequence] = None
             return False
+        self.tried[sequence] = None
         return True
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:

@@ -1,0 +1,78 @@
+"""Where devices put the blocks of many sequences, as fast as the core says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as ListOf
+
+import numpy as np
+
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.tables import predict_until_refused
+from tbsched.program.arrays import Int32Array
+from tbsched.program.event_table import LAUNCH, RELEASE, EventTable
+from tbsched.program.sequence import Launch, Sequence
+
+_THREADS = 2
+
+
+def until_refused(spec: DeviceSpec, events: EventTable) -> list[list[Int32Array]]:
+    """Of each sequence the SMs of each launch, up to the first that is not placed whole.
+
+    Raises:
+        ValueError: the device refuses a launch.
+    """
+    table, smids = _predicted(spec, events)
+    is_launch = table.cells[:, 0] == LAUNCH
+    ends = np.cumsum(np.where(is_launch, table.cells[:, 1], 0)).tolist()
+    rows = is_launch.tolist()
+    found = []
+    for begin, end, smid in zip(table.bounds[:-1], table.bounds[1:], smids, strict=True):
+        before = ends[begin - 1] if begin else 0
+        last = 0
+        launches = []
+        for row in range(begin, end):
+            if rows[row]:
+                launches.append(smid[last : ends[row] - before])
+                last = ends[row] - before
+        found.append(launches)
+    return found
+
+
+def smids_until_refused(spec: DeviceSpec, events: EventTable) -> list[bytes]:
+    """Of each sequence the same of all launches together, to be compared.
+
+    Raises:
+        ValueError: the device refuses a launch.
+    """
+    return [smid.tobytes() for smid in _predicted(spec, events)[1]]
+
+
+def _predicted(spec: DeviceSpec, events: EventTable) -> tuple[EventTable, list[Int32Array]]:
+    state = spec.initial_states()[0]
+    table, smids, _ = predict_until_refused(events, spec, spec.policy, state, _THREADS)
+    return table, smids
+
+
+def table_of(sequences: ListOf[Sequence]) -> EventTable:
+    """The rows of held sequences, which name no partitions."""
+    rows = [_row(event) for sequence in sequences for event in sequence.events]
+    bounds = np.cumsum([0, *(len(sequence) for sequence in sequences)])
+    return EventTable(np.array(rows, np.int32).reshape(len(rows), -1), bounds)
+
+
+def _row(event: object) -> tuple[int, ...]:
+    if isinstance(event, Launch):
+        return (
+            LAUNCH,
+            event.blocks,
+            event.threads,
+            event.registers,
+            event.shared_memory,
+            event.local_memory,
+            -1 if event.carveout is None else event.carveout,
+            event.cluster,
+            event.priority,
+            -1,
+            int(event.cooperative),
+        )
+    return (RELEASE, event.launch, *(0,) * 9)  # type: ignore[attr-defined]

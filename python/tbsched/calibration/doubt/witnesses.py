@@ -1,0 +1,100 @@
+"""Of values that are not told, another device that agrees on every sequence tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.calibration.asking.agreement import Agreement
+from tbsched.calibration.doubt.other_values import other_values
+from tbsched.calibration.draft import with_values
+from tbsched.calibration.finding import TOLD, Finding, Found
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.spec import DeviceSpec
+
+_BY_PATH = {field.path: field for field in FIELDS}
+_MOST = 24  # devices that are tried for a value
+# Where nothing sets another size, there is none, or sizes do not matter.
+_TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Another device with another value, which agrees with the calibrated one on all that was tried.
+
+    Attributes:
+        path: the value that it differs in, such as ``mechanisms.warp_skip``.
+        device: the other device, for :func:`tbsched.predict`.
+        changes: all values that it differs in, and what they are there.
+        sequences: on so many sequences the two agree block by block.
+
+    Example:
+        >>> calibration = tb.calibrate("xavier", seconds=60, sequences=0, progress=False)
+        >>> witness = calibration.witness("topology.gpcs")
+        >>> witness.sequences > 100
+        True
+    """
+
+    path: str
+    device: DeviceSpec
+    changes: tuple[tuple[str, Any], ...]
+    sequences: int
+
+
+def witnesses(spec: DeviceSpec, found: Found, agreement: Agreement) -> tuple[Witness, ...]:
+    """For each value that is not told, where one is known.
+
+    Args:
+        spec: the calibrated device.
+        found: what was found out about it.
+        agreement: says which other devices agree with it on all that was tried.
+    """
+    witnessed = []
+    for finding in found.findings:
+        if finding.kind == TOLD:
+            continue
+        for number, other in enumerate(_others(spec, finding, found)):
+            if number == _MOST:
+                break
+            if agreement.agrees(other):
+                changes = tuple(
+                    (field.path, field.of(other))
+                    for field in FIELDS
+                    if field.section and field.of(other) != field.of(spec)
+                )
+                witnessed.append(Witness(finding.path, other, changes, agreement.sequences))
+                break
+    return tuple(witnessed)
+
+
+def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[DeviceSpec]:
+    """Devices with another value: those left by elimination, rivals, and near values."""
+    field = _BY_PATH[finding.path]
+    changes: list[dict[str, Any]] = [
+        dict(values)
+        for group in found.left_together
+        if field.name in group[0]
+        for values in group
+        if values[field.name] != field.of(spec)
+    ]
+    changes += [{field.name: rival} for rival in finding.rivals]
+    changes += [{field.name: other} for other in other_values(spec, finding.path)]
+    if finding.path in _TOGETHER:
+        largest = spec.shared_memory_configurations[-1:]
+        acts = spec.mechanisms.shared_memory_configuration
+        changes.append(
+            {
+                "shared_memory_configuration": not acts,
+                "shared_memory_configurations": (largest[0] // 2048 * 1024, *largest),
+            }
+        )
+    seen = []
+    for values in changes:
+        if values in seen:
+            continue
+        seen.append(values)
+        try:
+            yield with_values(spec, **{**values, "name": f"{spec.name}-other-{len(seen)}"})
+        except ValueError:
+            continue
