@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from tbsched.calibration import table
-from tbsched.calibration.asking.agreement import Agreement
+from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt.struck import strike_out
 from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
@@ -72,8 +73,10 @@ def calibrate(
         found, steps, lab = _probed(opened, seconds, progress)
         for finding in documented(found) + guesses(found):
             found.add(finding)
+        evidence = Evidence(list(lab.tried.values()), list(lab.refused))
+        strike_out(draft(found, name), found, evidence)
         spec = draft(found, name)
-        others = witnesses(spec, found, Agreement(spec, lab.tried, lab.refused))
+        others = witnesses(spec, found, evidence)
         left = seconds - (time.monotonic() - start)
         try:
             campaign = _campaign(opened, spec, left, sequences, seed, progress)

@@ -89,6 +89,11 @@ class Found(Mapping[str, Any]):
             group for group in self._left if group[0].keys().isdisjoint(values[0].keys())
         ] + [values]
 
+    def forget(self, names: Iterable[str]) -> None:
+        """What else these values may be is not known after all."""
+        unknown = set(names)
+        self._left = [group for group in self._left if group[0].keys().isdisjoint(unknown)]
+
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those of which nobody knows what else they may be, or of which too much is left."""
         open_ones = self._open(names)

@@ -55,7 +55,7 @@ PROBES = (
     Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",), _MEMORY),
     Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
     Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
-    Probe("policy", policy.ask, ("sms_per_tpc",), _PLACES),
+    Probe("policy", policy.ask, ("sms_per_tpc",), (*_PLACES, "gpcs")),
     Probe("configurations", configurations.ask_sizes, ("policy",), _MEMORY),
     Probe(
         "rules of configurations",
@@ -84,6 +84,7 @@ def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]
+        found.forget(finding.path.rpartition(".")[2] for finding in findings)
     for finding in findings:
         found.add(finding)
     return findings

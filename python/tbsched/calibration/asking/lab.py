@@ -36,7 +36,7 @@ class Lab:
     Attributes:
         sms: number of SMs, once a probe has found it.
         sequences, launches, unstable: how many there have been.
-        tried: sequences that were observed, each once.
+        tried: what was observed of each sequence.
         refused: those that the oracle does not take.
     """
 
@@ -49,7 +49,7 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
-        self.tried: dict[Sequence, None] = {}
+        self.tried: dict[Sequence, Trace] = {}
         self.refused: dict[Sequence, None] = {}
 
     @property
@@ -73,10 +73,11 @@ class Lab:
                 missing, self._tried([sequences[number] for number in missing]), strict=True
             ):
                 found[number] = trace
-        self.tried.update(dict.fromkeys(sequences))
         if any(trace is None for trace in found):
             raise NotTold(f"the oracle did not agree with itself {_TRIES} times")
-        return [trace for trace in found if trace is not None]
+        traces = [trace for trace in found if trace is not None]
+        self.tried.update(zip(sequences, traces, strict=True))
+        return traces
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
         if self.spent > self._seconds:
@@ -104,13 +105,13 @@ class Lab:
         self.launches += 1
         sequence = Sequence([launch])
         try:
-            self._oracle.observe(sequence)
+            trace = self._oracle.observe(sequence)
         except (UnstableMeasurement, DeadlineExceeded):
             return True
         except ValueError:
             self.refused[sequence] = None
             return False
-        self.tried[sequence] = None
+        self.tried[sequence] = trace
         return True
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:

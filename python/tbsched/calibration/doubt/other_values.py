@@ -35,7 +35,7 @@ def other_values(spec: DeviceSpec, path: str) -> Iterator[Any]:
     elif path == "allocation.shared_memory_configurations":
         yield from _sizes(value)
     elif path == "topology.gpcs":
-        yield from _rows(value)
+        yield from _rows(value, spec.tpcs)
     elif path == "topology.sm_preference":
         for at in range(len(value) - 1):
             yield (*value[:at], value[at + 1], value[at], *value[at + 2 :])
@@ -63,9 +63,10 @@ def _sizes(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             yield tuple(sorted({*sizes, middle}))
 
 
-def _rows(gpcs: tuple[tuple[int, ...], ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
+def _rows(gpcs: tuple[tuple[int, ...], ...], tpcs: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Unknown; with a TPC in another GPC or in none; with two GPCs in each other's turn."""
     if not gpcs:
+        yield (tuple(range(tpcs)),)
         return
     yield ()
     for at, row in enumerate(gpcs):

@@ -1,4 +1,4 @@
-"""Of values that are not told, another device that agrees on every sequence tried."""
+"""Of values that are not told, another device that explains every sequence tried."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tbsched.calibration.asking.agreement import Agreement
+from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
 from tbsched.calibration.finding import TOLD, Finding, Found
@@ -21,13 +21,14 @@ _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Another device with another value, which agrees with the calibrated one on all that was tried.
+    """Another device with another value, which explains all that was tried as well.
 
     Attributes:
         path: the value that it differs in, such as ``mechanisms.warp_skip``.
         device: the other device, for :func:`tbsched.predict`.
         changes: all values that it differs in, and what they are there.
-        sequences: on so many sequences the two agree block by block.
+        sequences: so many were tried. Of each, both devices have every block where it was observed,
+            and both refuse what was refused.
 
     Example:
         >>> calibration = tb.calibrate("xavier", seconds=60, sequences=0, progress=False)
@@ -42,28 +43,30 @@ class Witness:
     sequences: int
 
 
-def witnesses(spec: DeviceSpec, found: Found, agreement: Agreement) -> tuple[Witness, ...]:
+def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witness, ...]:
     """For each value that is not told, where one is known.
 
     Args:
         spec: the calibrated device.
         found: what was found out about it.
-        agreement: says which other devices agree with it on all that was tried.
+        evidence: all that was tried.
     """
-    witnessed = []
+    witnessed: list[Witness] = []
+    if not evidence.explained_by(spec):
+        return ()
     for finding in found.findings:
         if finding.kind == TOLD:
             continue
         for number, other in enumerate(_others(spec, finding, found)):
             if number == _MOST:
                 break
-            if agreement.agrees(other):
+            if evidence.explained_by(other):
                 changes = tuple(
                     (field.path, field.of(other))
                     for field in FIELDS
                     if field.section and field.of(other) != field.of(spec)
                 )
-                witnessed.append(Witness(finding.path, other, changes, agreement.sequences))
+                witnessed.append(Witness(finding.path, other, changes, len(evidence)))
                 break
     return tuple(witnessed)
 

@@ -16,6 +16,8 @@ _CHOICES: Choices = {
     "clusters_take_whole_tpcs": (True, False),
     "clusters_use_singletons": (True, False),
     "clusters_balance": (True, False),
+    "clusters_use_whole_partition": (True, False),
+    "blocks_turn_singletons": (True, False),
 }
 
 

@@ -12,7 +12,7 @@ from tbsched.calibration.asking.choices import Choices, read, with_bases
 from tbsched.calibration.asking.elimination import Left, eliminate
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import TOLD, Finding, Found, assumed, told
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state, policies
@@ -27,11 +27,14 @@ _EXACT = 48
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """First how many blocks each SM gets, then which ones."""
     (order,) = lab.run([Sequence([whole_sm(found, lab.sms)])])
-    spec = with_values(draft(found), gpcs=in_turn(found["gpcs"], found["sms_per_tpc"], order))
+    spec = draft(found)
     launches = launches_of(spec)
     rows = [row.name for row in policies() if row.name not in _SAME]
     choices: Choices = {"policy": tuple(reversed(rows))}  # the strongest first
-    devices = with_bases(found, spec, choices)
+    devices = [
+        with_values(device, gpcs=in_turn(device.gpcs, device.sms_per_tpc, order))
+        for device in with_bases(found, spec, choices)
+    ]
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
@@ -43,11 +46,11 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     left.asked += _EXACT
     findings = read_exact(found, left, exact, choices)
     (finding,) = (finding for finding in findings if finding.path == _PATH)
-    if finding.value == "hopper":
-        path = "topology.gpcs"
+    maps = {device.gpcs for device in exact}
+    if finding.value == "hopper" and len(maps) == 1:
         because = "in the order of their turns"
-        rows_told = found.is_told("gpcs") and finding.kind == "told"
-        findings.append((told if rows_told else assumed)(path, spec.gpcs, because))
+        is_told = finding.kind == TOLD and not found.unknown(["gpcs"])
+        findings.append((told if is_told else assumed)("topology.gpcs", maps.pop(), because))
     states = [
         matching_state(trace, device, None, list(device.initial_states()))
         for device in exact[:1]

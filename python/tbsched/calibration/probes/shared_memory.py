@@ -138,7 +138,7 @@ def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memor
             )
             most = min(count * (size + unit + reserve) - 1 for count, size in largest.items())
             first = -(-least // unit) * unit
-            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:4]
+            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:64]
     return left
 
 
@@ -157,6 +157,7 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
             assumed(slots, single, f"an SM holds {single} small blocks; {nothing}")
         ]
     best = left[0]
+    found.leave({"shared_memory_unit": m.unit, "shared_memory_reserve": m.reserve} for m in left)
     because = "the largest blocks of which 2, 3, ... fill an idle SM"
     findings = []
     for path, value, seen in (
@@ -183,6 +184,7 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
     by_memory = any(memory.reserve and memory.size // memory.reserve <= single for memory in left)
     if by_warps or by_memory:
         what = "warps" if by_warps else "shared memory"
+        found.idle.add("blocks_per_sm")  # more than those would change nothing
         return [
             *findings,
             assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
 
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, Values, assumed, told
 from tbsched.calibration.probes.limits import MOST_CLUSTER
-from tbsched.program.sequence import Event, Sequence
+from tbsched.calibration.probes.preference import whole_sm
+from tbsched.program.sequence import Event, Launch, Sequence
 from tbsched.traces.trace import Trace
 
 _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
-_SIZES_OF_TPCS = (1, 2, 3, 4)
+_SIZES_OF_TPCS = (2, 1, 3, 4)
+_MOST_LONE = 4  # TPCs of which each is alone in a GPC, or in none
+# Random fillings, several at once, until so many show no two SMs together that were apart before.
+_AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
+_Rows = tuple[tuple[int, ...], ...]
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -22,17 +31,17 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     largest = found["max_cluster"]
     if largest < 2:
         because = "this device has no clusters, which would show it"
+        found.idle.add("gpcs")
         return [
             assumed(_TPC, 2, because),
             assumed(_GPCS, (), because),
             assumed(_SLOTS, 32, "this device has no clusters, and it does not matter"),
         ]
-    sequences = [
-        _clusters(size, lab.sms, beside) for beside in (0, 1, 5) for size in found.notes["clusters"]
-    ]
-    traces = lab.run(sequences)
-    groups = [cluster for trace in traces for cluster in together(trace)]
-    findings = read(groups)
+    clusters = _seen(lab, found)
+    possible = maps(clusters, lab.sms)
+    findings = read(clusters, possible)
+    if possible:
+        found.leave(possible)
     if largest < MOST_CLUSTER and any(
         len(set(row)) * findings[0].value > largest for row in findings[1].value
     ):
@@ -42,10 +51,40 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     return [*findings, _slots(full, found)]
 
 
-def _clusters(size: int, sms: int, beside: int) -> Sequence:
-    """Clusters of a size, beside so many single blocks; a size that no GPC holds just waits."""
-    events: list[Event] = [small(blocks=beside)] if beside else []
-    return Sequence([*events, small(blocks=_WAVES * sms // size * size, cluster=size)])
+def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
+    """The SMs of clusters on an idle GPU, and on one of which some SMs are full."""
+    sizes = found.notes["clusters"]
+    single, whole = small(), whole_sm(found)
+    traces = lab.run(
+        [_filled(single, size, lab.sms, single, beside) for beside in (0, 1, 5) for size in sizes]
+    )
+    clusters = [cluster for trace in traces for cluster in together(trace)]
+    rng = np.random.default_rng(6)
+    groups, idle = len(_joined(clusters)), 0
+    for _ in range(_MOST_ROUNDS):
+        if idle == _IDLE:
+            break
+        drawn = [
+            _filled(
+                whole if rng.random() < 0.5 else single,
+                int(rng.choice(sizes)),
+                lab.sms,
+                whole,
+                int(rng.integers(lab.sms)),
+            )
+            for _ in range(_AT_ONCE)
+        ]
+        clusters += [cluster for trace in lab.run(drawn) for cluster in together(trace)]
+        before, groups = groups, len(_joined(clusters))
+        idle = idle + 1 if groups == before else 0
+    return clusters
+
+
+def _filled(launch: Launch, size: int, sms: int, other: Launch, beside: int) -> Sequence:
+    """Clusters of a size, more than the GPU holds, beside so many single blocks."""
+    events: list[Event] = [replace(other, blocks=beside)] if beside else []
+    blocks = max(_WAVES * sms // size, 1) * size
+    return Sequence([*events, replace(launch, blocks=blocks, cluster=size)])
 
 
 def together(trace: Trace) -> list[tuple[int, ...]]:
@@ -55,42 +94,63 @@ def together(trace: Trace) -> list[tuple[int, ...]]:
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
-def read(clusters: ListOf[tuple[int, ...]]) -> list[Finding]:
-    """From the SMs of clusters; those of 3 and more are never outside a GPC."""
+def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
+    """The maps that agree with the clusters, the most likely first.
+
+    Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC on
+    which no other clusters were is in no GPC, or alone in one.
+    """
     pairs = {cluster for cluster in clusters if len(cluster) == 2}
-    fits = [size for size in _SIZES_OF_TPCS if all(a // size == b // size for a, b in pairs)]
-    gpcs = _joined(cluster for cluster in clusters if len(cluster) > 2)
-    # If clusters of 2 do not keep to TPCs of any size, every SM stands for itself.
-    size = fits[0] if fits else 1
-    rows = _rows(gpcs, size)
-    whole = {sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)}
-    count = sum(len(cluster) > 2 for cluster in clusters)
-    because = f"{count} clusters of 3 and more kept to these SMs"
-    if not fits or not pairs:
-        why = "clusters of 2 were not in TPCs of one size"
-        return [
-            assumed(_TPC, size, why, _SIZES_OF_TPCS[1:]),
-            assumed(_GPCS, rows, f"{because}; how many SMs a TPC has is not told"),
-        ]
-    tpc = told(_TPC, size, f"clusters of 2 were on {len(pairs)} pairs of SMs, each in one TPC")
-    if whole != set().union(*gpcs):
-        return [tpc, assumed(_GPCS, (), "clusters of 3 and more were not in whole TPCs")]
-    return [tpc, told(_GPCS, rows, because)]
+    larger = {cluster for cluster in clusters if len(cluster) > 2}
+    return [
+        {"sms_per_tpc": size, "gpcs": rows}
+        for size in _SIZES_OF_TPCS
+        if size <= sms
+        for rows in _maps(larger | {p for p in pairs if p[0] // size != p[1] // size}, size, sms)
+    ]
+
+
+def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Rows]:
+    """The rows of GPCs for TPCs of a size; none if some are in two GPCs."""
+    rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in _joined(clusters)]
+    inside = [tpc for row in rows for tpc in row]
+    if len(inside) != len(set(inside)):
+        return []
+    lone = sorted(set(range(-(-sms // size))) - set(inside))
+    if len(lone) > _MOST_LONE:
+        alone: list[tuple[int, ...]] = [(), tuple(lone)]
+    else:
+        alone = [some for count in range(len(lone) + 1) for some in combinations(lone, count)]
+    # The GPC of the first TPC comes first, which is a convention.
+    return [tuple(sorted([*rows, *((tpc,) for tpc in some)])) for some in alone]
+
+
+def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Finding]:
+    """From the SMs of clusters, and the maps that agree with them."""
+    if not possible:
+        because = "clusters were on SMs as on no device with TPCs of 1 to 4 SMs"
+        return [assumed(_TPC, 1, because), assumed(_GPCS, (), because)]
+    count = sum(len(cluster) > 1 for cluster in clusters)
+    because = f"{count} clusters kept to these SMs"
+    findings = []
+    for path in (_TPC, _GPCS):
+        seen = list(dict.fromkeys(values[path.rpartition(".")[2]] for values in possible))
+        findings.append(
+            assumed(path, seen[0], because, tuple(seen[1:]))
+            if len(seen) > 1
+            else told(path, seen[0], because)
+        )
+    return findings
 
 
 def _joined(clusters: Iterable[tuple[int, ...]]) -> list[set[int]]:
     """SMs that are together, directly or through others."""
     groups: list[set[int]] = []
-    for cluster in clusters:
+    for cluster in set(clusters):
         apart = [group for group in groups if group.isdisjoint(cluster)]
-        together = [group for group in groups if not group.isdisjoint(cluster)]
-        groups = [*apart, set(cluster).union(*together)]
+        joined = [group for group in groups if not group.isdisjoint(cluster)]
+        groups = [*apart, set(cluster).union(*joined)]
     return groups
-
-
-def _rows(gpcs: Iterable[set[int]], size: int) -> tuple[tuple[int, ...], ...]:
-    """TPCs of each GPC; the GPC of the first TPC comes first, which is a convention."""
-    return tuple(sorted(tuple(sorted({sm // size for sm in gpc})) for gpc in gpcs))
 
 
 def _slots(full: Trace, found: Found) -> Finding:
