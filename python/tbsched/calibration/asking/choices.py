@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from tbsched.calibration.asking.elimination import Draw, Left, View, eliminate
+from tbsched.calibration.asking.elimination import Draw, Left, View, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.draft import with_values
 from tbsched.calibration.finding import Finding, Found, assumed, told
@@ -26,13 +26,17 @@ def by_elimination(
     draw: Draw,
     view: View,
     seed: int,
+    *,
+    every_block: bool = False,
 ) -> list[Finding]:
     """Strikes out combinations of values, each with all that is left of what they rest on.
 
     What is left of all these values is noted.
     """
-    devices = with_bases(found, spec, choices)
-    return read(found, eliminate(lab, devices, draw, view, seed=seed), choices)
+    left = eliminate(lab, with_bases(found, spec, choices), draw, view, seed=seed)
+    if every_block:
+        left = by_every_block(lab, left, draw, seed)
+    return read(found, left, choices)
 
 
 def with_bases(found: Found, spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:

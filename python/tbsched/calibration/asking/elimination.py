@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from collections.abc import Sequence as ListOf
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.predicted import table_of, until_refused
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import matching_state
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.trace import Trace
 
 # What a sequence shows, to be compared.
 Shown: TypeAlias = Hashable
@@ -47,11 +50,11 @@ class Left:
     devices: list[DeviceSpec]
     asked: int = 0
     misfit: Sequence | None = None
-    struck: Counter[str] = field(default_factory=Counter)
 
 
 # Of so many drawn sequences those that tell most are asked; several draws that tell nothing end it.
 _DRAWN, _ASKED, _PATIENCE = 128, 6, 6
+_ASKED_EXACTLY, _EXACT_PATIENCE = 12, 3
 
 
 def eliminate(
@@ -92,6 +95,44 @@ def eliminate(
         if not left.devices:
             left.misfit = _shortest(asked, telling, predicted, shown)
     return left
+
+
+def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
+    """Goes on with sequences that split the devices by which block is where.
+
+    A device stays if some latent state of it has every block where it was observed. Of draws that
+    split none, some are asked, too.
+    """
+    rng = np.random.default_rng(seed)
+    devices, asked, idle, misfit = left.devices, left.asked, 0, left.misfit
+    while devices and idle < _EXACT_PATIENCE:
+        drawn = [draw(rng) for _ in range(_DRAWN)]
+        events = table_of(drawn)
+        predicted = [until_refused(device, events) for device in devices]
+        answers = [[tuple(p.tobytes() for p in each) for each in device] for device in predicted]
+        telling = sorted(range(_DRAWN), key=lambda number: _largest_class(answers, number))
+        idle += _largest_class(answers, telling[0]) == len(devices)
+        chosen = [_cut(drawn[number], answers, number) for number in telling[:_ASKED_EXACTLY]]
+        traces = lab.run(chosen)
+        asked += len(traces)
+        before, devices = devices, [each for each in devices if explains(each, traces)]
+        idle += len(devices) == len(before) and idle == 0
+        if not devices:
+            misfit = min(_not_explained(before, traces), key=len)
+    return Left(devices, asked, misfit)
+
+
+def explains(device: DeviceSpec, traces: ListOf[Trace]) -> bool:
+    """Whether latent states of the device have every block where it was observed."""
+    states = list(device.initial_states())
+    return all(matching_state(trace, device, None, states) is not None for trace in traces)
+
+
+def _not_explained(devices: ListOf[DeviceSpec], traces: ListOf[Trace]) -> list[Sequence]:
+    """What the most devices are wrong about."""
+    wrong = [sum(not explains(device, [trace]) for device in devices) for trace in traces]
+    most = max(wrong)
+    return [trace.sequence for trace, count in zip(traces, wrong, strict=True) if count == most]
 
 
 def _largest_class(predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) -> int:

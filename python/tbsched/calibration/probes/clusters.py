@@ -31,18 +31,18 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     sizes = found.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
     launches = [small(w, 32) for w in (1, 4, 8)] + [
-        small(warps, 32, shared, size, size, carveout)
+        small(warps, 32, shared, size, size)
         for size in sizes
         for warps in (1, 4, 8)
         for shared in (0, min(half, spec.shared_memory_per_block), 8192)
-        for carveout in (100, 15)
     ]
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
+    spec = with_values(spec, policy="hopper")
     findings = by_elimination(
-        lab, found, with_values(spec, policy="hopper"), _CHOICES, drawn, whole_gpu.VIEW, seed=4
+        lab, found, spec, _CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
     )
     if any("no rule fits" in finding.because for finding in findings):
         # The map may be why.

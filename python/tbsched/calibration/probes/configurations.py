@@ -46,11 +46,11 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
         spec.shared_memory_per_block,
     )
     shared = unit
-    while shared <= most and bounds[-1][1] < largest:
+    while shared <= most and bounds[-1][0] < largest:
         bounds.append(ruler.measured(small(shared_memory=shared, carveout=0)))
         # The least that does not fit that size.
         shared = max(shared + unit, -(-(bounds[-1][1] + 1 - reserve) // unit) * unit)
-    if bounds[-1][1] < largest:
+    if bounds[-1][0] < largest:
         bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
     finding = read_sizes(set(bounds), largest)
     if finding.value == (largest,) and not finding.rivals:

@@ -9,7 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
+from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.draft import draft, with_values
 from tbsched.calibration.finding import Finding, Found, Values, assumed, told
 from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.calibration.probes.preference import whole_sm
@@ -23,6 +25,7 @@ _SIZES_OF_TPCS = (2, 1, 3, 4)
 _MOST_LONE = 4  # TPCs of which each is alone in a GPC, or in none
 # Random fillings, several at once, until so many show no two SMs together that were apart before.
 _AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
+_ORDERS = 12  # launches that show in which order SMs have their turns
 _Rows = tuple[tuple[int, ...], ...]
 
 
@@ -39,9 +42,10 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         ]
     clusters = _seen(lab, found)
     possible = maps(clusters, lab.sms)
-    findings = read(clusters, possible)
-    if possible:
-        found.leave(possible)
+    right = _in_turns(lab, found, possible)
+    findings = read(clusters, right) if right else _doubted(read(clusters, possible))
+    if right:
+        found.leave(right)
     if largest < MOST_CLUSTER and any(
         len(set(row)) * findings[0].value > largest for row in findings[1].value
     ):
@@ -94,6 +98,39 @@ def together(trace: Trace) -> list[tuple[int, ...]]:
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
+def _in_turns(lab: Lab, found: Found, possible: list[Values]) -> list[Values]:
+    """Those maps with which single blocks, each on an SM of its own, come in their observed order.
+
+    The only policy that places clusters is taken for granted. GPCs are then in the order of their
+    turns.
+    """
+    rng = np.random.default_rng(8)
+    sequences = [Sequence([whole_sm(found, lab.sms)])]
+    for _ in range(_ORDERS):
+        blocks = [int(rng.integers(1, lab.sms + 1)) for _ in range(2)]
+        sequences.append(Sequence([whole_sm(found, count) for count in blocks]))
+    traces = lab.run(sequences)
+    spec = with_values(draft(found), policy="hopper")
+    turned: list[Values] = [
+        {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], traces[0])}
+        for values in possible
+    ]
+    return [values for values in turned if explains(with_values(spec, **values), traces)]
+
+
+def in_turn(
+    gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
+) -> tuple[tuple[int, ...], ...]:
+    """The GPCs in the order in which they took the blocks of one launch, from that of TPC 0 on."""
+    gpc_of = {tpc: number for number, row in enumerate(gpcs) for tpc in row}
+    seen = list(dict.fromkeys(gpc_of.get(sm // size, -1) for sm in order[0].smid.tolist()))
+    turns = [number for number in seen if number >= 0]
+    if sorted(turns) != list(range(len(gpcs))):
+        return gpcs
+    first = turns.index(0) if turns else 0
+    return tuple(gpcs[number] for number in turns[first:] + turns[:first])
+
+
 def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
     """The maps that agree with the clusters, the most likely first.
 
@@ -141,6 +178,11 @@ def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Fi
             else told(path, seen[0], because)
         )
     return findings
+
+
+def _doubted(findings: list[Finding]) -> list[Finding]:
+    because = "; but single blocks are not handed out in turns as on a device with this map"
+    return [assumed(f.path, f.value, f.because + because, f.rivals) for f in findings]
 
 
 def _joined(clusters: Iterable[tuple[int, ...]]) -> list[set[int]]:
