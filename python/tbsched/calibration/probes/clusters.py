@@ -30,10 +30,11 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         return [_not_placed(name, values[0]) for name, values in _CHOICES.items()]
     sizes = found.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
-    launches = [small(w, 32) for w in (1, 4, 8)] + [
+    warps_of = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
+    launches = [small(w, 32) for w in warps_of] * len(sizes) + [
         small(warps, 32, shared, size, size)
         for size in sizes
-        for warps in (1, 4, 8)
+        for warps in warps_of
         for shared in (0, min(half, spec.shared_memory_per_block), 8192)
     ]
 

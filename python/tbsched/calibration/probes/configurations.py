@@ -39,19 +39,20 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
     if found.notes["sizes"] != [largest]:
         raise NotTold("the largest size is not known")
     ruler = _Ruler(lab, spec)
-    bounds = [ruler.measured(small(carveout=0))]
     unit, reserve, most = (
         spec.shared_memory_unit,
         spec.shared_memory_reserve,
         spec.shared_memory_per_block,
     )
     shared = unit
+    bounds = [(0, 0)]
     while shared <= most and bounds[-1][0] < largest:
         bounds.append(ruler.measured(small(shared_memory=shared, carveout=0)))
         # The least that does not fit that size.
         shared = max(shared + unit, -(-(bounds[-1][1] + 1 - reserve) // unit) * unit)
     if bounds[-1][0] < largest:
         bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
+    bounds[0] = ruler.measured(small(carveout=0))
     finding = read_sizes(set(bounds), largest)
     if finding.value == (largest,) and not finding.rivals:
         found.idle |= {*_CHOICES, "shared_memory_configurations"}

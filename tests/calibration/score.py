@@ -1,0 +1,155 @@
+"""Scores calibrations of hidden devices: values told, told wrong, and told of those that can be.
+
+python tests/calibration/score.py --first 1 --count 100 --most-sms 256 --seconds 600
+
+A value can be told apart on a device if no other device is known that differs in it and agrees with
+the device on all sequences of a pool: the first of a campaign's draws, and directed ones of the
+probes. Other devices are the witnesses of the calibration, and near values of the field alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+
+import tbsched as tb
+from calibration.hidden import Hidden, drawn, effective, wrong
+from tbsched.calibration import Calibration
+from tbsched.calibration.asking.evidence import Evidence
+from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.doubt.other_values import other_values
+from tbsched.calibration.draft import with_values
+from tbsched.calibration.finding import TOLD
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.hardware.device_fields import FIELDS
+
+BY_PATH = {item.path: item for item in FIELDS}
+POOL = 400  # of a campaign's draws
+
+
+@dataclass
+class Score:
+    """Over some hidden devices."""
+
+    devices: int = 0
+    told: int = 0
+    values: int = 0
+    certified: int = 0
+    without_witness: int = 0
+    failed: list[int] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    missed: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        missed = self.missed.total()
+        share = 100 * self.told / max(self.told + missed, 1)
+        return (
+            f"{self.devices} devices, {self.told} of {self.values} values told, "
+            f"{missed} more can be told apart ({share:.1f} % told), {len(self.wrong)} told wrong, "
+            f"{self.without_witness} untold without a witness, "
+            f"{self.certified} certified, {len(self.failed)} failed: {self.failed}\n"
+            f"missed: {dict(self.missed.most_common())}\nwrong: {self.wrong}"
+        )
+
+
+class Logged(Hidden):
+    """Notes what it was asked."""
+
+    def __init__(self, spec: tb.DeviceSpec) -> None:
+        super().__init__(spec)
+        self.asked: dict[tb.Sequence, None] = {}
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        seen = super().observe(seq)
+        self.asked[seq] = None
+        return seen
+
+
+def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
+    """What the true device shows of the probes' sequences and of a campaign's draws."""
+    everything = SequenceOptions.everything(spec).without(LEFT_OUT)
+    drawn_ones = [draw.sequence for draw in islice(Draws(spec, everything, seed), POOL)]
+    sequences = [sequence for sequence in asked if blocks(sequence) < 20_000] + drawn_ones
+    return Evidence([tb.predict(sequence, spec) for sequence in sequences], [])
+
+
+def blocks(sequence: tb.Sequence) -> int:
+    return sum(launch.blocks for launch in sequence.launches)
+
+
+def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: Evidence) -> bool:
+    """Whether the pool tells all known devices with another value from the true one."""
+    item = BY_PATH[path]
+    changes = [{item.name: value} for value in islice(other_values(spec, path), 12)]
+    changes += [{item.name: value} for value in calibration.finding(path).rivals[:12]]
+    for witness in calibration.witnesses:
+        names = [BY_PATH[each].name for each, _ in witness.changes]
+        for device in (witness.device, calibration.spec):
+            changes.append({name: _of(device, name) for name in names})
+            # All that the two are unsure of.
+            if witness.path == path:
+                changes.append({each.name: each.of(device) for each in FIELDS if each.section})
+    truth = effective(spec, path)
+    for change in changes:
+        try:
+            other = with_values(spec, **change)
+        except ValueError:
+            continue
+        if effective(other, path) != truth and seen.explained_by(other):
+            return False
+    return True
+
+
+def _of(device: tb.DeviceSpec, name: str) -> object:
+    return next(item for item in FIELDS if item.name == name).of(device)
+
+
+def score_one(score: Score, seed: int, most_sms: int) -> None:
+    spec = drawn(seed, most_sms)
+    gpu = Logged(spec)
+    found = tb.calibrate(gpu, 3600.0, sequences=100, seed=seed, progress=False)
+    score.devices += 1
+    score.values += len(found.report)
+    score.wrong += [f"{seed} {line}" for line in wrong(found, spec)]
+    score.certified += found.certificate.holds
+    witnessed = {witness.path for witness in found.witnesses}
+    seen = None
+    for finding in found.report:
+        if finding.kind == TOLD:
+            score.told += 1
+            continue
+        score.without_witness += finding.path not in witnessed
+        seen = seen or pool(spec, list(gpu.asked), seed)
+        if can_be_told(found, finding.path, spec, seen):
+            score.missed[finding.path] += 1
+            print("  missed", seed, finding.path, finding.value, effective(spec, finding.path),
+                  finding.because[:100], flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--first", type=int, default=1, help="the first device")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--most-sms", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=600.0, help="stops after so long")
+    asked = parser.parse_args()
+    score, start = Score(), time.monotonic()
+    for seed in range(asked.first, asked.first + asked.count):
+        if time.monotonic() - start > asked.seconds:
+            break
+        try:
+            score_one(score, seed, asked.most_sms)
+        except Exception:
+            score.failed.append(seed)
+            traceback.print_exc(limit=-2)
+    print(score)
+    print(f"{time.monotonic() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
