@@ -60,8 +60,8 @@ class Score:
 class Logged(Hidden):
     """Notes what it was asked."""
 
-    def __init__(self, spec: tb.DeviceSpec) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: tb.DeviceSpec, noise: float, seed: int) -> None:
+        super().__init__(spec, noise, seed)
         self.asked: dict[tb.Sequence, None] = {}
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
@@ -75,7 +75,18 @@ def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
     everything = SequenceOptions.everything(spec).without(LEFT_OUT)
     drawn_ones = [draw.sequence for draw in islice(Draws(spec, everything, seed), POOL)]
     sequences = [sequence for sequence in asked if blocks(sequence) < 20_000] + drawn_ones
-    return Evidence([tb.predict(sequence, spec) for sequence in sequences], [])
+    return Evidence(
+        [(tb.predict(sequence, spec),) for sequence in sequences if takes(spec, sequence)], []
+    )
+
+
+def takes(spec: tb.DeviceSpec, sequence: tb.Sequence) -> bool:
+    """Whether the device does not refuse it: no GPC may hold so large a cluster."""
+    try:
+        tb.predict(sequence, spec)
+    except ValueError:
+        return False
+    return True
 
 
 def blocks(sequence: tb.Sequence) -> int:
@@ -109,9 +120,9 @@ def _of(device: tb.DeviceSpec, name: str) -> object:
     return next(item for item in FIELDS if item.name == name).of(device)
 
 
-def score_one(score: Score, seed: int, most_sms: int) -> None:
+def score_one(score: Score, seed: int, most_sms: int, noise: float) -> None:
     spec = drawn(seed, most_sms)
-    gpu = Logged(spec)
+    gpu = Logged(spec, noise, seed)
     found = tb.calibrate(gpu, 3600.0, sequences=100, seed=seed, progress=False)
     score.devices += 1
     score.values += len(found.report)
@@ -136,6 +147,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1, help="the first device")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--most-sms", type=int, default=40)
+    parser.add_argument("--noise", type=float, default=0.0, help="rate of each kind")
     parser.add_argument("--seconds", type=float, default=600.0, help="stops after so long")
     asked = parser.parse_args()
     score, start = Score(), time.monotonic()
@@ -143,7 +155,7 @@ def main() -> None:
         if time.monotonic() - start > asked.seconds:
             break
         try:
-            score_one(score, seed, asked.most_sms)
+            score_one(score, seed, asked.most_sms, asked.noise)
         except Exception:
             score.failed.append(seed)
             traceback.print_exc(limit=-2)

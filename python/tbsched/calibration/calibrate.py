@@ -7,6 +7,7 @@ import time
 from tbsched.calibration import table
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.doubt.struck import strike_out
 from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
@@ -21,8 +22,6 @@ from tbsched.traces.oracle import Oracle
 
 # Of the time; the campaign has the rest.
 _FOR_PROBES = 0.7
-# Mechanisms that no probe asks for yet.
-LEFT_OUT = ("partitions", "cooperative", "priorities")
 
 
 def calibrate(

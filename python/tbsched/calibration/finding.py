@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
 # Of several fields, by their names.
 Values: TypeAlias = Mapping[str, Any]
-_MOST_LEFT = 48
+_MOST_LEFT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,13 @@ class Found(Mapping[str, Any]):
         for group in self._groups(self._open(self.resting)):
             found = [{**one, **other} for one in found for other in group]
         return found
+
+    def open_together(self) -> tuple[str, ...]:
+        """All values of which it is known what is left; none if that is too much at once."""
+        groups = [group for group in self._left if len(group) > 1]
+        if prod(map(len, groups)) > _MOST_LEFT:
+            return ()
+        return tuple(name for group in groups for name in group[0])
 
     def _open(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if not self.is_told(name) and name not in self.idle]

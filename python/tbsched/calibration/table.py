@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt import last_look
 from tbsched.calibration.finding import ASSUMED, Finding, Found
 from tbsched.calibration.probes import (
     clusters,
@@ -66,6 +67,7 @@ PROBES = (
     Probe("local memory", local_memory.ask, ("sms",)),
     Probe("clusters", clusters.ask, ("policy",), ("gpcs", "sms_per_tpc", "policy")),
     Probe("waiting launches", waiting.ask, ("policy",), ("policy",)),
+    Probe("what is left", last_look.ask, ("policy",)),
 )
 
 

@@ -10,12 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.lab import Lab, Runs
 from tbsched.calibration.asking.predicted import table_of, until_refused
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.traces.trace import Trace
 
 # What a sequence shows, to be compared.
 Shown: TypeAlias = Hashable
@@ -29,11 +28,11 @@ class View:
     """How sequences are predicted and observed.
 
     Attributes:
-        predict: of each device, what it shows.
+        predict: of each device, what it shows from the latent state with a number.
         observe: what the oracle shows.
     """
 
-    predict: Callable[[ListOf[DeviceSpec], ListOf[Sequence]], list[Answers]]
+    predict: Callable[[ListOf[DeviceSpec], ListOf[Sequence], int], list[Answers]]
     observe: Callable[[Lab, ListOf[Sequence]], Answers]
 
 
@@ -71,7 +70,7 @@ def eliminate(
     idle = 0
     while idle < patience and len(left.devices) > 0:
         drawn = [draw(rng) for _ in range(_DRAWN)]
-        predicted = view.predict(left.devices, drawn)
+        predicted = view.predict(left.devices, drawn, 0)
         telling = sorted(range(_DRAWN), key=lambda number: _largest_class(predicted, number))[
             :_ASKED
         ]
@@ -90,11 +89,27 @@ def eliminate(
                 seen[number][: len(observed)] == observed
                 for number, observed in zip(telling, shown, strict=True)
             )
+            or _agrees(device, asked, shown, view)
         ]
         idle += len(left.devices) == len(before)
         if not left.devices:
             left.misfit = _shortest(asked, telling, predicted, shown)
     return left
+
+
+def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: View) -> bool:
+    """Whether each sequence shows this from some latent state of the device."""
+    open_ones = list(range(len(asked)))
+    for state in range(len(device.initial_states())):
+        (seen,) = view.predict([device], [asked[number] for number in open_ones], state)
+        open_ones = [
+            number
+            for number, answer in zip(open_ones, seen, strict=True)
+            if answer[: len(shown[number])] != shown[number]
+        ]
+        if not open_ones:
+            return True
+    return False
 
 
 def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
@@ -113,26 +128,30 @@ def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
         telling = sorted(range(_DRAWN), key=lambda number: _largest_class(answers, number))
         idle += _largest_class(answers, telling[0]) == len(devices)
         chosen = [_cut(drawn[number], answers, number) for number in telling[:_ASKED_EXACTLY]]
-        traces = lab.run(chosen)
-        asked += len(traces)
-        before, devices = devices, [each for each in devices if explains(each, traces)]
+        runs = lab.runs(chosen)
+        asked += len(runs)
+        before, devices = devices, [each for each in devices if explains(each, runs)]
         idle += len(devices) == len(before) and idle == 0
         if not devices:
-            misfit = min(_not_explained(before, traces), key=len)
+            misfit = min(_not_explained(before, runs), key=len)
     return Left(devices, asked, misfit)
 
 
-def explains(device: DeviceSpec, traces: ListOf[Trace]) -> bool:
-    """Whether latent states of the device have every block where it was observed."""
+def explains(device: DeviceSpec, observed: ListOf[Runs]) -> bool:
+    """Whether, of each sequence, latent states of the device have every block of one of its runs
+    where it was observed."""
     states = list(device.initial_states())
-    return all(matching_state(trace, device, None, states) is not None for trace in traces)
+    return all(
+        any(matching_state(trace, device, None, states) is not None for trace in runs)
+        for runs in observed
+    )
 
 
-def _not_explained(devices: ListOf[DeviceSpec], traces: ListOf[Trace]) -> list[Sequence]:
+def _not_explained(devices: ListOf[DeviceSpec], observed: ListOf[Runs]) -> list[Sequence]:
     """What the most devices are wrong about."""
-    wrong = [sum(not explains(device, [trace]) for device in devices) for trace in traces]
+    wrong = [sum(not explains(device, [runs]) for device in devices) for runs in observed]
     most = max(wrong)
-    return [trace.sequence for trace, count in zip(traces, wrong, strict=True) if count == most]
+    return [runs[0].sequence for runs, count in zip(observed, wrong, strict=True) if count == most]
 
 
 def _largest_class(predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) -> int:

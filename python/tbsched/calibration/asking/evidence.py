@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from tbsched.calibration.asking.lab import Runs
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import matching_states
-from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Sequence
-from tbsched.traces.trace import Trace
 
 _AT_ONCE = 64
 _THREADS = 2
@@ -23,20 +22,18 @@ class Evidence:
     """What was tried: what was observed of it, block by block, and what was refused.
 
     Args:
-        observed: a trace of each sequence.
+        observed: the runs of each sequence.
         refused: sequences that the oracle does not take.
     """
 
-    def __init__(self, observed: ListOf[Trace], refused: ListOf[Sequence]) -> None:
+    def __init__(self, observed: ListOf[Runs], refused: ListOf[Sequence]) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
-        traces = sorted(observed, key=_blocks)
+        ordered = sorted(observed, key=_blocks)
         self._refused = refused
-        self._sequences = len(traces) + len(refused)
-        self._parts: list[tuple[EventTable, list[np.ndarray]]] = []
-        for at in range(0, len(traces), _AT_ONCE):
-            part = traces[at : at + _AT_ONCE]
-            seen = [np.concatenate([p.smid for p in trace.placements]) for trace in part]
-            self._parts.append((table_of([trace.sequence for trace in part]), seen))
+        self._sequences = len(ordered) + len(refused)
+        self._parts = [
+            _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
+        ]
         self._known: dict[DeviceSpec, bool] = {}
         self._last = 0  # the part that contradicted a device last
 
@@ -54,21 +51,46 @@ class Evidence:
     def _explained(self, spec: DeviceSpec) -> bool:
         if any(_takes(spec, sequence) for sequence in self._refused):
             return False
-        states = spec.initial_states()
         parts = self._parts[self._last :] + self._parts[: self._last]
-        for number, (table, seen) in enumerate(parts):
-            try:
-                found = matching_states(table, seen, spec, spec.policy, states, _THREADS)
-            except ValueError:  # it refuses what the oracle took
-                found = [None]
-            if any(state is None for state in found):
+        for number, part in enumerate(parts):
+            if not part.explained_by(spec):
                 self._last = (self._last + number) % len(parts)
                 return False
         return True
 
 
-def _blocks(trace: Trace) -> int:
-    return sum(launch.blocks for launch in trace.sequence.launches)
+class _Part:
+    """Some sequences at once."""
+
+    def __init__(self, observed: ListOf[Runs]) -> None:
+        self._tables = [table_of([runs[0].sequence]) for runs in observed]
+        self._table = table_of([runs[0].sequence for runs in observed])
+        self._seen = [
+            [np.concatenate([p.smid for p in trace.placements]) for trace in runs]
+            for runs in observed
+        ]
+
+    def explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether of each sequence one run is as on the device."""
+        states = spec.initial_states()
+        first = [seen[0] for seen in self._seen]
+        try:
+            found = matching_states(self._table, first, spec, spec.policy, states, _THREADS)
+        except ValueError:  # it refuses what the oracle took
+            return False
+        for number, state in enumerate(found):
+            others = self._seen[number][1:]
+            table = self._tables[number]
+            if state is None and not any(
+                matching_states(table, [other], spec, spec.policy, states, 1)[0] is not None
+                for other in others
+            ):
+                return False
+        return True
+
+
+def _blocks(runs: Runs) -> int:
+    return sum(launch.blocks for launch in runs[0].sequence.launches)
 
 
 def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as ListOf
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
 
-_TRIES = 3
+_TRIES, _AGREE = 6, 2
 MOST_PER_SM = 64  # thread block slots that a model of an SM has
 LEAST_REGISTERS = 16  # that every kernel of the launcher can have
+# Those that agree.
+Runs: TypeAlias = tuple[Trace, ...]
 # One such launch cannot fill an SM: as many waves are in one sequence at most.
 _LAUNCHES = 24
 
@@ -36,7 +39,7 @@ class Lab:
     Attributes:
         sms: number of SMs, once a probe has found it.
         sequences, launches, unstable: how many there have been.
-        tried: what was observed of each sequence.
+        tried: the runs of each sequence that agreed.
         refused: those that the oracle does not take.
     """
 
@@ -49,7 +52,7 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
-        self.tried: dict[Sequence, Trace] = {}
+        self.tried: dict[Sequence, Runs] = {}
         self.refused: dict[Sequence, None] = {}
 
     @property
@@ -58,26 +61,41 @@ class Lab:
         return time.monotonic() - self._start
 
     def run(self, sequences: ListOf[Sequence]) -> list[Trace]:
-        """What the oracle shows.
+        """What the oracle shows; one of the runs that agree.
 
         Raises:
             NotTold: the time is over, or one of the sequences never repeats itself.
             ValueError: the oracle refuses one.
         """
-        found: list[Trace | None] = [None] * len(sequences)
+        return [runs[0] for runs in self.runs(sequences)]
+
+    def runs(self, sequences: ListOf[Sequence]) -> list[Runs]:
+        """Of each sequence two runs with the same number of blocks on each SM.
+
+        Which blocks they are may differ: the runs may begin in other latent states.
+
+        Raises:
+            NotTold, ValueError: as :meth:`run`.
+        """
+        seen: list[dict[bytes, list[Trace]]] = [{} for _ in sequences]
+        found: list[Runs | None] = [None] * len(sequences)
         for _ in range(_TRIES):
-            missing = [number for number, trace in enumerate(found) if trace is None]
+            missing = [number for number, runs in enumerate(found) if runs is None]
             if not missing:
                 break
-            for number, trace in zip(
-                missing, self._tried([sequences[number] for number in missing]), strict=True
-            ):
-                found[number] = trace
-        if any(trace is None for trace in found):
-            raise NotTold(f"the oracle did not agree with itself {_TRIES} times")
-        traces = [trace for trace in found if trace is not None]
-        self.tried.update(zip(sequences, traces, strict=True))
-        return traces
+            again = [sequences[number] for number in missing]
+            for number, trace in zip(missing, self._tried(again), strict=True):
+                if trace is None:
+                    continue
+                alike = seen[number].setdefault(_occupancies(trace), [])
+                alike.append(trace)
+                if len(alike) == _AGREE:
+                    found[number] = tuple(alike)
+        if any(runs is None for runs in found):
+            raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
+        agreed = [runs for runs in found if runs is not None]
+        self.tried.update(zip(sequences, agreed, strict=True))
+        return agreed
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
         if self.spent > self._seconds:
@@ -111,7 +129,7 @@ class Lab:
         except ValueError:
             self.refused[sequence] = None
             return False
-        self.tried[sequence] = trace
+        self.tried[sequence] = (trace,)
         return True
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:
@@ -147,6 +165,12 @@ class Lab:
             else:
                 high = middle - 1
         return low
+
+
+def _occupancies(trace: Trace) -> bytes:
+    """The blocks of each SM, of each launch."""
+    sms = trace.device.sms
+    return b"".join(placement.occupancy(sms).tobytes() for placement in trace.placements)
 
 
 def small(

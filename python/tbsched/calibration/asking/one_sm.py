@@ -53,13 +53,13 @@ def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Seque
     return Sequence([*drawn, small(*sizes[int(rng.integers(len(sizes)))], MOST_PER_SM + 1)])
 
 
-def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence]) -> list[Answers]:
+def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
     """Blocks placed of each launch, up to the first of which some were not."""
     events = table_of(sequences)
     return [
         [
             tuple(int(np.count_nonzero(smid >= 0)) for smid in launches)
-            for launches in until_refused(spec, events)
+            for launches in until_refused(spec, events, state)
         ]
         for spec in devices
     ]

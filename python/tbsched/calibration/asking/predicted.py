@@ -15,13 +15,19 @@ from tbsched.program.sequence import Launch, Sequence
 _THREADS = 2
 
 
-def until_refused(spec: DeviceSpec, events: EventTable) -> list[list[Int32Array]]:
+def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[list[Int32Array]]:
     """Of each sequence the SMs of each launch, up to the first that is not placed whole.
+
+    Args:
+        spec: the device.
+        events: the sequences.
+        state: the number of the latent state that it starts from.
 
     Raises:
         ValueError: the device refuses a launch.
     """
-    table, smids = _predicted(spec, events)
+    start = spec.initial_states()[state]
+    table, smids, _ = predict_until_refused(events, spec, spec.policy, start, _THREADS)
     is_launch = table.cells[:, 0] == LAUNCH
     ends = np.cumsum(np.where(is_launch, table.cells[:, 1], 0)).tolist()
     rows = is_launch.tolist()
@@ -36,21 +42,6 @@ def until_refused(spec: DeviceSpec, events: EventTable) -> list[list[Int32Array]
                 last = ends[row] - before
         found.append(launches)
     return found
-
-
-def smids_until_refused(spec: DeviceSpec, events: EventTable) -> list[bytes]:
-    """Of each sequence the same of all launches together, to be compared.
-
-    Raises:
-        ValueError: the device refuses a launch.
-    """
-    return [smid.tobytes() for smid in _predicted(spec, events)[1]]
-
-
-def _predicted(spec: DeviceSpec, events: EventTable) -> tuple[EventTable, list[Int32Array]]:
-    state = spec.initial_states()[0]
-    table, smids, _ = predict_until_refused(events, spec, spec.policy, state, _THREADS)
-    return table, smids
 
 
 def table_of(sequences: ListOf[Sequence]) -> EventTable:

@@ -49,12 +49,12 @@ def _shown(trace: Trace) -> tuple[Shown, ...]:
     return tuple(found)
 
 
-def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence]) -> list[Answers]:
+def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
     events = table_of(sequences)
     return [
         [
             tuple(np.bincount(smid[smid >= 0], minlength=spec.sms).tobytes() for smid in launches)
-            for launches in until_refused(spec, events)
+            for launches in until_refused(spec, events, state)
         ]
         for spec in devices
     ]
@@ -75,11 +75,22 @@ def _occupancy(trace: Trace, number: int) -> bytes:
     return trace[number].occupancy(trace.device.sms).astype(np.int64).tobytes()
 
 
+def _predict_waits(
+    devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int
+) -> list[Answers]:
+    return [
+        [
+            _all_shown(trace)
+            for trace in predict_many(
+                sequences, spec, initial_state=spec.initial_states()[state], threads=2
+            )
+        ]
+        for spec in devices
+    ]
+
+
 # For sequences without releases: where launches wait, those behind them show something, too.
 VIEW_OF_WAITS = View(
-    lambda devices, sequences: [
-        [_all_shown(trace) for trace in predict_many(sequences, spec, threads=2)]
-        for spec in devices
-    ],
+    _predict_waits,
     lambda lab, sequences: [_all_shown(trace) for trace in lab.run(sequences)],
 )

@@ -11,7 +11,7 @@ from tbsched.calibration.draft import draft, with_values
 from tbsched.calibration.finding import Finding, Found, assumed
 from tbsched.program.sequence import Sequence
 
-_CHOICES: Choices = {
+CHOICES: Choices = {
     "clusters_seek_idle_sms": (True, False),
     "clusters_take_whole_tpcs": (True, False),
     "clusters_use_singletons": (True, False),
@@ -26,8 +26,8 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     spec = draft(found)
     if spec.max_cluster < 2:
         return []
-    if not spec.gpcs:
-        return [_not_placed(name, values[0]) for name, values in _CHOICES.items()]
+    if found.unknown(["gpcs"]):
+        return [_not_placed(name, values[0]) for name, values in CHOICES.items()]
     sizes = found.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
     warps_of = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
@@ -43,7 +43,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
     spec = with_values(spec, policy="hopper")
     findings = by_elimination(
-        lab, found, spec, _CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
+        lab, found, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
     )
     if any("no rule fits" in finding.because for finding in findings):
         # The map may be why.

@@ -153,7 +153,9 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     if len(spec.shared_memory_configurations) < 2:
         raise NotTold("only one size is known")
     choices = dict(_CHOICES)
-    if not found.is_told("sms_per_tpc"):
+    if not found.unknown(["sms_per_tpc"]):
+        found.resting += ("sms_per_tpc",)
+    else:
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)
     launches = _launches(spec)
 

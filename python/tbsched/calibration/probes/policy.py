@@ -62,7 +62,7 @@ def launches_of(spec: DeviceSpec) -> list[Launch]:
 
 def _fitting(sequence: Sequence, device: DeviceSpec) -> Sequence:
     """The sequence up to the first launch that waits on the device."""
-    ((shown,),) = whole_gpu.VIEW.predict([device], [sequence])
+    ((shown,),) = whole_gpu.VIEW.predict([device], [sequence], 0)
     seen = 0
     for position, event in enumerate(sequence.events):
         seen += not isinstance(event, Release)

@@ -22,7 +22,7 @@ _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
 _SIZES_OF_TPCS = (2, 1, 3, 4)
-_MOST_LONE = 4  # TPCs of which each is alone in a GPC, or in none
+_MOST_LONE = 8  # TPCs of which each is alone in a GPC, or in none
 # Random fillings, several at once, until so many show no two SMs together that were apart before.
 _AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
 _ORDERS = 12  # launches that show in which order SMs have their turns
@@ -109,13 +109,13 @@ def _in_turns(lab: Lab, found: Found, possible: list[Values]) -> list[Values]:
     for _ in range(_ORDERS):
         blocks = [int(rng.integers(1, lab.sms + 1)) for _ in range(2)]
         sequences.append(Sequence([whole_sm(found, count) for count in blocks]))
-    traces = lab.run(sequences)
+    runs = lab.runs(sequences)
     spec = with_values(draft(found), policy="hopper")
     turned: list[Values] = [
-        {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], traces[0])}
+        {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], runs[0][0])}
         for values in possible
     ]
-    return [values for values in turned if explains(with_values(spec, **values), traces)]
+    return [values for values in turned if explains(with_values(spec, **values), runs)]
 
 
 def in_turn(

@@ -11,6 +11,7 @@ from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.probes.clusters import CHOICES
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
@@ -31,7 +32,8 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     # Clusters that wait leave the TPCs of no GPC to others.
     whole = whole_sm(found)
     waiting = [whole, small(2)]
-    if spec.policy == "hopper" and found.is_told("gpcs"):
+    if spec.policy == "hopper" and not found.unknown(CHOICES):
+        found.resting += tuple(CHOICES)
         waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
 
     def drawn(rng: np.random.Generator) -> Sequence:
