@@ -42,20 +42,19 @@ class Hidden(ModelGpu):
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
         state = self.states[int(self.rng.integers(len(self.states)))]
         seen = tb.predict(seq, self.spec, None, state)
-        placements = [self._noisy(p.smid) for p in seen.placements]
-        if self.rng.random() < self.noise:
-            raise tb.UnstableMeasurement("another run differed")
-        return tb.Trace(seq, replace(seen.device, details={}), placements)
-
-    def _noisy(self, smid: np.ndarray) -> tb.Placement:
-        changed = smid.copy()
-        placed = np.flatnonzero(changed >= 0)
-        if len(placed) and self.rng.random() < self.noise:
-            changed[placed[-1]] = -1
-        if len(placed) > 1 and self.rng.random() < self.noise:
+        smids = [placement.smid.copy() for placement in seen.placements]
+        launch = smids[int(self.rng.integers(len(smids)))]
+        late, swapped, unstable = self.rng.random(3) < self.noise
+        placed = np.flatnonzero(launch >= 0)
+        if late and len(placed):
+            launch[placed[-1]] = -1
+        if swapped and len(placed) > 1:
             one, other = self.rng.choice(placed, 2, replace=False)
-            changed[[one, other]] = changed[[other, one]]
-        return tb.Placement(changed)
+            launch[[one, other]] = launch[[other, one]]
+        if unstable:
+            raise tb.UnstableMeasurement("another run differed")
+        placements = [tb.Placement(smid) for smid in smids]
+        return tb.Trace(seq, replace(seen.device, details={}), placements)
 
 
 def one_of(rng: np.random.Generator, *values: Any) -> Any:

@@ -72,7 +72,7 @@ def calibrate(
         found, steps, lab = _probed(opened, seconds, progress)
         for finding in documented(found) + guesses(found):
             found.add(finding)
-        evidence = Evidence(list(lab.tried.values()), list(lab.refused))
+        evidence = Evidence(list(lab.tried.values()), list(lab.taken), list(lab.refused))
         strike_out(draft(found, name), found, evidence)
         spec = draft(found, name)
         others = witnesses(spec, found, evidence)
@@ -83,6 +83,9 @@ def calibrate(
             # The oracle refuses what the device allows: some value that was assumed is wrong.
             campaign = None
             steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
+    if not evidence.explained_by(spec) or (campaign is not None and campaign.counterexamples):
+        found.doubt()
+        spec = draft(found, name)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
     certificate = certified(campaign, states, len(spec.initial_states()), LEFT_OUT)
     took = time.monotonic() - start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
@@ -56,6 +56,7 @@ class Found(Mapping[str, Any]):
     Attributes:
         notes: what a probe observed and a later one needs, which is no value of a device.
         idle: values that are not told, and change nothing on this device.
+        eliminated: values that are told as all others were struck out.
         resting: what the probe that asks takes for granted.
     """
 
@@ -64,6 +65,7 @@ class Found(Mapping[str, Any]):
         self._left: list[tuple[Values, ...]] = []
         self.notes: dict[str, Any] = {}
         self.idle: set[str] = set()
+        self.eliminated: set[str] = set()
         self.resting: tuple[str, ...] = ()
 
     def add(self, finding: Finding) -> None:
@@ -93,6 +95,14 @@ class Found(Mapping[str, Any]):
         """What else these values may be is not known after all."""
         unknown = set(names)
         self._left = [group for group in self._left if group[0].keys().isdisjoint(unknown)]
+
+    def doubt(self) -> None:
+        """What is told by elimination is not, as something that it takes for granted is wrong."""
+        for name in self.eliminated & self._findings.keys():
+            finding = self._findings[name]
+            if finding.kind == TOLD:
+                because = f"{finding.because}; but no device explains all that was observed"
+                self._findings[name] = replace(finding, kind=ASSUMED, because=because)
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those of which nobody knows what else they may be, or of which too much is left."""

@@ -45,7 +45,8 @@ class Certificate:
         sequences: how many were compared, block by block.
         launches: how many these have.
         blocks: how many these have.
-        disagreements: how many of the sequences the device predicted wrong.
+        disagreements: how many of the sequences the device predicted wrong, more than once.
+        unstable: sequences that are not counted: the oracle did not agree with itself.
         confidence: of ``miss_rate``.
         miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
             the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
@@ -64,6 +65,7 @@ class Certificate:
     launches: int
     blocks: int
     disagreements: int
+    unstable: int
     confidence: float
     miss_rate: float
     states: tuple[InitialState, ...]
@@ -171,14 +173,18 @@ def certified(
 ) -> Certificate:
     """From what a campaign compared."""
     if campaign is None:
-        return Certificate(0, 0, 0, 0, CONFIDENCE, 1.0, states, possible_states, left_out)
-    compared = campaign.examples > 0 and campaign.disagreements == 0
-    rate = 1 - (1 - CONFIDENCE) ** (1 / campaign.examples) if compared else 1.0
+        return Certificate(0, 0, 0, 0, 0, CONFIDENCE, 1.0, states, possible_states, left_out)
+    # A disagreement that did not show again is none: the oracle did not agree with itself.
+    wrong = campaign.disagreements if campaign.counterexamples else 0
+    unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
+    compared = max(campaign.examples - unstable, 0)
+    rate = 1 - (1 - CONFIDENCE) ** (1 / compared) if compared and not wrong else 1.0
     return Certificate(
-        campaign.examples,
+        compared,
         campaign.launches,
         campaign.blocks,
-        campaign.disagreements,
+        wrong,
+        unstable,
         CONFIDENCE,
         rate,
         states,

@@ -92,4 +92,5 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
         elif len(values) > 1:
             because = f"every other value was wrong about one of {left.asked} sequences"
             findings.append(told(field.path, value, because))
+            found.eliminated.add(name)
     return findings

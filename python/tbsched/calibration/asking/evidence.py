@@ -23,14 +23,19 @@ class Evidence:
 
     Args:
         observed: the runs of each sequence.
-        refused: sequences that the oracle does not take.
+        taken, refused: sequences of which only that is known.
     """
 
-    def __init__(self, observed: ListOf[Runs], refused: ListOf[Sequence]) -> None:
+    def __init__(
+        self,
+        observed: ListOf[Runs],
+        taken: ListOf[Sequence] = (),
+        refused: ListOf[Sequence] = (),
+    ) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
         ordered = sorted(observed, key=_blocks)
-        self._refused = refused
-        self._sequences = len(ordered) + len(refused)
+        self._taken, self._refused = taken, refused
+        self._sequences = len(ordered) + len(taken) + len(refused)
         self._parts = [
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
@@ -50,6 +55,8 @@ class Evidence:
 
     def _explained(self, spec: DeviceSpec) -> bool:
         if any(_takes(spec, sequence) for sequence in self._refused):
+            return False
+        if not all(_takes(spec, sequence) for sequence in self._taken):
             return False
         parts = self._parts[self._last :] + self._parts[: self._last]
         for number, part in enumerate(parts):

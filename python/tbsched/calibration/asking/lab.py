@@ -15,7 +15,8 @@ from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
 
-_TRIES, _AGREE = 6, 2
+# Of so many runs, two must agree; three once some have not.
+_TRIES, _AGREE, _AGREE_IF_NOISY = 8, 2, 3
 MOST_PER_SM = 64  # thread block slots that a model of an SM has
 LEAST_REGISTERS = 16  # that every kernel of the launcher can have
 # Those that agree.
@@ -39,8 +40,9 @@ class Lab:
     Attributes:
         sms: number of SMs, once a probe has found it.
         sequences, launches, unstable: how many there have been.
+        disagreed: how many runs were unlike those of the same sequence before them.
         tried: the runs of each sequence that agreed.
-        refused: those that the oracle does not take.
+        taken, refused: those of which only that was asked.
     """
 
     def __init__(self, oracle: Oracle, seconds: float, progress: Callable[[float], object]) -> None:
@@ -52,7 +54,9 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
+        self.disagreed = 0
         self.tried: dict[Sequence, Runs] = {}
+        self.taken: dict[Sequence, None] = {}
         self.refused: dict[Sequence, None] = {}
 
     @property
@@ -70,7 +74,7 @@ class Lab:
         return [runs[0] for runs in self.runs(sequences)]
 
     def runs(self, sequences: ListOf[Sequence]) -> list[Runs]:
-        """Of each sequence two runs with the same number of blocks on each SM.
+        """Of each sequence runs with the same number of blocks on each SM.
 
         Which blocks they are may differ: the runs may begin in other latent states.
 
@@ -89,7 +93,8 @@ class Lab:
                     continue
                 alike = seen[number].setdefault(_occupancies(trace), [])
                 alike.append(trace)
-                if len(alike) == _AGREE:
+                self.disagreed += len(seen[number]) > 1 and len(alike) == 1
+                if len(alike) >= (_AGREE_IF_NOISY if self.disagreed else _AGREE):
                     found[number] = tuple(alike)
         if any(runs is None for runs in found):
             raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
@@ -123,13 +128,13 @@ class Lab:
         self.launches += 1
         sequence = Sequence([launch])
         try:
-            trace = self._oracle.observe(sequence)
+            self._oracle.observe(sequence)
         except (UnstableMeasurement, DeadlineExceeded):
             return True
         except ValueError:
             self.refused[sequence] = None
             return False
-        self.tried[sequence] = (trace,)
+        self.taken[sequence] = None
         return True
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:

@@ -28,8 +28,10 @@ def strike_out(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
         if 0 < len(left) < len(group):
             found.leave(left)
             for finding in _told(left, len(evidence)):
-                if not found.is_told(finding.path.rpartition(".")[2]):
+                name = finding.path.rpartition(".")[2]
+                if not found.is_told(name):
                     found.add(finding)
+                    found.eliminated.add(name)
 
 
 def _explains(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
@@ -59,10 +60,17 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
     """The SMs of clusters on an idle GPU, and on one of which some SMs are full."""
     sizes = found.notes["clusters"]
     single, whole = small(), whole_sm(found)
-    traces = lab.run(
+    count: Counter[tuple[int, ...]] = Counter()
+
+    def look(sequences: list[Sequence]) -> list[tuple[int, ...]]:
+        """All clusters that were seen twice: in one run, a block may not be where it seems."""
+        for runs in lab.runs(sequences):
+            count.update(cluster for trace in runs for cluster in together(trace))
+        return [cluster for cluster, times in count.items() if times > 1]
+
+    clusters = look(
         [_filled(single, size, lab.sms, single, beside) for beside in (0, 1, 5) for size in sizes]
     )
-    clusters = [cluster for trace in traces for cluster in together(trace)]
     rng = np.random.default_rng(6)
     groups, idle = len(_joined(clusters)), 0
     for _ in range(_MOST_ROUNDS):
@@ -78,7 +86,7 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
             )
             for _ in range(_AT_ONCE)
         ]
-        clusters += [cluster for trace in lab.run(drawn) for cluster in together(trace)]
+        clusters = look(drawn)
         before, groups = groups, len(_joined(clusters))
         idle = idle + 1 if groups == before else 0
     return clusters
