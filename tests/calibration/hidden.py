@@ -98,6 +98,8 @@ def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
             shared_memory_configuration=False,
             local_memory_configuration=False,
         )
+    if not mechanisms.shared_memory_configuration:
+        sizes = sizes[-1:]  # an SM that nothing configures has one size
     return replace(
         base,
         name="hidden",

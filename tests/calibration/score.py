@@ -40,6 +40,7 @@ class Score:
     told: int = 0
     values: int = 0
     certified: int = 0
+    told_of_pooled: int = 0
     without_witness: int = 0
     failed: list[int] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -47,12 +48,13 @@ class Score:
 
     def __str__(self) -> str:
         missed = self.missed.total()
-        share = 100 * self.told / max(self.told + missed, 1)
+        share = 100 * self.told_of_pooled / max(self.told_of_pooled + missed, 1)
         return (
             f"{self.devices} devices, {self.told} of {self.values} values told, "
-            f"{missed} more can be told apart ({share:.1f} % told), {len(self.wrong)} told wrong, "
-            f"{self.without_witness} untold without a witness, "
+            f"{len(self.wrong)} told wrong, {self.without_witness} untold without a witness, "
             f"{self.certified} certified, {len(self.failed)} failed: {self.failed}\n"
+            f"where a pool was drawn: {self.told_of_pooled} told, {missed} more can be told apart, "
+            f"{share:.1f} %\n"
             f"missed: {dict(self.missed.most_common())}\nwrong: {self.wrong}"
         )
 
@@ -120,26 +122,28 @@ def _of(device: tb.DeviceSpec, name: str) -> object:
     return next(item for item in FIELDS if item.name == name).of(device)
 
 
-def score_one(score: Score, seed: int, most_sms: int, noise: float) -> None:
-    spec = drawn(seed, most_sms)
+def score_one(score: Score, seed: int, asked: argparse.Namespace) -> None:
+    spec = drawn(seed, asked.most_sms)
+    noise = asked.noise * (seed % 3) / 2
     gpu = Logged(spec, noise, seed)
     found = tb.calibrate(gpu, 3600.0, sequences=100, seed=seed, progress=False)
     score.devices += 1
     score.values += len(found.report)
+    score.told += len(found.told)
     score.wrong += [f"{seed} {line}" for line in wrong(found, spec)]
     score.certified += found.certificate.holds
     witnessed = {witness.path for witness in found.witnesses}
-    seen = None
-    for finding in found.report:
-        if finding.kind == TOLD:
-            score.told += 1
-            continue
-        score.without_witness += finding.path not in witnessed
-        seen = seen or pool(spec, list(gpu.asked), seed)
+    untold = [finding for finding in found.report if finding.kind != TOLD]
+    score.without_witness += sum(finding.path not in witnessed for finding in untold)
+    if seed % asked.pool_every:
+        return
+    score.told_of_pooled += len(found.told)
+    seen = pool(spec, list(gpu.asked), seed)
+    for finding in untold:
         if can_be_told(found, finding.path, spec, seen):
             score.missed[finding.path] += 1
-            print("  missed", seed, finding.path, finding.value, effective(spec, finding.path),
-                  finding.because[:100], flush=True)  # fmt: skip
+            because = finding.because.partition("\n")[0]
+            print("  missed", seed, finding.path, finding.value, because, flush=True)
 
 
 def main() -> None:
@@ -147,7 +151,18 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=1, help="the first device")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--most-sms", type=int, default=40)
-    parser.add_argument("--noise", type=float, default=0.0, help="rate of each kind")
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=0.0,
+        help="rate of each kind; a third of the devices has none, a third half",
+    )
+    parser.add_argument(
+        "--pool-every",
+        type=int,
+        default=1,
+        help="so many devices: of one, what can be told apart is counted",
+    )
     parser.add_argument("--seconds", type=float, default=600.0, help="stops after so long")
     asked = parser.parse_args()
     score, start = Score(), time.monotonic()
@@ -155,10 +170,12 @@ def main() -> None:
         if time.monotonic() - start > asked.seconds:
             break
         try:
-            score_one(score, seed, asked.most_sms, asked.noise)
+            score_one(score, seed, asked)
         except Exception:
             score.failed.append(seed)
             traceback.print_exc(limit=-2)
+        if score.devices % 25 == 0:
+            print(f"{time.monotonic() - start:.0f} s: {score}", flush=True)
     print(score)
     print(f"{time.monotonic() - start:.0f} s")
 

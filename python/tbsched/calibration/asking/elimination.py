@@ -52,8 +52,8 @@ class Left:
 
 
 # Of so many drawn sequences those that tell most are asked; several draws that tell nothing end it.
-_DRAWN, _ASKED, _PATIENCE = 128, 6, 6
-_ASKED_EXACTLY, _EXACT_PATIENCE = 12, 3
+_DRAWN, _LEAST_DRAWN, _ASKED, _PATIENCE = 128, 32, 6, 3
+_ASKED_EXACTLY, _EXACT_PATIENCE = 12, 2
 
 
 def eliminate(
@@ -69,9 +69,9 @@ def eliminate(
     left = Left(list(devices))
     idle = 0
     while idle < patience and len(left.devices) > 0:
-        drawn = [draw(rng) for _ in range(_DRAWN)]
+        drawn = [draw(rng) for _ in range(_draws(left.devices))]
         predicted = view.predict(left.devices, drawn, 0)
-        telling = sorted(range(_DRAWN), key=lambda number: _largest_class(predicted, number))[
+        telling = sorted(range(len(drawn)), key=lambda number: _largest_class(predicted, number))[
             :_ASKED
         ]
         if len(left.devices) > 1 and _largest_class(predicted, telling[0]) == len(left.devices):
@@ -95,6 +95,11 @@ def eliminate(
         if not left.devices:
             left.misfit = _shortest(asked, telling, predicted, shown)
     return left
+
+
+def _draws(devices: ListOf[DeviceSpec]) -> int:
+    """The fewer, the more devices predict them: most are struck out at once."""
+    return max(min(_DRAWN, _DRAWN * _DRAWN // (4 * len(devices))), _LEAST_DRAWN)
 
 
 def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: View) -> bool:
@@ -121,11 +126,11 @@ def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
     rng = np.random.default_rng(seed)
     devices, asked, idle, misfit = left.devices, left.asked, 0, left.misfit
     while devices and idle < _EXACT_PATIENCE:
-        drawn = [draw(rng) for _ in range(_DRAWN)]
+        drawn = [draw(rng) for _ in range(_draws(devices))]
         events = table_of(drawn)
         predicted = [until_refused(device, events) for device in devices]
         answers = [[tuple(p.tobytes() for p in each) for each in device] for device in predicted]
-        telling = sorted(range(_DRAWN), key=lambda number: _largest_class(answers, number))
+        telling = sorted(range(len(drawn)), key=lambda number: _largest_class(answers, number))
         idle += _largest_class(answers, telling[0]) == len(devices)
         chosen = [_cut(drawn[number], answers, number) for number in telling[:_ASKED_EXACTLY]]
         runs = lab.runs(chosen)

@@ -9,13 +9,13 @@ import numpy as np
 
 from tbsched.calibration.asking.lab import Runs
 from tbsched.calibration.asking.predicted import table_of
+from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import matching_states
 from tbsched.program.sequence import Sequence
 
 _AT_ONCE = 64
-_THREADS = 2
 
 
 class Evidence:
@@ -82,7 +82,7 @@ class _Part:
         states = spec.initial_states()
         first = [seen[0] for seen in self._seen]
         try:
-            found = matching_states(self._table, first, spec, spec.policy, states, _THREADS)
+            found = matching_states(self._table, first, spec, spec.policy, states, THREADS)
         except ValueError:  # it refuses what the oracle took
             return False
         for number, state in enumerate(found):

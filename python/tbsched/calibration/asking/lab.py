@@ -39,6 +39,7 @@ class Lab:
 
     Attributes:
         sms: number of SMs, once a probe has found it.
+        most_per_sm: an SM holds no more blocks of any kind.
         sequences, launches, unstable: how many there have been.
         disagreed: how many runs were unlike those of the same sequence before them.
         tried: the runs of each sequence that agreed.
@@ -51,6 +52,7 @@ class Lab:
         self._start = time.monotonic()
         self._progress = progress
         self.sms = 0
+        self.most_per_sm = MOST_PER_SM
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
@@ -157,7 +159,7 @@ class Lab:
     def _waves(self, launches: ListOf[Launch]) -> Sequence:
         events: list[Event] = []
         for number, launch in enumerate(launches):
-            blocks = self.sms * (MOST_PER_SM + 1)
+            blocks = self.sms * (self.most_per_sm + 1)
             events += [_with_blocks(launch, blocks - blocks % launch.cluster), Release(number)]
         return Sequence(events)
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence as ListOf
 
 import numpy as np
 
+from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import LAUNCH, RELEASE, EventTable
 from tbsched.program.sequence import Launch, Sequence
-
-_THREADS = 2
 
 
 def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[list[Int32Array]]:
@@ -27,7 +26,7 @@ def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[
         ValueError: the device refuses a launch.
     """
     start = spec.initial_states()[state]
-    table, smids, _ = predict_until_refused(events, spec, spec.policy, start, _THREADS)
+    table, smids, _ = predict_until_refused(events, spec, spec.policy, start, THREADS)
     is_launch = table.cells[:, 0] == LAUNCH
     ends = np.cumsum(np.where(is_launch, table.cells[:, 1], 0)).tolist()
     rows = is_launch.tolist()

@@ -10,6 +10,7 @@ import numpy as np
 from tbsched.calibration.asking.elimination import Answers, Shown, View
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.asking.predicted import table_of, until_refused
+from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -82,7 +83,7 @@ def _predict_waits(
         [
             _all_shown(trace)
             for trace in predict_many(
-                sequences, spec, initial_state=spec.initial_states()[state], threads=2
+                sequences, spec, initial_state=spec.initial_states()[state], threads=THREADS
             )
         ]
         for spec in devices

@@ -52,7 +52,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     sizes = range(1, most + 1)
     by_warps = lab.fills([small(warps) for warps in sizes])
     counts = dict(zip(((warps, LEAST_REGISTERS) for warps in sizes), by_warps, strict=True))
-    found.notes["single"] = by_warps[0]
+    found.notes["single"] = lab.most_per_sm = by_warps[0]
     limit = found["registers_per_thread"]
     below = [warps for warps, count in zip(sizes, by_warps, strict=True) if count < by_warps[0]]
     for warps in (below or [1])[:3]:
