@@ -51,6 +51,11 @@ class Certificate:
         miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
             the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
             was one, or if nothing was compared.
+        struck: so many other devices were struck out, as they predicted something wrong: each a
+            combination of rules, sizes and a policy.
+        decided: of each mechanism that can be left out of the device, how many of the sequences
+            would then be placed otherwise, counted up to five. Where it is 0, the campaign could
+            not tell a device without the mechanism.
         states: latent states that occurred.
         possible_states: how many the policy has.
         left_out: what the campaign did not draw.
@@ -68,6 +73,8 @@ class Certificate:
     unstable: int
     confidence: float
     miss_rate: float
+    struck: int
+    decided: tuple[tuple[str, int], ...]
     states: tuple[InitialState, ...]
     possible_states: int
     left_out: tuple[str, ...]
@@ -167,13 +174,16 @@ class Calibration(Shown):
 
 def certified(
     campaign: Report | None,
+    struck: int,
     states: tuple[InitialState, ...],
     possible_states: int,
     left_out: tuple[str, ...],
 ) -> Certificate:
     """From what a campaign compared."""
     if campaign is None:
-        return Certificate(0, 0, 0, 0, 0, CONFIDENCE, 1.0, states, possible_states, left_out)
+        return Certificate(
+            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out
+        )
     # A disagreement that did not show again is none: the oracle did not agree with itself.
     wrong = campaign.disagreements if campaign.counterexamples else 0
     unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
@@ -187,6 +197,8 @@ def certified(
         unstable,
         CONFIDENCE,
         rate,
+        struck,
+        tuple(campaign.coverage.decided.items()),
         states,
         possible_states,
         left_out,

@@ -91,6 +91,7 @@ def eliminate(
             )
             or _agrees(device, asked, shown, view)
         ]
+        lab.struck += len(before) - len(left.devices)
         idle += len(left.devices) == len(before)
         if not left.devices:
             left.misfit = _shortest(asked, telling, predicted, shown)
@@ -136,6 +137,7 @@ def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
         runs = lab.runs(chosen)
         asked += len(runs)
         before, devices = devices, [each for each in devices if explains(each, runs)]
+        lab.struck += len(before) - len(devices)
         idle += len(devices) == len(before) and idle == 0
         if not devices:
             misfit = min(_not_explained(before, runs), key=len)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as ListOf
 from typing import TypeAlias
 
 import numpy as np
 
+from tbsched.calibration.asking.journal import Journal, Outcome, Refused
 from tbsched.campaigns.oracles import ManyOracle
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -35,19 +36,30 @@ class Lab:
     Args:
         oracle: what is measured.
         seconds: for how long probes may ask.
-        progress: is called with the number of sequences so far.
+        progress: is called with the seconds so far.
+        journal: keeps what is observed, and has what an earlier calibration observed.
 
     Attributes:
         sms: number of SMs, once a probe has found it.
         most_per_sm: an SM holds no more blocks of any kind.
         sequences, launches, unstable: how many there have been.
+        struck: how many devices were struck out, as they predict something wrong.
         disagreed: how many runs were unlike those of the same sequence before them.
         tried: the runs of each sequence that agreed.
         taken, refused: those of which only that was asked.
     """
 
-    def __init__(self, oracle: Oracle, seconds: float, progress: Callable[[float], object]) -> None:
+    def __init__(
+        self,
+        oracle: Oracle,
+        seconds: float,
+        progress: Callable[[float], object],
+        journal: Journal | None = None,
+    ) -> None:
         self._oracle = oracle
+        self._journal = journal or Journal(None)
+        if not self._journal.is_empty:
+            self._journal.check(oracle.observe(Sequence([small()])).device)
         self._seconds = seconds
         self._start = time.monotonic()
         self._progress = progress
@@ -56,6 +68,7 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
+        self.struck = 0
         self.disagreed = 0
         self.tried: dict[Sequence, Runs] = {}
         self.taken: dict[Sequence, None] = {}
@@ -110,13 +123,29 @@ class Lab:
         self.sequences += len(sequences)
         self.launches += sum(len(sequence.launches) for sequence in sequences)
         self._progress(self.spent)
-        if isinstance(self._oracle, ManyOracle):
-            outcomes = list(self._oracle.observe_many(sequences))
-        else:
-            outcomes = [self._once(sequence) for sequence in sequences]
-        traces = [found if isinstance(found, Trace) else None for found in outcomes]
+        kept = [self._journal.holds(sequence) for sequence in sequences]
+        outcomes = iter(
+            self._observed([s for s, held in zip(sequences, kept, strict=True) if not held])
+        )
+        traces = []
+        for sequence, held in zip(sequences, kept, strict=True):
+            if held:
+                outcome = self._journal.taken(sequence)
+                if isinstance(outcome, Refused):
+                    raise ValueError(str(outcome))
+            else:
+                found = next(outcomes)
+                outcome = found if isinstance(found, Trace) else None
+                self._journal.keep(sequence, outcome)
+            traces.append(outcome)
         self.unstable += traces.count(None)
         return traces
+
+    def _observed(self, sequences: ListOf[Sequence]) -> Iterator[object]:
+        """In their order; each as soon as it is there."""
+        if not isinstance(self._oracle, ManyOracle):
+            return map(self._once, sequences)
+        return iter(self._oracle.observe_many(sequences)) if sequences else iter(())
 
     def _once(self, sequence: Sequence) -> Trace | UnstableMeasurement | DeadlineExceeded:
         try:
@@ -129,15 +158,25 @@ class Lab:
         self.sequences += 1
         self.launches += 1
         sequence = Sequence([launch])
-        try:
-            self._oracle.observe(sequence)
-        except (UnstableMeasurement, DeadlineExceeded):
-            return True
-        except ValueError:
+        if self._journal.holds(sequence):
+            outcome = self._journal.taken(sequence)
+        else:
+            outcome = self._tried_once(sequence)
+            self._journal.keep(sequence, outcome)
+        if isinstance(outcome, Refused):
             self.refused[sequence] = None
             return False
-        self.taken[sequence] = None
+        if outcome is not None:
+            self.taken[sequence] = None
         return True
+
+    def _tried_once(self, sequence: Sequence) -> Outcome:
+        try:
+            return self._oracle.observe(sequence)
+        except (UnstableMeasurement, DeadlineExceeded):
+            return None
+        except ValueError as error:
+            return Refused(str(error))
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:
         """How many blocks of each launch an idle SM holds; their own ``blocks`` do not matter.

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Sequence as ListOf
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
 from tbsched.calibration.finding import TOLD, Finding, Found
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import matching_state, predict
+from tbsched.program.sequence import Sequence
 
 _BY_PATH = {field.path: field for field in FIELDS}
+_DRAWN = 64
 _MOST = 24  # devices that are tried for a value
 # Where nothing sets another size, there is none, or sizes do not matter.
 _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
@@ -29,6 +36,7 @@ class Witness:
         changes: all values that it differs in, and what they are there.
         sequences: so many were tried. Of each, both devices have every block where it was observed,
             and both refuse what was refused.
+        telling: a sequence on which the two differ, if one is known; probes do not draw such ones.
 
     Example:
         >>> calibration = tb.calibrate("xavier", seconds=60, sequences=0, progress=False)
@@ -41,6 +49,7 @@ class Witness:
     device: DeviceSpec
     changes: tuple[tuple[str, Any], ...]
     sequences: int
+    telling: Sequence | None
 
 
 def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witness, ...]:
@@ -54,6 +63,7 @@ def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witne
     witnessed: list[Witness] = []
     if not evidence.explained_by(spec):
         return ()
+    drawn = [draw.sequence for draw in islice(_everything(spec), _DRAWN)]
     for finding in found.findings:
         if finding.kind == TOLD:
             continue
@@ -66,9 +76,28 @@ def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witne
                     for field in FIELDS
                     if field.section and field.of(other) != field.of(spec)
                 )
-                witnessed.append(Witness(finding.path, other, changes, len(evidence)))
+                telling = _telling(spec, other, drawn)
+                witnessed.append(Witness(finding.path, other, changes, len(evidence), telling))
                 break
     return tuple(witnessed)
+
+
+def _everything(spec: DeviceSpec) -> Draws:
+    """All kinds of held sequences, also those that neither probes nor the campaign draw."""
+    return Draws(spec, SequenceOptions.everything(spec), seed=10)
+
+
+def _telling(one: DeviceSpec, other: DeviceSpec, drawn: ListOf[Sequence]) -> Sequence | None:
+    """The shortest of the sequences on which the two differ from every latent state."""
+    states = list(other.initial_states())
+    for sequence in sorted(drawn, key=len):
+        try:
+            trace = predict(sequence, one)
+            if matching_state(trace, other, None, states) is None:
+                return sequence
+        except ValueError:  # one of them refuses it
+            continue
+    return None
 
 
 def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[DeviceSpec]:
