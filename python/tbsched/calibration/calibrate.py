@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 
 from tbsched.calibration import table
+from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
 from tbsched.calibration.asking.lab import Lab, NotTold
@@ -84,7 +86,7 @@ def calibrate(
             found, steps, lab = _probed(opened, seconds, progress, Journal(file))
         for finding in documented(found) + guesses(found):
             found.add(finding)
-        seen = Evidence(list(lab.tried.values()), list(lab.taken), list(lab.refused))
+        seen = Evidence(list(lab.tried.values()), lab.filled, list(lab.taken), list(lab.refused))
         strike_out(draft(found, name), found, seen)
         spec = draft(found, name)
         others = witnesses(spec, found, seen)
@@ -95,11 +97,14 @@ def calibrate(
             # The oracle refuses what the device allows: some value that was assumed is wrong.
             campaign = None
             steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
-    if not seen.explained_by(spec) or (campaign is not None and campaign.counterexamples):
+        is_wrong = campaign is not None and _disagrees(opened, spec, campaign)
+    if is_wrong or not seen.explained_by(spec):
         found.doubt()
         spec = draft(found, name)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
-    certificate = certified(campaign, lab.struck, states, len(spec.initial_states()), LEFT_OUT)
+    certificate = certified(
+        campaign, is_wrong, lab.struck, states, len(spec.initial_states()), LEFT_OUT
+    )
     took = time.monotonic() - start
     return Calibration(spec, found.findings, others, certificate, campaign, tuple(steps), took)
 
@@ -147,3 +152,19 @@ def _campaign(
         without=LEFT_OUT,
         progress=progress,
     )
+
+
+def _disagrees(oracle: Oracle, spec: DeviceSpec, campaign: Report) -> bool:
+    """Whether runs that agree contradict the device on a counterexample.
+
+    A campaign looks twice, and noise may be the same twice.
+    """
+    lab = Lab(oracle, math.inf, lambda _: None)
+    lab.disagreed = 1  # so that more runs must agree
+    for example in campaign.counterexamples:
+        try:
+            if not explains(spec, lab.runs([example.sequence])):
+                return True
+        except NotTold:
+            continue
+    return False

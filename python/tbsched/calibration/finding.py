@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
 # Of several fields, by their names.
 Values: TypeAlias = Mapping[str, Any]
-_MOST_LEFT = 64
+_MOST_LEFT = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,18 +174,19 @@ class Calibration(Shown):
 
 def certified(
     campaign: Report | None,
+    is_wrong: bool,
     struck: int,
     states: tuple[InitialState, ...],
     possible_states: int,
     left_out: tuple[str, ...],
 ) -> Certificate:
-    """From what a campaign compared."""
+    """From what a campaign compared; ``is_wrong`` if what it found shows again."""
     if campaign is None:
         return Certificate(
             0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out
         )
     # A disagreement that did not show again is none: the oracle did not agree with itself.
-    wrong = campaign.disagreements if campaign.counterexamples else 0
+    wrong = campaign.disagreements if is_wrong else 0
     unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
     compared = max(campaign.examples - unstable, 0)
     rate = 1 - (1 - CONFIDENCE) ** (1 / compared) if compared and not wrong else 1.0

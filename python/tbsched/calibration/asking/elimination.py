@@ -52,7 +52,8 @@ class Left:
 
 
 # Of so many drawn sequences those that tell most are asked; several draws that tell nothing end it.
-_DRAWN, _LEAST_DRAWN, _ASKED, _PATIENCE = 128, 32, 6, 3
+_DRAWN, _LEAST_DRAWN, _ASKED, _PATIENCE = 128, 24, 6, 3
+_PREDICTED = 1024  # in each round, as far as that leaves enough draws
 _ASKED_EXACTLY, _EXACT_PATIENCE = 12, 2
 
 
@@ -100,7 +101,7 @@ def eliminate(
 
 def _draws(devices: ListOf[DeviceSpec]) -> int:
     """The fewer, the more devices predict them: most are struck out at once."""
-    return max(min(_DRAWN, _DRAWN * _DRAWN // (4 * len(devices))), _LEAST_DRAWN)
+    return max(min(_DRAWN, _PREDICTED // len(devices)), _LEAST_DRAWN)
 
 
 def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: View) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
 from tbsched.calibration.asking.lab import Runs
+from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_many
 from tbsched.prediction.tables import matching_states
 from tbsched.program.sequence import Sequence
 
@@ -23,19 +26,22 @@ class Evidence:
 
     Args:
         observed: the runs of each sequence.
+        filled: how many blocks one SM held of each launch of a sequence.
         taken, refused: sequences of which only that is known.
     """
 
     def __init__(
         self,
         observed: ListOf[Runs],
+        filled: Mapping[Sequence, tuple[int, ...]] = MappingProxyType({}),
         taken: ListOf[Sequence] = (),
         refused: ListOf[Sequence] = (),
     ) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
         ordered = sorted(observed, key=_blocks)
+        self._filled = filled
         self._taken, self._refused = taken, refused
-        self._sequences = len(ordered) + len(taken) + len(refused)
+        self._sequences = len(ordered) + len(filled) + len(taken) + len(refused)
         self._parts = [
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
@@ -58,12 +64,27 @@ class Evidence:
             return False
         if not all(_takes(spec, sequence) for sequence in self._taken):
             return False
+        if not self._fills(spec):
+            return False
         parts = self._parts[self._last :] + self._parts[: self._last]
         for number, part in enumerate(parts):
             if not part.explained_by(spec):
                 self._last = (self._last + number) % len(parts)
                 return False
         return True
+
+    def _fills(self, spec: DeviceSpec) -> bool:
+        """Whether one SM of the device holds so many blocks."""
+        policy = "ampere" if spec.policy == "hopper" else spec.policy
+        alone = replace(one_sm(spec), policy=policy)
+        try:
+            traces = predict_many(list(self._filled), alone, threads=THREADS)
+        except ValueError:
+            return False
+        return all(
+            tuple(placement.placed for placement in trace.placements) == held
+            for trace, held in zip(traces, self._filled.values(), strict=True)
+        )
 
 
 class _Part:

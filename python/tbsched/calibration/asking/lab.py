@@ -46,6 +46,7 @@ class Lab:
         struck: how many devices were struck out, as they predict something wrong.
         disagreed: how many runs were unlike those of the same sequence before them.
         tried: the runs of each sequence that agreed.
+        filled: for sequences of launches that each fill one SM, how many blocks it held of each.
         taken, refused: those of which only that was asked.
     """
 
@@ -71,6 +72,7 @@ class Lab:
         self.struck = 0
         self.disagreed = 0
         self.tried: dict[Sequence, Runs] = {}
+        self.filled: dict[Sequence, tuple[int, ...]] = {}
         self.taken: dict[Sequence, None] = {}
         self.refused: dict[Sequence, None] = {}
 
@@ -188,18 +190,22 @@ class Lab:
             NotTold: the SMs do not hold the same number.
         """
         groups = [launches[at : at + _LAUNCHES] for at in range(0, len(launches), _LAUNCHES)]
-        traces = self.run([self._waves(group) for group in groups])
-        return [
-            even(placement.occupancy(trace.device.sms)[: self.sms])
-            for trace in traces
-            for placement in trace.placements
-        ]
+        sequences = [self._waves(group, self.sms) for group in groups]
+        counts = []
+        for group, sequence, trace in zip(groups, sequences, self.run(sequences), strict=True):
+            held = [
+                even(placement.occupancy(trace.device.sms)[: self.sms])
+                for placement in trace.placements
+            ]
+            counts += held
+            del self.tried[sequence]
+            self.filled[self._waves(group, 1)] = tuple(held)
+        return counts
 
-    def _waves(self, launches: ListOf[Launch]) -> Sequence:
+    def _waves(self, launches: ListOf[Launch], sms: int) -> Sequence:
         events: list[Event] = []
         for number, launch in enumerate(launches):
-            blocks = self.sms * (self.most_per_sm + 1)
-            events += [_with_blocks(launch, blocks - blocks % launch.cluster), Release(number)]
+            events += [_with_blocks(launch, sms * (self.most_per_sm + 1)), Release(number)]
         return Sequence(events)
 
     def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration.asking import whole_gpu
-from tbsched.calibration.asking.choices import by_elimination
-from tbsched.calibration.asking.elimination import Draw
+from tbsched.calibration.asking.choices import read, with_bases
+from tbsched.calibration.asking.elimination import Draw, Left, by_every_block
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found
@@ -28,9 +27,8 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         return []
     found.resting = names
     spec = draft(found)
-    return by_elimination(
-        lab, found, spec, {}, campaign_draws(spec), whole_gpu.VIEW, seed=9, every_block=True
-    )
+    left = Left(with_bases(found, spec, {}))
+    return read(found, by_every_block(lab, left, campaign_draws(spec), seed=9), {})
 
 
 def campaign_draws(spec: DeviceSpec) -> Draw:
