@@ -77,9 +77,8 @@ def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
     everything = SequenceOptions.everything(spec).without(LEFT_OUT)
     drawn_ones = [draw.sequence for draw in islice(Draws(spec, everything, seed), POOL)]
     sequences = [sequence for sequence in asked if blocks(sequence) < 20_000] + drawn_ones
-    return Evidence(
-        [(tb.predict(sequence, spec),) for sequence in sequences if takes(spec, sequence)], []
-    )
+    taken = [sequence for sequence in sequences if takes(spec, sequence)]
+    return Evidence([(tb.predict(sequence, spec),) for sequence in taken])
 
 
 def takes(spec: tb.DeviceSpec, sequence: tb.Sequence) -> bool:
