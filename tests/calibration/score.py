@@ -1,6 +1,6 @@
 """Scores calibrations of hidden devices: values told, told wrong, and told of those that can be.
 
-python tests/calibration/score.py --first 1 --count 100 --most-sms 256 --seconds 600
+cd tests && python -m calibration.score --first 1 --count 100 --most-sms 256 --noise 0.01
 
 A value can be told apart on a device if no other device is known that differs in it and agrees with
 the device on all sequences of a pool: the first of a campaign's draws, and directed ones of the
