@@ -71,6 +71,8 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
     clusters = look(
         [_filled(single, size, lab.sms, single, beside) for beside in (0, 1, 5) for size in sizes]
     )
+    # With ever fewer SMs free, each SM is once among the last two of its GPC.
+    clusters = look([_filled(whole, 2, lab.sms, whole, beside) for beside in range(lab.sms - 1)])
     rng = np.random.default_rng(6)
     groups, idle = len(_joined(clusters)), 0
     for _ in range(_MOST_ROUNDS):
@@ -142,8 +144,8 @@ def in_turn(
 def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
     """The maps that agree with the clusters, the most likely first.
 
-    Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC on
-    which no other clusters were is in no GPC, or alone in one.
+    Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC that
+    was with no other is in no GPC, or alone in one.
     """
     pairs = {cluster for cluster in clusters if len(cluster) == 2}
     larger = {cluster for cluster in clusters if len(cluster) > 2}
