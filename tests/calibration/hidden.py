@@ -22,11 +22,38 @@ WHOLE_SMS = {"first_fit", "round_robin", "most_room"}
 
 
 class Hidden(ModelGpu):
-    """Shows where blocks go, and the title; nothing else of the device."""
+    """Shows where blocks go, and the title; nothing else of the device.
+
+    Every run begins in some latent state. A run may be noisy: a block comes too late to be seen,
+    two blocks are where the other one should be, or the run disagrees with itself.
+
+    Args:
+        spec: the device.
+        noise: of so many runs, of each kind.
+        seed: of the states and the noise.
+    """
+
+    def __init__(self, spec: tb.DeviceSpec, noise: float = 0.0, seed: int = 0) -> None:
+        super().__init__(spec)
+        self.noise = noise
+        self.states = spec.initial_states()
+        self.rng = np.random.default_rng(seed)
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
-        seen = super().observe(seq)
-        placements = [tb.Placement(p.smid) for p in seen.placements]
+        state = self.states[int(self.rng.integers(len(self.states)))]
+        seen = tb.predict(seq, self.spec, None, state)
+        smids = [placement.smid.copy() for placement in seen.placements]
+        launch = smids[int(self.rng.integers(len(smids)))]
+        late, swapped, unstable = self.rng.random(3) < self.noise
+        placed = np.flatnonzero(launch >= 0)
+        if late and len(placed):
+            launch[placed[-1]] = -1
+        if swapped and len(placed) > 1:
+            one, other = self.rng.choice(placed, 2, replace=False)
+            launch[[one, other]] = launch[[other, one]]
+        if unstable:
+            raise tb.UnstableMeasurement("another run differed")
+        placements = [tb.Placement(smid) for smid in smids]
         return tb.Trace(seq, replace(seen.device, details={}), placements)
 
 
@@ -38,7 +65,8 @@ def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
     """A device like none that is shipped."""
     rng = np.random.default_rng(seed)
     sms_per_tpc = one_of(rng, 1, 2, 2, 2, 2)
-    tpcs = int(rng.integers(1, max(most_sms // sms_per_tpc, 2)))
+    # As many small ones as large ones.
+    tpcs = max(int(2 ** rng.uniform(1, np.log2(most_sms)) / sms_per_tpc), 1)
     sms = tpcs * sms_per_tpc
     gpcs = _gpcs(rng, tpcs)
     sizes = tuple(KB * size for size in one_of(rng, *SIZES))
@@ -70,6 +98,8 @@ def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
             shared_memory_configuration=False,
             local_memory_configuration=False,
         )
+    if not mechanisms.shared_memory_configuration:
+        sizes = sizes[-1:]  # an SM that nothing configures has one size
     return replace(
         base,
         name="hidden",

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import tbsched as tb
 from calibration.hidden import Hidden, drawn, effective
+from tbsched.calibration.asking.lab import NotTold
 from tbsched.calibration.boards.map import measured
-from tbsched.calibration.lab import NotTold
 
 MOST_SMS = 132
 

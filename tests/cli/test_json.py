@@ -29,7 +29,7 @@ EXAMPLES = {
 }
 # Objects that hold what a trace file holds, or a key per name.
 LAUNCH = {"blocks", "threads", "registers"}
-OPEN = {"ways", "a", "b", "decided", "device", "events", "idle", "refused", "values"}
+OPEN = {"ways", "a", "b", "changes", "decided", "device", "events", "idle", "refused", "values"}
 TIMED = tb.Sequence(
     [
         tb.Launch(2, 256, 32, stream=0, duration=1e-3, name="gemm"),

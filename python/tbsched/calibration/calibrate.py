@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 import time
 
 from tbsched.calibration import table
+from tbsched.calibration.asking.elimination import explains
+from tbsched.calibration.asking.evidence import Evidence
+from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
+from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt.last_look import LEFT_OUT
+from tbsched.calibration.doubt.struck import strike_out
+from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.calibration.results import Calibration, Step, certified
 from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
 from tbsched.campaigns.results import Report
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.progress import bar
+from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle
 
 # Of the time; the campaign has the rest.
 _FOR_PROBES = 0.7
-# Mechanisms that no probe asks for yet.
-LEFT_OUT = ("partitions", "cooperative", "priorities")
 
 
 def calibrate(
@@ -29,6 +37,7 @@ def calibrate(
     sequences: int = 1_000_000,
     seed: int = 0,
     name: str = "calibrated",
+    evidence: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Calibration:
     """Measures a GPU from launches and observations alone, and writes down how sure each value is.
@@ -46,6 +55,8 @@ def calibrate(
         sequences: how many the campaign compares at most.
         seed: of the campaign.
         name: of the device.
+        evidence: a ``.jsonl`` trace file. What the probes observe is appended to it at once. What
+            it holds already is not asked again: so a calibration that was killed goes on.
         progress: shows a bar on standard error.
 
     Returns:
@@ -53,7 +64,8 @@ def calibrate(
         value, and a certificate.
 
     Raises:
-        TypeError, ValueError: nothing that can observe, or an oracle that places no blocks at all.
+        TypeError, ValueError: nothing that can observe, an oracle that places no blocks at all, or
+            evidence of another GPU.
         NoGpuError: no usable GPU; the message says what was looked for.
         CudaError: the driver refused a call.
 
@@ -67,10 +79,17 @@ def calibrate(
     """
     start = time.monotonic()
     with open_oracle(oracle) as opened:
-        found, steps = _probed(opened, seconds, progress)
+        with contextlib.ExitStack() as files:
+            file = None
+            if evidence is not None:
+                file = files.enter_context(TraceFile(evidence, sync_every=SYNC_EVERY))
+            found, steps, lab = _probed(opened, seconds, progress, Journal(file))
         for finding in documented(found) + guesses(found):
             found.add(finding)
+        seen = Evidence(list(lab.tried.values()), lab.filled, list(lab.taken), list(lab.refused))
+        strike_out(draft(found, name), found, seen)
         spec = draft(found, name)
+        others = witnesses(spec, found, seen)
         left = seconds - (time.monotonic() - start)
         try:
             campaign = _campaign(opened, spec, left, sequences, seed, progress)
@@ -78,20 +97,28 @@ def calibrate(
             # The oracle refuses what the device allows: some value that was assumed is wrong.
             campaign = None
             steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
+        is_wrong = campaign is not None and _disagrees(opened, spec, campaign)
+    if is_wrong or not seen.explained_by(spec):
+        found.doubt()
+        spec = draft(found, name)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
-    certificate = certified(campaign, states, len(spec.initial_states()), LEFT_OUT)
-    return Calibration(
-        spec, found.findings, certificate, campaign, tuple(steps), time.monotonic() - start
+    certificate = certified(
+        campaign, is_wrong, lab.struck, states, len(spec.initial_states()), LEFT_OUT
     )
+    took = time.monotonic() - start
+    return Calibration(spec, found.findings, others, certificate, campaign, tuple(steps), took)
 
 
-def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list[Step]]:
+def _probed(
+    oracle: Oracle, seconds: float, progress: bool, journal: Journal
+) -> tuple[Found, list[Step], Lab]:
     found, steps = Found(), []
     with bar("measuring", max(int(1000 * seconds), 1)) as advance:
         lab = Lab(
             oracle,
             _FOR_PROBES * seconds,
             (lambda spent: advance(int(1000 * spent))) if progress else (lambda _: None),
+            journal,
         )
         for probe in table.PROBES:
             before = lab.sequences, lab.launches, lab.spent
@@ -104,7 +131,7 @@ def _probed(oracle: Oracle, seconds: float, progress: bool) -> tuple[Found, list
             steps.append(Step(probe.name, *took, failure))
             if "sms" not in found:
                 raise ValueError(f"calibrate: oracle: {failure}")
-    return found, steps
+    return found, steps, lab
 
 
 def _campaign(
@@ -125,3 +152,19 @@ def _campaign(
         without=LEFT_OUT,
         progress=progress,
     )
+
+
+def _disagrees(oracle: Oracle, spec: DeviceSpec, campaign: Report) -> bool:
+    """Whether runs that agree contradict the device on a counterexample.
+
+    A campaign looks twice, and noise may be the same twice.
+    """
+    lab = Lab(oracle, math.inf, lambda _: None)
+    lab.disagreed = 1  # so that more runs must agree
+    for example in campaign.counterexamples:
+        try:
+            if not explains(spec, lab.runs([example.sequence])):
+                return True
+        except NotTold:
+            continue
+    return False

@@ -42,9 +42,18 @@ def guesses(found: Found) -> list[Finding]:
     because = "not measured"
     return [
         assumed(_BY_NAME[name].path, value, because)
-        for name, value in {**_GUESSES, "sm_preference": tuple(range(found["sms"]))}.items()
+        for name, value in _guessed(found).items()
         if name not in found
     ]
+
+
+def _guessed(found: Found) -> dict[str, Any]:
+    """A value for each field without a default; together they make a device."""
+    values = {**_GUESSES, "sm_preference": tuple(range(found["sms"])), **found}
+    needed = values["shared_memory_per_block"] + values["shared_memory_reserve"]
+    if "shared_memory_configurations" not in found:
+        values["shared_memory_configurations"] = (max(needed, 65536),)
+    return {name: values[name] for name in (*_GUESSES, "sm_preference")}
 
 
 def documented(found: Found) -> list[Finding]:
@@ -61,8 +70,7 @@ def documented(found: Found) -> list[Finding]:
 
 def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
     """The device; with the compute capability that the driver names."""
-    values = {**_GUESSES, **{field: found[field] for field in found}}
-    values.setdefault("sm_preference", tuple(range(found["sms"])))
+    values = {**_guessed(found), **found}
     values.setdefault("title", str(found.notes.get("title", name)))
     details = found.notes.get("details", {})
     values.setdefault("compute_capability", str(details.get("compute_capability", "unknown")))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, TypeAlias
 
 TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
+# Of several fields, by their names.
+Values: TypeAlias = Mapping[str, Any]
+_MOST_LEFT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +55,18 @@ class Found(Mapping[str, Any]):
 
     Attributes:
         notes: what a probe observed and a later one needs, which is no value of a device.
+        idle: values that are not told, and change nothing on this device.
+        eliminated: values that are told as all others were struck out.
+        resting: what the probe that asks takes for granted.
     """
 
     def __init__(self) -> None:
         self._findings: dict[str, Finding] = {}
+        self._left: list[tuple[Values, ...]] = []
         self.notes: dict[str, Any] = {}
+        self.idle: set[str] = set()
+        self.eliminated: set[str] = set()
+        self.resting: tuple[str, ...] = ()
 
     def add(self, finding: Finding) -> None:
         """Takes the place of what was found for the same value."""
@@ -69,6 +80,64 @@ class Found(Mapping[str, Any]):
     def is_told(self, name: str) -> bool:
         """Whether no other value is left."""
         return name in self._findings and self._findings[name].kind == TOLD
+
+    def leave(self, left: Iterable[Values]) -> None:
+        """Notes all that is left of some values, which belong together.
+
+        It takes the place of what was left of any of them.
+        """
+        values = tuple(left)
+        self._left = [
+            group for group in self._left if group[0].keys().isdisjoint(values[0].keys())
+        ] + [values]
+
+    def forget(self, names: Iterable[str]) -> None:
+        """What else these values may be is not known after all."""
+        unknown = set(names)
+        self._left = [group for group in self._left if group[0].keys().isdisjoint(unknown)]
+
+    def doubt(self) -> None:
+        """What is told by elimination is not, as something that it takes for granted is wrong."""
+        for name in self.eliminated & self._findings.keys():
+            finding = self._findings[name]
+            if finding.kind == TOLD:
+                because = f"{finding.because}; but no device explains all that was observed"
+                self._findings[name] = replace(finding, kind=ASSUMED, because=because)
+
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Those of which nobody knows what else they may be, or of which too much is left."""
+        open_ones = self._open(names)
+        groups = self._groups(open_ones)
+        if prod(map(len, groups)) > _MOST_LEFT:
+            return open_ones
+        return [name for name in open_ones if all(name not in group[0] for group in groups)]
+
+    def bases(self) -> list[Values]:
+        """All that is left of what the probe takes for granted; the assumed values first."""
+        if self.unknown(self.resting):
+            return [{}]
+        found: list[Values] = [{}]
+        for group in self._groups(self._open(self.resting)):
+            found = [{**one, **other} for one in found for other in group]
+        return found
+
+    def open_together(self) -> tuple[str, ...]:
+        """All values of which it is known what is left; none if that is too much at once."""
+        groups = [group for group in self._left if len(group) > 1]
+        if prod(map(len, groups)) > _MOST_LEFT:
+            return ()
+        return tuple(name for group in groups for name in group[0])
+
+    def _open(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if not self.is_told(name) and name not in self.idle]
+
+    def _groups(self, names: Iterable[str]) -> list[tuple[Values, ...]]:
+        return [group for group in self._left if not group[0].keys().isdisjoint(names)]
+
+    @property
+    def left_together(self) -> tuple[tuple[Values, ...], ...]:
+        """All that is left of values that are not told, in groups that belong together."""
+        return tuple(self._left)
 
     def __getitem__(self, name: str) -> Any:
         return self._findings[name].value

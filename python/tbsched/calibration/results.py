@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.finding import ASSUMED, TOLD, Finding
 from tbsched.campaigns.results import Report
 from tbsched.hardware.device_fields import FIELDS
@@ -43,11 +44,17 @@ class Certificate:
         sequences: how many were compared, block by block.
         launches: how many these have.
         blocks: how many these have.
-        disagreements: how many of the sequences the device predicted wrong.
+        disagreements: how many of the sequences the device predicted wrong, more than once.
+        unstable: sequences that are not counted: the oracle did not agree with itself.
         confidence: of ``miss_rate``.
         miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
             the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
             was one, or if nothing was compared.
+        struck: so many other devices were struck out, as they predicted something wrong: each a
+            combination of rules, sizes and a policy.
+        decided: of each mechanism that can be left out of the device, how many of the sequences
+            would then be placed otherwise, counted up to five. Where it is 0, the campaign could
+            not tell a device without the mechanism.
         states: latent states that occurred.
         possible_states: how many the policy has.
         left_out: what the campaign did not draw.
@@ -62,8 +69,11 @@ class Certificate:
     launches: int
     blocks: int
     disagreements: int
+    unstable: int
     confidence: float
     miss_rate: float
+    struck: int
+    decided: tuple[tuple[str, int], ...]
     states: tuple[InitialState, ...]
     possible_states: int
     left_out: tuple[str, ...]
@@ -81,6 +91,8 @@ class Calibration(Shown):
     Attributes:
         spec: the device, for :func:`tbsched.predict`.
         report: a :class:`Finding` for each value that a device file names or a probe asked for.
+        witnesses: of values that are not told, another device that agrees with ``spec`` on every
+            sequence that the probes asked: a :class:`Witness` each, where one is known.
         certificate: how sure the whole is.
         campaign: the campaign that the certificate is from; None if no time was left for one.
         steps: what each probe took.
@@ -96,6 +108,7 @@ class Calibration(Shown):
 
     spec: DeviceSpec
     report: tuple[Finding, ...]
+    witnesses: tuple[Witness, ...]
     certificate: Certificate
     campaign: Report | None
     steps: tuple[Step, ...]
@@ -113,6 +126,20 @@ class Calibration(Shown):
         for finding in self.report:
             if finding.path == path:
                 return finding
+        raise KeyError(path)
+
+    def witness(self, path: str) -> Witness:
+        """Another device with another value, which agrees on every sequence that was tried.
+
+        Args:
+            path: the value's key in a device file, such as ``topology.gpcs``.
+
+        Raises:
+            KeyError: the value is told, or no such device is known.
+        """
+        for witness in self.witnesses:
+            if witness.path == path:
+                return witness
         raise KeyError(path)
 
     @property
@@ -145,22 +172,32 @@ class Calibration(Shown):
 
 def certified(
     campaign: Report | None,
+    is_wrong: bool,
+    struck: int,
     states: tuple[InitialState, ...],
     possible_states: int,
     left_out: tuple[str, ...],
 ) -> Certificate:
-    """From what a campaign compared."""
+    """From what a campaign compared; ``is_wrong`` if what it found shows again."""
     if campaign is None:
-        return Certificate(0, 0, 0, 0, CONFIDENCE, 1.0, states, possible_states, left_out)
-    compared = campaign.examples > 0 and campaign.disagreements == 0
-    rate = 1 - (1 - CONFIDENCE) ** (1 / campaign.examples) if compared else 1.0
+        return Certificate(
+            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out
+        )
+    # A disagreement that did not show again is none: the oracle did not agree with itself.
+    wrong = campaign.disagreements if is_wrong else 0
+    unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
+    compared = max(campaign.examples - unstable, 0)
+    rate = 1 - (1 - CONFIDENCE) ** (1 / compared) if compared and not wrong else 1.0
     return Certificate(
-        campaign.examples,
+        compared,
         campaign.launches,
         campaign.blocks,
-        campaign.disagreements,
+        wrong,
+        unstable,
         CONFIDENCE,
         rate,
+        struck,
+        tuple(campaign.coverage.decided.items()),
         states,
         possible_states,
         left_out,

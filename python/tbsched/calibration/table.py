@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt import last_look
 from tbsched.calibration.finding import ASSUMED, Finding, Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.calibration.probes import (
     clusters,
     configurations,
@@ -31,8 +32,8 @@ class Probe(NamedTuple):
         name: what reports call it.
         ask: runs its sequences and reads them.
         needs: fields that must have been found before.
-        rests_on: fields that its rules take for granted: if one of them is not told, neither is
-            what the probe finds.
+        rests_on: fields that its rules take for granted: if nobody knows what else one of them may
+            be, what the probe finds is not told.
     """
 
     name: str
@@ -55,7 +56,7 @@ PROBES = (
     Probe("gaps in shared memory", layouts.ask_gaps, ("shared_memory_unit",), _MEMORY),
     Probe("order of SMs", preference.ask, ("shared_memory_unit",)),
     Probe("TPCs and GPCs", topology.ask, ("sm_preference", "blocks_per_sm")),
-    Probe("policy", policy.ask, ("sms_per_tpc",), _PLACES),
+    Probe("policy", policy.ask, ("sms_per_tpc",), (*_PLACES, "gpcs")),
     Probe("configurations", configurations.ask_sizes, ("policy",), _MEMORY),
     Probe(
         "rules of configurations",
@@ -66,6 +67,7 @@ PROBES = (
     Probe("local memory", local_memory.ask, ("sms",)),
     Probe("clusters", clusters.ask, ("policy",), ("gpcs", "sms_per_tpc", "policy")),
     Probe("waiting launches", waiting.ask, ("policy",), ("policy",)),
+    Probe("what is left", last_look.ask, ("policy",)),
 )
 
 
@@ -78,11 +80,13 @@ def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
     missing = [name for name in probe.needs if name not in found]
     if missing:
         raise NotTold(f"{', '.join(missing)} is not known")
+    found.resting = probe.rests_on
+    open_ones = found.unknown(probe.rests_on)
     findings = [replace(finding, probe=probe.name) for finding in probe.ask(lab, found)]
-    open_ones = [name for name in probe.rests_on if not found.is_told(name)]
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]
+        found.forget(finding.path.rpartition(".")[2] for finding in findings)
     for finding in findings:
         found.add(finding)
     return findings

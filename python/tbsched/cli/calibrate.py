@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,11 @@ import typer
 
 from tbsched import storage, views
 from tbsched.calibration.calibrate import calibrate as calibration_of
+from tbsched.calibration.results import Calibration
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import check_output, note_written
 from tbsched.cli.options import AsJson, complete_oracle
+from tbsched.show.html.pages import to_html
 
 
 def calibrate(
@@ -24,21 +27,49 @@ def calibrate(
         int, typer.Option(help="How many the campaign compares at most.")
     ] = 1_000_000,
     seed: Annotated[int, typer.Option(help="Of the campaign.")] = 0,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(help="Append what is observed to this file (.jsonl); resume from it."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write the report there, too: a page (.html), .json, or text."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Measure a GPU, write its device file, and report how sure each value is.
 
     Probes find the sizes of an SM, the map of the SMs, the rules and the policy. A campaign then
     compares the whole with the GPU. The exit status is 1 if it found a disagreement.
+
+    So that nothing is lost if it is killed; the same command goes on where it was:
+
+    tbsched calibrate -o mine.toml --evidence mine.jsonl --report mine.html
     """
     check_output(output, option="--output")
     is_there = storage.check_writable(output)
+    report_is_there = report is not None and storage.check_writable(report)
     name = output.name.removesuffix(".toml")
-    found = calibration_of(oracle, seconds, sequences=sequences, seed=seed, name=name)
+    found = calibration_of(
+        oracle, seconds, sequences=sequences, seed=seed, name=name, evidence=evidence
+    )
     found.save(output)
     note_written(output, is_there, "a device file")
+    if report is not None:
+        _write_report(found, report)
+        note_written(report, report_is_there, "a report")
     if as_json:
         show_json(views.data(found))
     else:
         show(found)
     return DISAGREEMENT if found.certificate.disagreements else AGREEMENT
+
+
+def _write_report(found: Calibration, path: Path) -> None:
+    """The ending says how."""
+    if path.suffix == ".html":
+        to_html(found, path)
+        return
+    text = json.dumps(views.data(found)) if path.suffix == ".json" else str(found)
+    with storage.replacing(path) as file:
+        file.write(f"{text}\n".encode())

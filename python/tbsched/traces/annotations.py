@@ -13,6 +13,7 @@ Extra: TypeAlias = Mapping[str, Any]
 
 MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, too
 _UNSTABLE = "unstable"
+_REFUSED = "refused"
 _ISSUED_NS = "issued_ns"
 _CALLED_NS = "called_ns"
 _GROUPS = "groups"
@@ -92,6 +93,17 @@ def unstable_reason(extra: Extra) -> str | None:
 def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
     """The same keys, and why the observation does not count."""
     return {**extra, _UNSTABLE: reason}
+
+
+def refusal_reason(extra: Extra) -> str | None:
+    """Why the sequence did not run at all, if the oracle does not take it."""
+    reason = extra.get(_REFUSED)
+    return str(reason) if reason else None
+
+
+def marked_refused(extra: Extra, reason: str) -> dict[str, Any]:
+    """The same keys, and why the sequence did not run."""
+    return {**extra, _REFUSED: reason}
 
 
 def check_known(extra: Extra, launches: int, events: int) -> None:

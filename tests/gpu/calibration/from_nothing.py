@@ -14,8 +14,8 @@ from pathlib import Path
 import tbsched as tb
 from tbsched import views
 from tbsched.calibration import Calibration, table
+from tbsched.calibration.asking.lab import Lab, NotTold
 from tbsched.calibration.finding import Found
-from tbsched.calibration.lab import Lab, NotTold
 from tbsched.campaigns.oracles import open_oracle
 from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.device_fields import FIELDS
@@ -59,12 +59,15 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     try:
-        calibration = tb.calibrate(asked.oracle, asked.seconds, progress=False)
+        calibration = tb.calibrate(
+            asked.oracle, asked.seconds, evidence=asked.out / "evidence.jsonl", progress=False
+        )
     except Exception:
         traceback.print_exc()
         one_by_one(asked.oracle, asked.seconds - (time.monotonic() - start))
         raise SystemExit(1) from None
     calibration.save(asked.out / "calibrated.toml")
+    tb.show.to_html(calibration, asked.out / "calibration.html")
     (asked.out / "calibration.json").write_text(json.dumps(views.data(calibration)))
     (asked.out / "calibration.txt").write_text(f"{calibration}\n")
     for step in calibration.steps:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tbsched.calibration.asking.lab import NotTold
 from tbsched.calibration.boards.describe import described, largest_cluster
 from tbsched.calibration.boards.map import BoardMap, measured
-from tbsched.calibration.lab import NotTold
 from tbsched.hardware.catalogue import ATTACHED, nearest
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import INHERITED, assembled, read

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed
-from tbsched.calibration.lab import Lab, small
 from tbsched.program.sequence import Sequence
 
-_CHOICES: Choices = {
+CHOICES: Choices = {
     "clusters_seek_idle_sms": (True, False),
     "clusters_take_whole_tpcs": (True, False),
     "clusters_use_singletons": (True, False),
     "clusters_balance": (True, False),
+    "clusters_use_whole_partition": (True, False),
+    "blocks_turn_singletons": (True, False),
 }
 
 
@@ -25,25 +26,26 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     spec = draft(found)
     if spec.max_cluster < 2:
         return []
-    if not spec.gpcs:
-        return [_not_placed(name, values[0]) for name, values in _CHOICES.items()]
+    if found.unknown(["gpcs"]):
+        return [_not_placed(name, values[0]) for name, values in CHOICES.items()]
     sizes = found.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
-    launches = [small(w, 32) for w in (1, 4, 8)] + [
-        small(warps, 32, shared, size, size, carveout)
+    warps_of = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
+    launches = [small(w, 32) for w in warps_of] * len(sizes) + [
+        small(warps, 32, shared, size, size)
         for size in sizes
-        for warps in (1, 4, 8)
+        for warps in warps_of
         for shared in (0, min(half, spec.shared_memory_per_block), 8192)
-        for carveout in (100, 15)
     ]
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
-    devices = combinations(with_values(spec, policy="hopper"), _CHOICES)
-    left = eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=4)
-    findings = read(left, _CHOICES)
-    if not left.devices:
+    spec = with_values(spec, policy="hopper")
+    findings = by_elimination(
+        lab, found, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
+    )
+    if any("no rule fits" in finding.because for finding in findings):
         # The map may be why.
         because = "clusters are not placed as on any device with this map"
         findings += [

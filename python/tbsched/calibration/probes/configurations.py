@@ -1,24 +1,28 @@
 """Shared-memory configurations, and the rules that pick one.
 
-A first launch with a carveout sets the configuration of every SM. A second one, without, enters
-only if two of its blocks fit that configuration: the largest block that enters measures it.
+A first launch sets the configuration of every SM. A second one, without a carveout, enters only if
+so many of its blocks as an SM holds fit that configuration: the largest block that enters measures
+it. The first launch is one with a carveout of 0 and a little more shared memory than fits the size
+found last, which sets the next one. Sizes that no block is large enough for are set by carveouts.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, NotTold, small
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "allocation.shared_memory_configurations"
 _KILOBYTE = 1024
+_VAGUE = 8 * _KILOBYTE  # the blocks that measure the largest size leave less
 _CHOICES: Choices = {
     "shared_memory_configuration": (True, False),
     "configuration_per_tpc": (True, False),
@@ -29,92 +33,118 @@ _CHOICES: Choices = {
 
 
 def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
-    """Every size that a carveout of 0 to 100 sets, for first blocks of few and of many warps."""
+    """Every size that a block with shared memory sets, and those that carveouts set beyond."""
     spec = draft(found)
     largest = spec.shared_memory_configurations[-1]
     if found.notes["sizes"] != [largest]:
         raise NotTold("the largest size is not known")
-    second = _warps_of_two(spec)
-    bounds: dict[tuple[int, int], tuple[int, int]] = {}
+    ruler = _Ruler(lab, spec)
+    unit, reserve, most = (
+        spec.shared_memory_unit,
+        spec.shared_memory_reserve,
+        spec.shared_memory_per_block,
+    )
+    shared = unit
+    bounds = [(0, 0)]
+    while shared <= most and bounds[-1][0] < largest:
+        bounds.append(ruler.measured(small(shared_memory=shared, carveout=0)))
+        # The least that does not fit that size.
+        shared = max(shared + unit, -(-(bounds[-1][1] + 1 - reserve) // unit) * unit)
+    if bounds[-1][0] < largest:
+        bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
+    bounds[0] = ruler.measured(small(carveout=0))
+    finding = read_sizes(set(bounds), largest)
+    if finding.value == (largest,) and not finding.rivals:
+        found.idle |= {*_CHOICES, "shared_memory_configurations"}
+    return [finding]
 
-    def size(warps: int, carveout: int) -> tuple[int, int]:
-        if (warps, carveout) not in bounds:
-            bounds[warps, carveout] = _measured(lab, spec, warps, carveout, second)
-        return bounds[warps, carveout]
 
-    def between(warps: int, low: int, high: int) -> None:
+def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
+    """The sizes that carveouts from ``least`` per cent on set."""
+    bounds: dict[int, tuple[int, int]] = {}
+
+    def size(carveout: int) -> tuple[int, int]:
+        if carveout not in bounds:
+            bounds[carveout] = ruler.measured(small(carveout=carveout))
+        return bounds[carveout]
+
+    def between(low: int, high: int) -> None:
         """Sizes grow with the carveout: where both ends are alike, so is all between them."""
-        if size(warps, low) == size(warps, high) or high - low < 2:
+        if size(low) == size(high) or high - low < 2:
             return
         middle = (low + high) // 2
-        between(warps, low, middle)
-        between(warps, middle, high)
+        between(low, middle)
+        between(middle, high)
 
-    for warps in (1, 16, 24):
-        if warps + second <= spec.warps_per_sm:
-            between(warps, 0, 100)
-    # Blocks with a little shared memory may set a smaller one than any without.
-    little = _measured(lab, spec, 1, 0, second, spec.shared_memory_unit)
-    return [read_sizes(set(bounds.values()), largest, little)]
+    between(min(least, 100), 100)
+    return list(bounds.values())
 
 
-def _warps_of_two(spec: DeviceSpec) -> int:
-    """Of a block of which two, but not three, fit an SM for want of warp slots."""
-    most = min(32, spec.threads_per_block // 32)
-    fit = [w for w in range(1, most + 1) if spec.warps_per_sm // w == 2]
-    if not fit:
-        raise NotTold("no number of warps lets two blocks fill an SM")
-    return fit[0]
+class _Ruler:
+    """Measures the size that a launch sets, with others of which an SM holds 2, 3, ... blocks."""
 
+    def __init__(self, lab: Lab, spec: DeviceSpec) -> None:
+        self._lab = lab
+        self._spec = spec
+        most = min(32, spec.threads_per_block // 32)
+        fit = {
+            blocks: [w for w in range(1, most + 1) if spec.warps_per_sm // w == blocks]
+            for blocks in range(2, 9)
+        }
+        self._warps = {blocks: warps[0] for blocks, warps in fit.items() if warps}
+        if not self._warps:
+            raise NotTold("no number of warps lets a few blocks fill an SM")
 
-def _measured(
-    lab: Lab, spec: DeviceSpec, warps: int, carveout: int, second: int, shared: int = 0
-) -> tuple[int, int]:
-    """The least and the most that the SMs may be configured to."""
-    unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
-    first = small(warps, shared_memory=shared, blocks=lab.sms, carveout=carveout)
+    def measured(self, first: Launch) -> tuple[int, int]:
+        """The least and the most that the SMs may be configured to, as whole kilobytes if known."""
+        low, high = 0, self._spec.shared_memory_configurations[-1]
+        for blocks in self._warps:
+            least, most = self._bounds(first, blocks)
+            low, high = max(low, least), min(high, most)
+            whole = range(-(-low // _KILOBYTE), high // _KILOBYTE + 1)
+            if len(whole) == 1:
+                return whole[0] * _KILOBYTE, whole[0] * _KILOBYTE
+        return low, high
 
-    def enters(units: int) -> bool:
-        other = small(second, shared_memory=units * unit, carveout=None)
-        (trace,) = lab.run([Sequence([first, other])])
-        if trace[0].placed < lab.sms:
-            raise NotTold("the first launch did not find room on every SM")
-        return trace[1].placed == 1
-
-    half = spec.shared_memory_configurations[-1] // 2
-    most = min(half - reserve, spec.shared_memory_per_block) // unit
-    if not enters(0):
-        return 0, 2 * reserve - 1
-    units = lab.largest(enters, 0, most)
-    if units == most:
+    def _bounds(self, first: Launch, blocks: int) -> tuple[int, int]:
+        """From the largest block that enters beside the first, of which an SM holds so many."""
+        spec = self._spec
+        unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
         largest = spec.shared_memory_configurations[-1]
-        is_half = (most + 1) * unit + reserve > half
-        return (largest if is_half else 2 * (most * unit + reserve)), largest
-    return 2 * (units * unit + reserve), 2 * ((units + 1) * unit + reserve) - 1
+        own = -(-first.shared_memory // unit) * unit + reserve
+
+        def enters(units: int) -> bool:
+            other = small(self._warps[blocks], shared_memory=units * unit, carveout=None)
+            (trace,) = self._lab.run([Sequence([replace(first, blocks=self._lab.sms), other])])
+            if trace[0].placed < self._lab.sms:
+                raise NotTold("the first launch did not find room on every SM")
+            return trace[1].placed == 1
+
+        def needed(units: int) -> int:
+            """The size that lets it enter."""
+            return max(blocks * (units * unit + reserve), own + units * unit + reserve)
+
+        most = min(largest // blocks - reserve, spec.shared_memory_per_block) // unit
+        if most < 0 or not enters(0):
+            return own, needed(0) - 1
+        units = self._lab.largest(enters, 0, most)
+        return needed(units), largest if units == most else needed(units + 1) - 1
 
 
-def read_sizes(bounds: set[tuple[int, int]], largest: int, little: tuple[int, int]) -> Finding:
-    """From the bounds of each size; a size is whole kilobytes, which is taken for granted.
-
-    ``little`` are those of the size that a block with a little shared memory sets.
-    """
+def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
+    """From the bounds of each size; a size is whole kilobytes, which is taken for granted."""
     sizes, vague = {largest}, []
-    for low, high in sorted(bounds | {little}):
-        whole = range(-(-low // _KILOBYTE), high // _KILOBYTE + 1)
-        if len(whole) == 1:
-            sizes.add(whole[0] * _KILOBYTE)
-        elif low < high:  # else it is the largest
+    for low, high in sorted(bounds):
+        if low == high:
+            sizes.add(low)
+        elif high < largest or low <= largest - _VAGUE:  # else it may be the largest
             vague.append(f"{low} to {high}")
     ascending = tuple(sorted(sizes))
     if vague:
-        because = f"others are somewhere in {'; '.join(vague)} bytes"
-        return assumed(_PATH, ascending, because)
+        return assumed(_PATH, ascending, f"others are somewhere in {'; '.join(vague)} bytes")
     if len(sizes) == 1:
-        return assumed(_PATH, ascending, "no carveout sets another size than the largest")
-    because = "the sizes that carveouts of 0 to 100 set, in whole kilobytes"
-    if little[0] < min(low for low, _ in bounds):
-        return assumed(_PATH, ascending, f"{because}; there may be more small ones")
-    return told(_PATH, ascending, because)
+        return assumed(_PATH, ascending, "no launch sets another size than the largest")
+    return told(_PATH, ascending, "the sizes that launches set, in whole kilobytes")
 
 
 def ask_rules(lab: Lab, found: Found) -> list[Finding]:
@@ -123,15 +153,16 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     if len(spec.shared_memory_configurations) < 2:
         raise NotTold("only one size is known")
     choices = dict(_CHOICES)
-    if not found.is_told("sms_per_tpc"):
+    if not found.unknown(["sms_per_tpc"]):
+        found.resting += ("sms_per_tpc",)
+    else:
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)
     launches = _launches(spec)
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
-    devices = combinations(spec, choices)
-    return read(eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=3), choices)
+    return by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW, seed=3)
 
 
 def _launches(spec: DeviceSpec) -> list[Launch]:

@@ -10,12 +10,11 @@ from itertools import product
 
 import numpy as np
 
-from tbsched.calibration import one_sm
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import one_sm
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.elimination import eliminate
-from tbsched.calibration.finding import Finding, Found
-from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
+from tbsched.calibration.finding import Finding, Found, assumed
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
 
@@ -46,7 +45,15 @@ def ask_turns(lab: Lab, found: Found) -> list[Finding]:
         for warps, r in product(range(1, min(most, 9) + 1), registers)
         if _fits(spec, warps, r)
     ]
-    return _ask(lab, spec, _TURNS, sizes)
+    choices = dict(_TURNS)
+    findings = []
+    if spec.processing_blocks == 1 and found.is_told("processing_blocks"):
+        for name in ("strict_round_robin", "warp_skip"):
+            because = "an SM has one processing block, so there are no turns"
+            findings.append(assumed(f"mechanisms.{name}", True, because, (False,)))
+            found.idle.add(name)
+            del choices[name]
+    return findings + _ask(lab, found, choices, sizes)
 
 
 def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
@@ -57,17 +64,17 @@ def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
         min(max(size // blocks - reserve, 0), spec.shared_memory_per_block)
         for blocks in (2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20)
     }
-    return _ask(lab, spec, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
+    return _ask(lab, found, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
 
 
 def _ask(
-    lab: Lab, spec: DeviceSpec, choices: Choices, sizes: list[tuple[int, int, int]]
+    lab: Lab, found: Found, choices: Choices, sizes: list[tuple[int, int, int]]
 ) -> list[Finding]:
     def drawn(rng: np.random.Generator) -> Sequence:
         return one_sm.draw(rng, sizes)
 
-    devices = combinations(one_sm.one_sm(spec), choices)
-    return read(eliminate(lab, devices, drawn, one_sm.VIEW, seed=0), choices)
+    spec = one_sm.one_sm(draft(found))
+    return by_elimination(lab, found, spec, choices, drawn, one_sm.VIEW, seed=0)
 
 
 def _fits(spec: DeviceSpec, warps: int, registers: int) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import LEAST_REGISTERS, Lab
 from tbsched.program.sequence import Launch
 
 MOST_THREADS, MOST_REGISTERS, MOST_CLUSTER, MOST_SHARED = 1024, 255, 16, 2**24

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
 from tbsched.program.sequence import Launch, Release, Sequence
 
 _WAITS = "mechanisms.local_memory_configuration"

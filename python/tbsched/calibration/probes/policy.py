@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as ListOf
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import combinations
-from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.elimination import Left, eliminate
-from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
-from tbsched.calibration.probes.preference import whole_sm
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, read, with_bases
+from tbsched.calibration.asking.elimination import Left, by_every_block, eliminate
+from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state, policies
 from tbsched.program.sequence import Launch, Release, Sequence
-from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.policy"
 _SAME = {"algorithm1": "ampere"}  # its slow reference, with the same answers
-_EXACT = 48
+_STATES = 24  # sequences
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """First how many blocks each SM gets, then which ones."""
-    (order,) = lab.run([Sequence([whole_sm(found, lab.sms)])])
-    spec = with_values(draft(found), gpcs=in_turn(found["gpcs"], found["sms_per_tpc"], order))
+    spec = draft(found)
     launches = launches_of(spec)
-    rows = tuple(row.name for row in policies() if row.name not in _SAME)
-    devices = combinations(spec, {"policy": rows})
+    rows = [row.name for row in policies() if row.name not in _SAME]
+    choices: Choices = {"policy": tuple(reversed(rows))}  # the strongest first
+    devices = with_bases(found, spec, choices)
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
     left = eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=1, patience=2)
-    rng = np.random.default_rng(2)
-    traces = lab.run([_fitting(drawn(rng), left.devices) for _ in range(_EXACT)])
-    exact = [device for device in left.devices if _explains(device, traces)]
-    finding = read(left, exact)
-    findings = [finding]
-    if finding.value == "hopper":
-        path = "topology.gpcs"
-        because = "in the order of their turns"
-        rows_told = found.is_told("gpcs") and finding.kind == "told"
-        findings.append((told if rows_told else assumed)(path, spec.gpcs, because))
-    states = [
-        matching_state(trace, device, None, list(device.initial_states()))
-        for device in exact[:1]
-        for trace in traces
-    ]
-    found.notes["states"] = {state for state in states if state is not None}
+    exact = by_every_block(lab, left, drawn, seed=2)
+    findings = read_exact(found, left, exact, choices)
+    found.notes["states"] = _states(lab, exact.devices[:1], drawn)
     return findings
+
+
+def _states(
+    lab: Lab, devices: ListOf[DeviceSpec], draw: Callable[[np.random.Generator], Sequence]
+) -> set[InitialState]:
+    """The latent states that some sequences began in."""
+    rng = np.random.default_rng(7)
+    found = set()
+    for device in devices:
+        traces = lab.run([_fitting(draw(rng), device) for _ in range(_STATES)])
+        states = list(device.initial_states())
+        found |= {matching_state(trace, device, None, states) for trace in traces}
+    return {state for state in found if state is not None}
 
 
 def launches_of(spec: DeviceSpec) -> list[Launch]:
@@ -60,50 +60,25 @@ def launches_of(spec: DeviceSpec) -> list[Launch]:
     return [small(w) for w in warps] + [small(w, 64) for w in warps[:6]]
 
 
-def in_turn(
-    gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
-) -> tuple[tuple[int, ...], ...]:
-    """The GPCs in the order in which they took the blocks of one launch, from that of TPC 0 on."""
-    gpc_of = {tpc: number for number, row in enumerate(gpcs) for tpc in row}
-    seen = list(dict.fromkeys(gpc_of.get(sm // size, -1) for sm in order[0].smid.tolist()))
-    turns = [number for number in seen if number >= 0]
-    if sorted(turns) != list(range(len(gpcs))):
-        return gpcs
-    first = turns.index(0) if turns else 0
-    return tuple(gpcs[number] for number in turns[first:] + turns[:first])
-
-
-def _fitting(sequence: Sequence, devices: ListOf[DeviceSpec]) -> Sequence:
-    """The sequence up to the first launch that waits on one of the devices."""
-    shortest = len(sequence.launches)
-    for device in devices:
-        shortest = min(shortest, len(whole_gpu.VIEW.predict(device, [sequence])[0]))
+def _fitting(sequence: Sequence, device: DeviceSpec) -> Sequence:
+    """The sequence up to the first launch that waits on the device."""
+    ((shown,),) = whole_gpu.VIEW.predict([device], [sequence], 0)
     seen = 0
     for position, event in enumerate(sequence.events):
         seen += not isinstance(event, Release)
-        if seen == shortest:
+        if seen == len(shown):
             return sequence[: position + 1]
     return sequence
 
 
-def _explains(device: DeviceSpec, traces: ListOf[Trace]) -> bool:
-    states = list(device.initial_states())
-    return all(matching_state(trace, device, None, states) is not None for trace in traces)
-
-
-def read(left: Left, exact: ListOf[DeviceSpec]) -> Finding:
+def read_exact(found: Found, left: Left, exact: Left, choices: Choices) -> list[Finding]:
     """From the rows that have the right number of blocks on each SM, and from those of them that
     have the right ones."""
-    if not left.devices:
-        because = f"no rule fits; the smallest disagreement: {left.misfit!r}"
-        return assumed(_PATH, "ampere", because)
-    names = [device.policy for device in left.devices]
-    right = [device.policy for device in exact]
-    if len(right) == 1:
-        because = f"every other row was wrong about one of {left.asked + _EXACT} sequences"
-        return told(_PATH, right[0], because)
-    if not right:
-        because = "the numbers of blocks on each SM fit; which blocks they are fits no row"
-        return assumed(_PATH, names[-1], because, tuple(names[:-1]))
-    because = f"the others agree with it on all of {left.asked + _EXACT} sequences"
-    return assumed(_PATH, right[-1], because, tuple(right[:-1]))
+    if left.devices and not exact.devices:
+        names = list(dict.fromkeys(device.policy for device in left.devices))
+        because = (
+            "the numbers of blocks on each SM fit; which blocks they are fits no row: "
+            f"no rule fits; the smallest disagreement: {exact.misfit!r}"
+        )
+        return [assumed(_PATH, names[0], because, tuple(names[1:]))]
+    return read(found, exact, choices)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence as ListOf
 
+from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "topology.sm_preference"
@@ -19,11 +19,16 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def whole_sm(found: Found, blocks: int = 1) -> Launch:
-    """Of blocks that have an SM to themselves, for want of shared memory or of warps."""
+    """Of blocks that have an SM to themselves, for want of shared memory, warps or registers."""
     fits_two = found.notes.get("shared", {}).get(2, found["shared_memory_per_block"])
     if fits_two < found["shared_memory_per_block"]:
         return small(shared_memory=fits_two + 1, blocks=blocks)
-    return small(min(32, found["threads_per_block"] // 32), blocks=blocks)
+    most = min(32, found["threads_per_block"] // 32)
+    for files in found.notes["files"][:1]:
+        for registers in range(LEAST_REGISTERS, found["registers_per_thread"] + 1, 8):
+            if files.holds(registers) // most == 1:
+                return small(most, registers, blocks=blocks)
+    return small(most, blocks=blocks)
 
 
 def read(taken: ListOf[frozenset[int]]) -> Finding:

@@ -12,12 +12,13 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
+from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, NotTold, small
 from tbsched.program.sequence import Sequence
 
 _MOST_RESERVE = 65536
 _SMALLEST_UNIT = 16
+_MOST_UNITS = 4
 _PARTS = 12  # of what is left of a range, in each round
 
 
@@ -55,10 +56,14 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         raise NotTold("blocks of all sizes fit an SM equally often")
     found.notes["shared"] = largest
     left = remaining(largest, limit, single)
-    beside = _beside(lab, largest, limit)
-    return read(
-        [memory for memory in left if beside is None or beside.agrees(memory)], single, found
-    )
+    count = min(largest)
+    units = sorted({memory.unit for memory in left}, reverse=True)
+    # With one smaller unit less, blocks take less only if that is the unit.
+    for less in [0, *units[:_MOST_UNITS]]:
+        if len(left) > 1 and less < largest[count]:
+            beside = _beside(lab, count, largest[count] - less, limit)
+            left = [memory for memory in left if beside is None or beside.agrees(memory)]
+    return read(left, single, found)
 
 
 class Beside(NamedTuple):
@@ -81,10 +86,11 @@ class Beside(NamedTuple):
         return enters and (self.refused is None or memory.takes(self.refused) > free)
 
 
-def _beside(lab: Lab, largest: Mapping[int, int], limit: int) -> Beside | None:
-    """Fills up SMs to the last unit: the largest blocks all alike leave more than one."""
-    count = min(largest)
-    size = largest[count]
+def _beside(lab: Lab, count: int, size: int, limit: int) -> Beside | None:
+    """Fills up SMs to the last unit: the largest blocks all alike leave more than one.
+
+    None: the SMs do not hold so many others each.
+    """
     others = small(shared_memory=size, blocks=(count - 1) * lab.sms)
     known = True
 
@@ -138,7 +144,7 @@ def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memor
             )
             most = min(count * (size + unit + reserve) - 1 for count, size in largest.items())
             first = -(-least // unit) * unit
-            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:4]
+            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:64]
     return left
 
 
@@ -169,7 +175,15 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
             if rivals
             else told(path, value, because)
         )
-    found.notes["sizes"] = sorted({memory.size for memory in left})
+    sizes = found.notes["sizes"] = sorted({memory.size for memory in left})
+    if len(sizes) == 1:
+        found.leave(
+            {"shared_memory_unit": m.unit, "shared_memory_reserve": m.reserve} for m in left
+        )
+    else:
+        # What is placed rests on all three.
+        because = f"with it, an SM has {sizes[0]} to {sizes[-1]} bytes"
+        findings = [assumed(f.path, f.value, because, f.rivals) for f in findings]
     findings.append(
         assumed(
             paths[2],
@@ -183,6 +197,7 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
     by_memory = any(memory.reserve and memory.size // memory.reserve <= single for memory in left)
     if by_warps or by_memory:
         what = "warps" if by_warps else "shared memory"
+        found.idle.add("blocks_per_sm")  # more than those would change nothing
         return [
             *findings,
             assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),

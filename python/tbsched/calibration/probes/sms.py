@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tbsched.calibration.asking.lab import MOST_PER_SM, Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import MOST_PER_SM, Lab, small
 from tbsched.program.sequence import Sequence
 
 _FIRST_GUESS = 256  # doubled until some blocks find no room

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
+from dataclasses import replace
+from itertools import combinations
 
-from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import Lab, small
+import numpy as np
+
+from tbsched.calibration.asking.elimination import explains
+from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.draft import draft, with_values
+from tbsched.calibration.finding import Finding, Found, Values, assumed, told
 from tbsched.calibration.probes.limits import MOST_CLUSTER
-from tbsched.program.sequence import Event, Sequence
+from tbsched.calibration.probes.preference import whole_sm
+from tbsched.program.sequence import Event, Launch, Sequence
 from tbsched.traces.trace import Trace
 
 _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
-_SIZES_OF_TPCS = (1, 2, 3, 4)
+_SIZES_OF_TPCS = (2, 1, 3, 4)
+_MOST_LONE = 8  # TPCs of which each is alone in a GPC, or in none
+# Random fillings, several at once, until so many show no two SMs together that were apart before.
+_AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
+_ORDERS = 12  # launches that show in which order SMs have their turns
+_Rows = tuple[tuple[int, ...], ...]
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -22,17 +35,18 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     largest = found["max_cluster"]
     if largest < 2:
         because = "this device has no clusters, which would show it"
+        found.idle.add("gpcs")
         return [
             assumed(_TPC, 2, because),
             assumed(_GPCS, (), because),
             assumed(_SLOTS, 32, "this device has no clusters, and it does not matter"),
         ]
-    sequences = [
-        _clusters(size, lab.sms, beside) for beside in (0, 1, 5) for size in found.notes["clusters"]
-    ]
-    traces = lab.run(sequences)
-    groups = [cluster for trace in traces for cluster in together(trace)]
-    findings = read(groups)
+    clusters = _seen(lab, found)
+    possible = maps(clusters, lab.sms)
+    right = _in_turns(lab, found, possible)
+    findings = read(clusters, right) if right else _doubted(read(clusters, possible))
+    if right:
+        found.leave(right)
     if largest < MOST_CLUSTER and any(
         len(set(row)) * findings[0].value > largest for row in findings[1].value
     ):
@@ -42,10 +56,49 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     return [*findings, _slots(full, found)]
 
 
-def _clusters(size: int, sms: int, beside: int) -> Sequence:
-    """Clusters of a size, beside so many single blocks; a size that no GPC holds just waits."""
-    events: list[Event] = [small(blocks=beside)] if beside else []
-    return Sequence([*events, small(blocks=_WAVES * sms // size * size, cluster=size)])
+def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
+    """The SMs of clusters on an idle GPU, and on one of which some SMs are full."""
+    sizes = found.notes["clusters"]
+    single, whole = small(), whole_sm(found)
+    count: Counter[tuple[int, ...]] = Counter()
+
+    def look(sequences: list[Sequence]) -> list[tuple[int, ...]]:
+        """All clusters that were seen twice: in one run, a block may not be where it seems."""
+        for runs in lab.runs(sequences):
+            count.update(cluster for trace in runs for cluster in together(trace))
+        return [cluster for cluster, times in count.items() if times > 1]
+
+    clusters = look(
+        [_filled(single, size, lab.sms, single, beside) for beside in (0, 1, 5) for size in sizes]
+    )
+    # With ever fewer SMs free, each SM is once among the last two of its GPC.
+    clusters = look([_filled(whole, 2, lab.sms, whole, beside) for beside in range(lab.sms - 1)])
+    rng = np.random.default_rng(6)
+    groups, idle = len(_joined(clusters)), 0
+    for _ in range(_MOST_ROUNDS):
+        if idle == _IDLE:
+            break
+        drawn = [
+            _filled(
+                whole if rng.random() < 0.5 else single,
+                int(rng.choice(sizes)),
+                lab.sms,
+                whole,
+                int(rng.integers(lab.sms)),
+            )
+            for _ in range(_AT_ONCE)
+        ]
+        clusters = look(drawn)
+        before, groups = groups, len(_joined(clusters))
+        idle = idle + 1 if groups == before else 0
+    return clusters
+
+
+def _filled(launch: Launch, size: int, sms: int, other: Launch, beside: int) -> Sequence:
+    """Clusters of a size, more than the GPU holds, beside so many single blocks."""
+    events: list[Event] = [replace(other, blocks=beside)] if beside else []
+    blocks = max(_WAVES * sms // size, 1) * size
+    return Sequence([*events, replace(launch, blocks=blocks, cluster=size)])
 
 
 def together(trace: Trace) -> list[tuple[int, ...]]:
@@ -55,42 +108,101 @@ def together(trace: Trace) -> list[tuple[int, ...]]:
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
-def read(clusters: ListOf[tuple[int, ...]]) -> list[Finding]:
-    """From the SMs of clusters; those of 3 and more are never outside a GPC."""
+def _in_turns(lab: Lab, found: Found, possible: list[Values]) -> list[Values]:
+    """Those maps with which single blocks, each on an SM of its own, come in their observed order.
+
+    The only policy that places clusters is taken for granted. GPCs are then in the order of their
+    turns.
+    """
+    rng = np.random.default_rng(8)
+    sequences = [Sequence([whole_sm(found, lab.sms)])]
+    for _ in range(_ORDERS):
+        blocks = [int(rng.integers(1, lab.sms + 1)) for _ in range(2)]
+        sequences.append(Sequence([whole_sm(found, count) for count in blocks]))
+    runs = lab.runs(sequences)
+    spec = with_values(draft(found), policy="hopper")
+    turned: list[Values] = [
+        {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], runs[0][0])}
+        for values in possible
+    ]
+    return [values for values in turned if explains(with_values(spec, **values), runs)]
+
+
+def in_turn(
+    gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
+) -> tuple[tuple[int, ...], ...]:
+    """The GPCs in the order in which they took the blocks of one launch, from that of TPC 0 on."""
+    gpc_of = {tpc: number for number, row in enumerate(gpcs) for tpc in row}
+    seen = list(dict.fromkeys(gpc_of.get(sm // size, -1) for sm in order[0].smid.tolist()))
+    turns = [number for number in seen if number >= 0]
+    if sorted(turns) != list(range(len(gpcs))):
+        return gpcs
+    first = turns.index(0) if turns else 0
+    return tuple(gpcs[number] for number in turns[first:] + turns[:first])
+
+
+def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
+    """The maps that agree with the clusters, the most likely first.
+
+    Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC that
+    was with no other is in no GPC, or alone in one.
+    """
     pairs = {cluster for cluster in clusters if len(cluster) == 2}
-    fits = [size for size in _SIZES_OF_TPCS if all(a // size == b // size for a, b in pairs)]
-    gpcs = _joined(cluster for cluster in clusters if len(cluster) > 2)
-    # If clusters of 2 do not keep to TPCs of any size, every SM stands for itself.
-    size = fits[0] if fits else 1
-    rows = _rows(gpcs, size)
-    whole = {sm for row in rows for tpc in row for sm in range(tpc * size, tpc * size + size)}
-    count = sum(len(cluster) > 2 for cluster in clusters)
-    because = f"{count} clusters of 3 and more kept to these SMs"
-    if not fits or not pairs:
-        why = "clusters of 2 were not in TPCs of one size"
-        return [
-            assumed(_TPC, size, why, _SIZES_OF_TPCS[1:]),
-            assumed(_GPCS, rows, f"{because}; how many SMs a TPC has is not told"),
-        ]
-    tpc = told(_TPC, size, f"clusters of 2 were on {len(pairs)} pairs of SMs, each in one TPC")
-    if whole != set().union(*gpcs):
-        return [tpc, assumed(_GPCS, (), "clusters of 3 and more were not in whole TPCs")]
-    return [tpc, told(_GPCS, rows, because)]
+    larger = {cluster for cluster in clusters if len(cluster) > 2}
+    return [
+        {"sms_per_tpc": size, "gpcs": rows}
+        for size in _SIZES_OF_TPCS
+        if size <= sms
+        for rows in _maps(larger | {p for p in pairs if p[0] // size != p[1] // size}, size, sms)
+    ]
+
+
+def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Rows]:
+    """The rows of GPCs for TPCs of a size; none if some are in two GPCs."""
+    rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in _joined(clusters)]
+    inside = [tpc for row in rows for tpc in row]
+    if len(inside) != len(set(inside)):
+        return []
+    lone = sorted(set(range(-(-sms // size))) - set(inside))
+    if len(lone) > _MOST_LONE:
+        alone: list[tuple[int, ...]] = [(), tuple(lone)]
+    else:
+        alone = [some for count in range(len(lone) + 1) for some in combinations(lone, count)]
+    # The GPC of the first TPC comes first, which is a convention.
+    return [tuple(sorted([*rows, *((tpc,) for tpc in some)])) for some in alone]
+
+
+def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Finding]:
+    """From the SMs of clusters, and the maps that agree with them."""
+    if not possible:
+        because = "clusters were on SMs as on no device with TPCs of 1 to 4 SMs"
+        return [assumed(_TPC, 1, because), assumed(_GPCS, (), because)]
+    count = sum(len(cluster) > 1 for cluster in clusters)
+    because = f"{count} clusters kept to these SMs"
+    findings = []
+    for path in (_TPC, _GPCS):
+        seen = list(dict.fromkeys(values[path.rpartition(".")[2]] for values in possible))
+        findings.append(
+            assumed(path, seen[0], because, tuple(seen[1:]))
+            if len(seen) > 1
+            else told(path, seen[0], because)
+        )
+    return findings
+
+
+def _doubted(findings: list[Finding]) -> list[Finding]:
+    because = "; but single blocks are not handed out in turns as on a device with this map"
+    return [assumed(f.path, f.value, f.because + because, f.rivals) for f in findings]
 
 
 def _joined(clusters: Iterable[tuple[int, ...]]) -> list[set[int]]:
     """SMs that are together, directly or through others."""
     groups: list[set[int]] = []
-    for cluster in clusters:
+    for cluster in set(clusters):
         apart = [group for group in groups if group.isdisjoint(cluster)]
-        together = [group for group in groups if not group.isdisjoint(cluster)]
-        groups = [*apart, set(cluster).union(*together)]
+        joined = [group for group in groups if not group.isdisjoint(cluster)]
+        groups = [*apart, set(cluster).union(*joined)]
     return groups
-
-
-def _rows(gpcs: Iterable[set[int]], size: int) -> tuple[tuple[int, ...], ...]:
-    """TPCs of each GPC; the GPC of the first TPC comes first, which is a convention."""
-    return tuple(sorted(tuple(sorted({sm // size for sm in gpc})) for gpc in gpcs))
 
 
 def _slots(full: Trace, found: Found) -> Finding:

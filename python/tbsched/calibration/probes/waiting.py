@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration import whole_gpu
-from tbsched.calibration.choices import Choices, combinations, read
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.choices import Choices, by_elimination
+from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.elimination import eliminate
 from tbsched.calibration.finding import Finding, Found, assumed
-from tbsched.calibration.lab import Lab, small
+from tbsched.calibration.probes.clusters import CHOICES
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
@@ -32,7 +32,8 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     # Clusters that wait leave the TPCs of no GPC to others.
     whole = whole_sm(found)
     waiting = [whole, small(2)]
-    if spec.policy == "hopper" and found.is_told("gpcs"):
+    if spec.policy == "hopper" and not found.unknown(CHOICES):
+        found.resting += tuple(CHOICES)
         waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
 
     def drawn(rng: np.random.Generator) -> Sequence:
@@ -43,10 +44,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         ]
         return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
 
-    devices = combinations(spec, choices)
-    left = eliminate(lab, devices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
+    findings = by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
     because = "so many are not refused; whether the GPU tells all of them apart was not asked"
-    return [*read(left, choices), assumed("scheduler.priority_levels", levels, because)]
+    return [*findings, assumed("scheduler.priority_levels", levels, because)]
 
 
 def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:

@@ -12,13 +12,19 @@ from dataclasses import replace
 from math import lcm
 from typing import NamedTuple
 
+from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
 from tbsched.calibration.finding import Finding, Found, assumed, told
-from tbsched.calibration.lab import LEAST_REGISTERS, Lab, small
 from tbsched.program.sequence import Launch, Sequence
 
 PROCESSING_BLOCKS = (1, 2, 3, 4)
 UNITS = tuple(32 * n for n in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64))
 _MOST_REGISTERS = 16_777_216
+_PATHS = (
+    "limits.processing_blocks",
+    "limits.warps_per_sm",
+    "limits.registers_per_sm",
+    "allocation.register_unit",
+)
 # (warps per block, registers per thread): blocks that an idle SM holds.
 Counts = Mapping[tuple[int, int], int]
 
@@ -46,7 +52,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     sizes = range(1, most + 1)
     by_warps = lab.fills([small(warps) for warps in sizes])
     counts = dict(zip(((warps, LEAST_REGISTERS) for warps in sizes), by_warps, strict=True))
-    found.notes["single"] = by_warps[0]
+    found.notes["single"] = lab.most_per_sm = by_warps[0]
     limit = found["registers_per_thread"]
     below = [warps for warps, count in zip(sizes, by_warps, strict=True) if count < by_warps[0]]
     for warps in (below or [1])[:3]:
@@ -57,6 +63,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         counts.update({(warps, r): count for r, count in zip(asked, held, strict=True)})
     left = _filled(lab, remaining(counts), limit)
     found.notes["files"] = left
+    if left:
+        best = _best(left)
+        found.leave(map(_values, [best, *(files for files in left if files != best)]))
     return read(left, limit)
 
 
@@ -162,6 +171,28 @@ def _agrees(files: Files, slots: int, counts: Counts) -> bool:
     )
 
 
+def _best(left: list[Files]) -> Files:
+    """Of those that no sequence told apart: four processing blocks, a round number of registers."""
+    return max(
+        left,
+        key=lambda files: (
+            files.processing_blocks == 4,
+            files.units * files.unit % 1024 == 0,
+            files.unit,
+            -files.units,
+        ),
+    )
+
+
+def _values(files: Files) -> dict[str, int]:
+    return {
+        "processing_blocks": files.processing_blocks,
+        "warps_per_sm": files.warps,
+        "registers_per_sm": files.processing_blocks * files.units * files.unit,
+        "register_unit": files.unit,
+    }
+
+
 def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
     """From the ways that are left to build an SM."""
     if not left:
@@ -172,34 +203,16 @@ def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
             assumed("limits.registers_per_sm", 65536, nothing),
             assumed("allocation.register_unit", 256, nothing),
         ]
-    # Of those that no sequence told apart: four processing blocks, a round number of registers.
-    best = max(
-        left,
-        key=lambda files: (
-            files.processing_blocks == 4,
-            files.units * files.unit % 1024 == 0,
-            files.unit,
-            -files.units,
-        ),
-    )
-    values = {
-        "limits.processing_blocks": [files.processing_blocks for files in left],
-        "limits.warps_per_sm": [files.warps for files in left],
-        "limits.registers_per_sm": [
-            files.processing_blocks * files.units * files.unit for files in left
-        ],
-        "allocation.register_unit": [files.unit for files in left],
-    }
-    position = left.index(best)
+    best = _values(_best(left))
     because = "how many blocks of 1 to 32 warps and of 16 to 255 registers filled idle SMs"
     findings = []
-    for path, seen in values.items():
-        rivals = tuple(sorted(set(seen) - {seen[position]}))
-        make = told if not rivals else assumed
+    for path in _PATHS:
+        name = path.rpartition(".")[2]
+        rivals = tuple(sorted({_values(files)[name] for files in left} - {best[name]}))
         findings.append(
-            told(path, seen[position], because)
-            if make is told
-            else assumed(path, seen[position], f"{because} leave others", rivals[:16])
+            assumed(path, best[name], f"{because} leave others", rivals[:16])
+            if rivals
+            else told(path, best[name], because)
         )
     if all(32 * (registers_per_thread + 1) <= files.units * files.unit for files in left):
         findings.append(

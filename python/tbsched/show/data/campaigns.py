@@ -47,11 +47,21 @@ def counterexample_data(found: Counterexample) -> dict[str, Any]:
 def calibration_data(calibration: Calibration) -> dict[str, Any]:
     """Each value and how sure it is, the certificate, and what the probes took."""
     certificate = asdict(calibration.certificate)
+    certificate["decided"] = dict(calibration.certificate.decided)
     certificate["states"] = [repr(state) for state in calibration.certificate.states]
     campaign = calibration.campaign
     return {
         "device": calibration.spec.title,
         "findings": [_listed(asdict(finding)) for finding in calibration.report],
+        "witnesses": [
+            {
+                "path": witness.path,
+                "changes": _listed(dict(witness.changes)),
+                "sequences": witness.sequences,
+                "telling": None if witness.telling is None else events_to_data(witness.telling),
+            }
+            for witness in calibration.witnesses
+        ],
         "certificate": {**_listed(certificate), "holds": calibration.certificate.holds},
         "not_asked": list(calibration.not_asked),
         "campaign": None if campaign is None else report_data(campaign),

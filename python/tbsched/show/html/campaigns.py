@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD
 from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.show.html.differences import diff_part
@@ -29,6 +30,11 @@ from tbsched.show.text.campaigns import (
 from tbsched.show.text.tables import table_of
 
 _COUNTEREXAMPLES_SHOWN = 10
+_HEADINGS = {
+    TOLD: "Told: the observations leave no other value",
+    DOCUMENTED: "Documented: not told, and NVIDIA documents it",
+    ASSUMED: "Assumed: another value may be right",
+}
 _CODE = 20_000  # characters
 
 
@@ -62,13 +68,35 @@ def report_html(report: Report) -> str:
 
 
 def calibration_html(calibration: Calibration) -> str:
-    """The certificate, and each value with how sure it is."""
+    """The certificate, each value with how sure it is, and what the probes took."""
+    titles = ("field", "value", "how sure", "because")
+    certificate = calibration.certificate
+    documented = sum(finding.kind == DOCUMENTED for finding in calibration.report)
     rows = calibration_rows(calibration)
-    table = table_of(("field", "value", "how sure", "because"), rows)
+    parts = [
+        table_html(table_of(titles, own), heading=heading)
+        for kind, heading in _HEADINGS.items()
+        if (own := [row for row in rows if row[2] == kind])
+    ]
+    steps = [
+        (step.probe, f"{step.sequences:,}", f"{step.launches:,}", f"{step.seconds:.1f}",
+         step.failure or "")
+        for step in calibration.steps
+    ]  # fmt: skip
+    taken = table_of(("probe", "sequences", "launches", "seconds", "told nothing, because"), steps)
     return card(
         calibration_short(calibration),
+        tiles_html(
+            (f"{len(calibration.told):,}", "values told"),
+            (f"{documented:,}", "documented"),
+            (f"{len(calibration.assumed):,}", "assumed"),
+            (f"{certificate.sequences:,}", "sequences compared"),
+            (f"{certificate.disagreements:,}", "disagree"),
+        ),
         text_html(line.strip() for line in calibration_lines(calibration)),
-        table_html(table),
+        *parts,
+        folded_html("What the probes took", table_html(taken)),
+        folded_html("Values that no probe asks for", text_html([", ".join(calibration.not_asked)])),
     )
 
 

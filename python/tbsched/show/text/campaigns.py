@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.results import Calibration
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.program.sequence import Sequence
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.words import counted
 
@@ -125,16 +127,44 @@ def calibration_text(calibration: Calibration) -> str:
 
 def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
     """Of each value: field, value, how sure, and why."""
+    witnesses = {witness.path: witness for witness in calibration.witnesses}
     rows = []
     for finding in calibration.report:
-        value = str(finding.value)
-        if len(value) > _VALUE:
-            value = f"{value[:_VALUE]}…"
         because = finding.because
         if finding.rivals:
-            because += f"; not told apart from {', '.join(map(str, finding.rivals))}"
-        rows.append((finding.path, value, finding.kind, because))
+            because += f"; not told apart from {', '.join(map(_cut, finding.rivals))}"
+        if finding.path in witnesses:
+            because += f"; {_witness_words(witnesses[finding.path])}"
+        rows.append((finding.path, _cut(finding.value), finding.kind, because))
     return rows
+
+
+def _witness_words(witness: Witness) -> str:
+    """The other device that explains everything as well, and what would tell the two apart."""
+    changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
+    words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
+    if witness.telling is not None:
+        kinds = _kinds(witness.telling)
+        words += "; a sequence that no probe draws would tell" + (
+            f", with {kinds}" if kinds else ""
+        )
+    return words
+
+
+def _kinds(sequence: Sequence) -> str:
+    """What in a sequence the probes do not draw."""
+    launches = sequence.launches
+    kinds = {
+        "priorities": any(launch.priority for launch in launches),
+        "cooperative launches": any(launch.cooperative for launch in launches),
+        "partitions": any(launch.partition is not None for launch in launches),
+    }
+    return ", ".join(name for name, there in kinds.items() if there)
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _VALUE else f"{text[:_VALUE]}…"
 
 
 def calibration_lines(calibration: Calibration) -> list[str]:
@@ -156,6 +186,13 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         lines.append(f"  {counted(certificate.disagreements, 'sequence disagrees', 'disagree')}")
     else:
         lines.append("  nothing was compared")
+    if certificate.unstable:
+        several = counted(certificate.unstable, "sequence says", "sequences say")
+        lines.append(f"  {several} nothing, as the oracle did not agree with itself")
+    several = counted(certificate.struck, "other device was", "other devices were")
+    lines.append(f"  {several} struck out, each a combination of rules, sizes and a policy")
+    if calibration.campaign is not None:
+        lines += _coverage(calibration.campaign.coverage)
     lines.append(
         f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
         f"not compared: {', '.join(certificate.left_out)}"

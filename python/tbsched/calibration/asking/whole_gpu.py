@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration.elimination import Shown, View
-from tbsched.calibration.lab import Lab
+from tbsched.calibration.asking.elimination import Answers, Shown, View
+from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.predicted import table_of, until_refused
+from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -42,14 +44,21 @@ def _shown(trace: Trace) -> tuple[Shown, ...]:
     """Blocks of each SM, of each launch up to the first that waits."""
     found: list[Shown] = []
     for placement in trace.placements:
-        found.append(placement.occupancy(trace.device.sms).tobytes())
+        found.append(placement.occupancy(trace.device.sms).astype(np.int64).tobytes())
         if placement.placed < len(placement.smid):
             break
     return tuple(found)
 
 
-def _predict(spec: DeviceSpec, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
-    return [_shown(trace) for trace in predict_many(sequences, spec, threads=2)]
+def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
+    events = table_of(sequences)
+    return [
+        [
+            tuple(np.bincount(smid[smid >= 0], minlength=spec.sms).tobytes() for smid in launches)
+            for launches in until_refused(spec, events, state)
+        ]
+        for spec in devices
+    ]
 
 
 def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
@@ -60,11 +69,29 @@ VIEW = View(_predict, _observe)
 
 
 def _all_shown(trace: Trace) -> tuple[Shown, ...]:
-    return tuple(placement.occupancy(trace.device.sms).tobytes() for placement in trace.placements)
+    return tuple(_occupancy(trace, number) for number in range(len(trace)))
+
+
+def _occupancy(trace: Trace, number: int) -> bytes:
+    return trace[number].occupancy(trace.device.sms).astype(np.int64).tobytes()
+
+
+def _predict_waits(
+    devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int
+) -> list[Answers]:
+    return [
+        [
+            _all_shown(trace)
+            for trace in predict_many(
+                sequences, spec, initial_state=spec.initial_states()[state], threads=THREADS
+            )
+        ]
+        for spec in devices
+    ]
 
 
 # For sequences without releases: where launches wait, those behind them show something, too.
 VIEW_OF_WAITS = View(
-    lambda spec, sequences: [_all_shown(t) for t in predict_many(sequences, spec, threads=2)],
+    _predict_waits,
     lambda lab, sequences: [_all_shown(trace) for trace in lab.run(sequences)],
 )

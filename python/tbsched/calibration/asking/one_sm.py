@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.calibration.elimination import Shown, View
-from tbsched.calibration.lab import MOST_PER_SM, Lab, NotTold, even, small
+from tbsched.calibration.asking.elimination import Answers, Shown, View
+from tbsched.calibration.asking.lab import MOST_PER_SM, Lab, NotTold, even, small
+from tbsched.calibration.asking.predicted import table_of, until_refused
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
@@ -53,17 +53,16 @@ def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Seque
     return Sequence([*drawn, small(*sizes[int(rng.integers(len(sizes)))], MOST_PER_SM + 1)])
 
 
-def _predict(spec: DeviceSpec, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
+def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
     """Blocks placed of each launch, up to the first of which some were not."""
-    found: list[tuple[Shown, ...]] = []
-    for trace in predict_many(sequences, spec, threads=1):
-        placed: list[int] = []
-        for launch, placement in zip(trace.sequence.launches, trace.placements, strict=True):
-            placed.append(placement.placed)
-            if placed[-1] < launch.blocks:
-                break
-        found.append(tuple(placed))
-    return found
+    events = table_of(sequences)
+    return [
+        [
+            tuple(int(np.count_nonzero(smid >= 0)) for smid in launches)
+            for launches in until_refused(spec, events, state)
+        ]
+        for spec in devices
+    ]
 
 
 def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:

@@ -1,0 +1,130 @@
+"""All that was observed, and which devices explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from tbsched.calibration.asking.lab import Runs
+from tbsched.calibration.asking.one_sm import one_sm
+from tbsched.calibration.asking.predicted import table_of
+from tbsched.campaigns.oracles import THREADS
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict, predict_many
+from tbsched.prediction.tables import matching_states
+from tbsched.program.sequence import Sequence
+
+_AT_ONCE = 64
+
+
+class Evidence:
+    """What was tried: what was observed of it, block by block, and what was refused.
+
+    Args:
+        observed: the runs of each sequence.
+        filled: how many blocks one SM held of each launch of a sequence.
+        taken, refused: sequences of which only that is known.
+    """
+
+    def __init__(
+        self,
+        observed: ListOf[Runs],
+        filled: Mapping[Sequence, tuple[int, ...]] = MappingProxyType({}),
+        taken: ListOf[Sequence] = (),
+        refused: ListOf[Sequence] = (),
+    ) -> None:
+        # The cheap ones first: most devices that are wrong are wrong about one of them.
+        ordered = sorted(observed, key=_blocks)
+        self._filled = filled
+        self._taken, self._refused = taken, refused
+        self._sequences = len(ordered) + len(filled) + len(taken) + len(refused)
+        self._parts = [
+            _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
+        ]
+        self._known: dict[DeviceSpec, bool] = {}
+        self._last = 0  # the part that contradicted a device last
+
+    def __len__(self) -> int:
+        """How many sequences were tried."""
+        return self._sequences
+
+    def explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether the device has every block where it was observed, from some latent state."""
+        key = replace(spec, name="explains", provenance={})
+        if key not in self._known:
+            self._known[key] = self._explained(key)
+        return self._known[key]
+
+    def _explained(self, spec: DeviceSpec) -> bool:
+        if any(_takes(spec, sequence) for sequence in self._refused):
+            return False
+        if not all(_takes(spec, sequence) for sequence in self._taken):
+            return False
+        if not self._fills(spec):
+            return False
+        parts = self._parts[self._last :] + self._parts[: self._last]
+        for number, part in enumerate(parts):
+            if not part.explained_by(spec):
+                self._last = (self._last + number) % len(parts)
+                return False
+        return True
+
+    def _fills(self, spec: DeviceSpec) -> bool:
+        """Whether one SM of the device holds so many blocks."""
+        policy = "ampere" if spec.policy == "hopper" else spec.policy
+        alone = replace(one_sm(spec), policy=policy)
+        try:
+            traces = predict_many(list(self._filled), alone, threads=THREADS)
+        except ValueError:
+            return False
+        return all(
+            tuple(placement.placed for placement in trace.placements) == held
+            for trace, held in zip(traces, self._filled.values(), strict=True)
+        )
+
+
+class _Part:
+    """Some sequences at once."""
+
+    def __init__(self, observed: ListOf[Runs]) -> None:
+        self._tables = [table_of([runs[0].sequence]) for runs in observed]
+        self._table = table_of([runs[0].sequence for runs in observed])
+        self._seen = [
+            [np.concatenate([p.smid for p in trace.placements]) for trace in runs]
+            for runs in observed
+        ]
+
+    def explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether of each sequence one run is as on the device."""
+        states = spec.initial_states()
+        first = [seen[0] for seen in self._seen]
+        try:
+            found = matching_states(self._table, first, spec, spec.policy, states, THREADS)
+        except ValueError:  # it refuses what the oracle took
+            return False
+        for number, state in enumerate(found):
+            others = self._seen[number][1:]
+            table = self._tables[number]
+            if state is None and not any(
+                matching_states(table, [other], spec, spec.policy, states, 1)[0] is not None
+                for other in others
+            ):
+                return False
+        return True
+
+
+def _blocks(runs: Runs) -> int:
+    return sum(launch.blocks for launch in runs[0].sequence.launches)
+
+
+def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:
+    try:
+        spec.check(sequence)
+        predict(sequence, spec)
+    except ValueError:
+        return False
+    return True

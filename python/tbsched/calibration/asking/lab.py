@@ -1,0 +1,272 @@
+"""Where probes run their sequences."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as ListOf
+from typing import TypeAlias
+
+import numpy as np
+
+from tbsched.calibration.asking.journal import Journal, Outcome, Refused
+from tbsched.campaigns.oracles import ManyOracle
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.program.sequence import Event, Launch, Release, Sequence
+from tbsched.traces.oracle import Oracle
+from tbsched.traces.trace import Trace
+
+# Of so many runs, two must agree; three once some have not.
+_TRIES, _AGREE, _AGREE_IF_NOISY = 8, 2, 3
+MOST_PER_SM = 64  # thread block slots that a model of an SM has
+LEAST_REGISTERS = 16  # that every kernel of the launcher can have
+# Those that agree.
+Runs: TypeAlias = tuple[Trace, ...]
+# One such launch cannot fill an SM: as many waves are in one sequence at most.
+_LAUNCHES = 24
+
+
+class NotTold(Exception):
+    """The observations of a probe say nothing; the message says why."""
+
+
+class Lab:
+    """Runs sequences on the oracle, and counts them.
+
+    Args:
+        oracle: what is measured.
+        seconds: for how long probes may ask.
+        progress: is called with the seconds so far.
+        journal: keeps what is observed, and has what an earlier calibration observed.
+
+    Attributes:
+        sms: number of SMs, once a probe has found it.
+        most_per_sm: an SM holds no more blocks of any kind.
+        sequences, launches, unstable: how many there have been.
+        struck: how many devices were struck out, as they predict something wrong.
+        disagreed: how many runs were unlike those of the same sequence before them.
+        tried: the runs of each sequence that agreed.
+        filled: for sequences of launches that each fill one SM, how many blocks it held of each.
+        taken, refused: those of which only that was asked.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        seconds: float,
+        progress: Callable[[float], object],
+        journal: Journal | None = None,
+    ) -> None:
+        self._oracle = oracle
+        self._journal = journal or Journal(None)
+        if not self._journal.is_empty:
+            seen = self._once(Sequence([small()]))
+            if isinstance(seen, Trace):
+                self._journal.check(seen.device)
+        self._seconds = seconds
+        self._start = time.monotonic()
+        self._progress = progress
+        self.sms = 0
+        self.most_per_sm = MOST_PER_SM
+        self.sequences = 0
+        self.launches = 0
+        self.unstable = 0
+        self.struck = 0
+        self.disagreed = 0
+        self.tried: dict[Sequence, Runs] = {}
+        self.filled: dict[Sequence, tuple[int, ...]] = {}
+        self.taken: dict[Sequence, None] = {}
+        self.refused: dict[Sequence, None] = {}
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._start
+
+    def run(self, sequences: ListOf[Sequence]) -> list[Trace]:
+        """What the oracle shows; one of the runs that agree.
+
+        Raises:
+            NotTold: the time is over, or one of the sequences never repeats itself.
+            ValueError: the oracle refuses one.
+        """
+        return [runs[0] for runs in self.runs(sequences)]
+
+    def runs(self, sequences: ListOf[Sequence]) -> list[Runs]:
+        """Of each sequence runs with the same number of blocks on each SM.
+
+        Which blocks they are may differ: the runs may begin in other latent states.
+
+        Raises:
+            NotTold, ValueError: as :meth:`run`.
+        """
+        seen: list[dict[bytes, list[Trace]]] = [{} for _ in sequences]
+        found: list[Runs | None] = [None] * len(sequences)
+        for _ in range(_TRIES):
+            missing = [number for number, runs in enumerate(found) if runs is None]
+            if not missing:
+                break
+            again = [sequences[number] for number in missing]
+            for number, trace in zip(missing, self._tried(again), strict=True):
+                if trace is None:
+                    continue
+                alike = seen[number].setdefault(_occupancies(trace), [])
+                alike.append(trace)
+                self.disagreed += len(seen[number]) > 1 and len(alike) == 1
+                if len(alike) >= (_AGREE_IF_NOISY if self.disagreed else _AGREE):
+                    found[number] = tuple(alike)
+        if any(runs is None for runs in found):
+            raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
+        agreed = [runs for runs in found if runs is not None]
+        self.tried.update(zip(sequences, agreed, strict=True))
+        return agreed
+
+    def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
+        if self.spent > self._seconds:
+            raise NotTold("the time was over")
+        self.sequences += len(sequences)
+        self.launches += sum(len(sequence.launches) for sequence in sequences)
+        self._progress(self.spent)
+        kept = [self._journal.holds(sequence) for sequence in sequences]
+        outcomes = iter(
+            self._observed([s for s, held in zip(sequences, kept, strict=True) if not held])
+        )
+        traces = []
+        for sequence, held in zip(sequences, kept, strict=True):
+            if held:
+                outcome = self._journal.taken(sequence)
+                if isinstance(outcome, Refused):
+                    raise ValueError(str(outcome))
+            else:
+                found = next(outcomes)
+                outcome = found if isinstance(found, Trace) else None
+                self._journal.keep(sequence, outcome)
+            traces.append(outcome)
+        self.unstable += traces.count(None)
+        return traces
+
+    def _observed(self, sequences: ListOf[Sequence]) -> Iterator[object]:
+        """In their order; each as soon as it is there."""
+        if not isinstance(self._oracle, ManyOracle):
+            return map(self._once, sequences)
+        return iter(self._oracle.observe_many(sequences)) if sequences else iter(())
+
+    def _once(self, sequence: Sequence) -> Trace | UnstableMeasurement | DeadlineExceeded:
+        try:
+            return self._oracle.observe(sequence)
+        except (UnstableMeasurement, DeadlineExceeded) as error:
+            return error
+
+    def accepts(self, launch: Launch) -> bool:
+        """Whether the oracle takes such a launch at all."""
+        self.sequences += 1
+        self.launches += 1
+        sequence = Sequence([launch])
+        if self._journal.holds(sequence):
+            outcome = self._journal.taken(sequence)
+        else:
+            outcome = self._tried_once(sequence)
+            self._journal.keep(sequence, outcome)
+        if isinstance(outcome, Refused):
+            self.refused[sequence] = None
+            return False
+        if outcome is not None:
+            self.taken[sequence] = None
+        return True
+
+    def _tried_once(self, sequence: Sequence) -> Outcome:
+        try:
+            return self._oracle.observe(sequence)
+        except (UnstableMeasurement, DeadlineExceeded):
+            return None
+        except ValueError as error:
+            return Refused(str(error))
+
+    def fills(self, launches: ListOf[Launch]) -> list[int]:
+        """How many blocks of each launch an idle SM holds; their own ``blocks`` do not matter.
+
+        Every launch has more blocks than the GPU holds, so that it does not matter in which order
+        the SMs get them.
+
+        Raises:
+            NotTold: the SMs do not hold the same number.
+        """
+        groups = [launches[at : at + _LAUNCHES] for at in range(0, len(launches), _LAUNCHES)]
+        sequences = [self._waves(group, self.sms) for group in groups]
+        counts = []
+        for group, sequence, trace in zip(groups, sequences, self.run(sequences), strict=True):
+            held = [
+                even(placement.occupancy(trace.device.sms)[: self.sms])
+                for placement in trace.placements
+            ]
+            counts += held
+            del self.tried[sequence]
+            self.filled[self._waves(group, 1)] = tuple(held)
+        return counts
+
+    def _waves(self, launches: ListOf[Launch], sms: int) -> Sequence:
+        events: list[Event] = []
+        for number, launch in enumerate(launches):
+            events += [_with_blocks(launch, sms * (self.most_per_sm + 1)), Release(number)]
+        return Sequence(events)
+
+    def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:
+        """The largest number from ``low`` to ``high`` that fits, where ``low`` does."""
+        while low < high:
+            middle = (low + high + 1) // 2
+            if fits(middle):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def _occupancies(trace: Trace) -> bytes:
+    """The blocks of each SM, of each launch."""
+    sms = trace.device.sms
+    return b"".join(placement.occupancy(sms).tobytes() for placement in trace.placements)
+
+
+def small(
+    warps: int = 1,
+    registers: int = LEAST_REGISTERS,
+    shared_memory: int = 0,
+    blocks: int = 1,
+    cluster: int = 1,
+    carveout: int | None = 100,
+    local_memory: int = 0,
+) -> Launch:
+    """A launch in the terms of the probes: with all shared memory, unless it says otherwise."""
+    return Launch(
+        blocks,
+        32 * warps,
+        registers,
+        shared_memory=shared_memory,
+        local_memory=local_memory,
+        carveout=carveout,
+        cluster=cluster,
+    )
+
+
+def even(blocks: np.ndarray) -> int:
+    """The number that all SMs have.
+
+    Raises:
+        NotTold: they have not the same.
+    """
+    least, most = int(blocks.min()), int(blocks.max())
+    if least != most:
+        raise NotTold(f"the SMs do not hold the same: {least} to {most} blocks")
+    return least
+
+
+def _with_blocks(launch: Launch, blocks: int) -> Launch:
+    return small(
+        launch.threads // 32,
+        launch.registers,
+        launch.shared_memory,
+        blocks,
+        launch.cluster,
+        launch.carveout,
+        launch.local_memory,
+    )

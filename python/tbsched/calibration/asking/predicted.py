@@ -1,0 +1,68 @@
+"""Where devices put the blocks of many sequences, as fast as the core says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as ListOf
+
+import numpy as np
+
+from tbsched.campaigns.oracles import THREADS
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.tables import predict_until_refused
+from tbsched.program.arrays import Int32Array
+from tbsched.program.event_table import LAUNCH, RELEASE, EventTable
+from tbsched.program.sequence import Launch, Sequence
+
+
+def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[list[Int32Array]]:
+    """Of each sequence the SMs of each launch, up to the first that is not placed whole.
+
+    Args:
+        spec: the device.
+        events: the sequences.
+        state: the number of the latent state that it starts from.
+
+    Raises:
+        ValueError: the device refuses a launch.
+    """
+    start = spec.initial_states()[state]
+    table, smids, _ = predict_until_refused(events, spec, spec.policy, start, THREADS)
+    is_launch = table.cells[:, 0] == LAUNCH
+    ends = np.cumsum(np.where(is_launch, table.cells[:, 1], 0)).tolist()
+    rows = is_launch.tolist()
+    found = []
+    for begin, end, smid in zip(table.bounds[:-1], table.bounds[1:], smids, strict=True):
+        before = ends[begin - 1] if begin else 0
+        last = 0
+        launches = []
+        for row in range(begin, end):
+            if rows[row]:
+                launches.append(smid[last : ends[row] - before])
+                last = ends[row] - before
+        found.append(launches)
+    return found
+
+
+def table_of(sequences: ListOf[Sequence]) -> EventTable:
+    """The rows of held sequences, which name no partitions."""
+    rows = [_row(event) for sequence in sequences for event in sequence.events]
+    bounds = np.cumsum([0, *(len(sequence) for sequence in sequences)])
+    return EventTable(np.array(rows, np.int32).reshape(len(rows), -1), bounds)
+
+
+def _row(event: object) -> tuple[int, ...]:
+    if isinstance(event, Launch):
+        return (
+            LAUNCH,
+            event.blocks,
+            event.threads,
+            event.registers,
+            event.shared_memory,
+            event.local_memory,
+            -1 if event.carveout is None else event.carveout,
+            event.cluster,
+            event.priority,
+            -1,
+            int(event.cooperative),
+        )
+    return (RELEASE, event.launch, *(0,) * 9)  # type: ignore[attr-defined]

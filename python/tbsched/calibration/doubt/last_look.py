@@ -1,0 +1,50 @@
+"""What all other probes left open, by elimination with sequences of a campaign."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.calibration.asking.choices import read, with_bases
+from tbsched.calibration.asking.elimination import Draw, Left, by_every_block
+from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Finding, Found
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import Launch, Sequence
+
+# Mechanisms that no probe asks for yet.
+LEFT_OUT = ("partitions", "cooperative", "priorities")
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Draws that a campaign would compare, on which the devices that are left differ."""
+    names = found.open_together()
+    if not names:
+        return []
+    found.resting = names
+    spec = draft(found)
+    left = Left(with_bases(found, spec, {}))
+    return read(found, by_every_block(lab, left, campaign_draws(spec), seed=9), {})
+
+
+def campaign_draws(spec: DeviceSpec) -> Draw:
+    """Draws the sequences of a campaign within the limits of a device, one after the other."""
+    options = SequenceOptions.everything(spec).without(LEFT_OUT)
+    largest = max((size for size in options.clusters if size <= spec.max_cluster), default=1)
+    limited = replace(spec, max_cluster=largest)
+    endless = iter(Draws(limited, replace(options, clusters=options.clusters), seed=9))
+
+    def drawn(_: np.random.Generator) -> Sequence:
+        return next(
+            draw.sequence for draw in endless if all(map(_is_asked, draw.sequence.launches))
+        )
+
+    return drawn
+
+
+def _is_asked(launch: Launch) -> bool:
+    return launch.registers >= LEAST_REGISTERS

@@ -1,0 +1,83 @@
+"""Other values that a field of a device may have: near ones of a number, all of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import launch_orders, policies
+
+SAME_POLICIES = {"algorithm1": "ampere"}  # its slow reference, with the same answers
+_LAYOUTS = ("pooled", "contiguous", "circular")
+_BY_PATH = {field.path: field for field in FIELDS}
+
+
+def other_values(spec: DeviceSpec, path: str) -> Iterator[Any]:
+    """Of one field, those nearest to that of the device first.
+
+    A device need not be able to have them.
+    """
+    field = _BY_PATH[path]
+    value = field.of(spec)
+    if field.type == "bool":
+        yield not value
+    elif path == "scheduler.policy":
+        yield from _others(value, (row.name for row in policies() if row.name not in SAME_POLICIES))
+    elif path == "scheduler.launch_order":
+        yield from _others(value, (row.name for row in launch_orders()))
+    elif field.type == "layout":
+        yield from _others(value, iter(_LAYOUTS))
+    elif field.type == "int":
+        yield from _numbers(spec, path, value)
+    elif path == "allocation.shared_memory_configurations":
+        yield from _sizes(value)
+    elif path == "topology.gpcs":
+        yield from _rows(value, spec.tpcs)
+    elif path == "topology.sm_preference":
+        for at in range(len(value) - 1):
+            yield (*value[:at], value[at + 1], value[at], *value[at + 2 :])
+
+
+def _others(value: Any, values: Iterator[Any]) -> Iterator[Any]:
+    return (other for other in values if other != value)
+
+
+def _numbers(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
+    step = 1
+    if path == "limits.registers_per_sm":
+        # Those that are no whole unit of a processing block are never given out.
+        step = spec.processing_blocks * spec.register_unit
+    yield from (value + step, value - step, 2 * value, value // 2)
+
+
+def _sizes(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Without one of them, and with one more below or between."""
+    for at in range(len(sizes) - 1):
+        yield sizes[:at] + sizes[at + 1 :]
+    for low, high in pairwise((0, *sizes)):
+        middle = (low + high) // 2048 * 1024
+        if low < middle < high:
+            yield tuple(sorted({*sizes, middle}))
+
+
+def _rows(gpcs: tuple[tuple[int, ...], ...], tpcs: int) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Unknown; with a TPC in another GPC or in none; with two GPCs in each other's turn."""
+    if not gpcs:
+        yield (tuple(range(tpcs)),)
+        return
+    yield ()
+    for at, row in enumerate(gpcs):
+        for tpc in row[-1:]:
+            less = [tuple(t for t in other if t != tpc) for other in gpcs]
+            yield tuple(filter(None, less))
+            to = (at + 1) % len(gpcs)
+            if to != at:
+                less[to] = (*less[to], tpc)
+                yield tuple(filter(None, less))
+    for one in range(1, len(gpcs) - 1):
+        turned = list(gpcs)
+        turned[one], turned[one + 1] = turned[one + 1], turned[one]
+        yield tuple(turned)

@@ -1,0 +1,132 @@
+"""Of values that are not told, another device that explains every sequence tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as ListOf
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from tbsched.calibration.asking.evidence import Evidence
+from tbsched.calibration.doubt.other_values import other_values
+from tbsched.calibration.draft import with_values
+from tbsched.calibration.finding import TOLD, Finding, Found
+from tbsched.campaigns.space.draws import Draws
+from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import matching_state, predict
+from tbsched.program.sequence import Sequence
+
+_BY_PATH = {field.path: field for field in FIELDS}
+_DRAWN = 64
+_MOST = 24  # devices that are tried for a value
+# Where nothing sets another size, there is none, or sizes do not matter.
+_TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Another device with another value, which explains all that was tried as well.
+
+    Attributes:
+        path: the value that it differs in, such as ``mechanisms.warp_skip``.
+        device: the other device, for :func:`tbsched.predict`.
+        changes: all values that it differs in, and what they are there.
+        sequences: so many were tried. Of each, both devices have every block where it was observed,
+            and both refuse what was refused.
+        telling: a sequence on which the two differ, if one is known; probes do not draw such ones.
+
+    Example:
+        >>> calibration = tb.calibrate("xavier", seconds=60, sequences=0, progress=False)
+        >>> witness = calibration.witness("topology.gpcs")
+        >>> witness.sequences > 100
+        True
+    """
+
+    path: str
+    device: DeviceSpec
+    changes: tuple[tuple[str, Any], ...]
+    sequences: int
+    telling: Sequence | None
+
+
+def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witness, ...]:
+    """For each value that is not told, where one is known.
+
+    Args:
+        spec: the calibrated device.
+        found: what was found out about it.
+        evidence: all that was tried.
+    """
+    witnessed: list[Witness] = []
+    if not evidence.explained_by(spec):
+        return ()
+    drawn = [draw.sequence for draw in islice(_everything(spec), _DRAWN)]
+    for finding in found.findings:
+        if finding.kind == TOLD:
+            continue
+        for number, other in enumerate(_others(spec, finding, found)):
+            if number == _MOST:
+                break
+            if evidence.explained_by(other):
+                changes = tuple(
+                    (field.path, field.of(other))
+                    for field in FIELDS
+                    if field.section and field.of(other) != field.of(spec)
+                )
+                telling = _telling(spec, other, drawn)
+                witnessed.append(Witness(finding.path, other, changes, len(evidence), telling))
+                break
+    return tuple(witnessed)
+
+
+def _everything(spec: DeviceSpec) -> Draws:
+    """All kinds of held sequences, also those that neither probes nor the campaign draw."""
+    return Draws(spec, SequenceOptions.everything(spec), seed=10)
+
+
+def _telling(one: DeviceSpec, other: DeviceSpec, drawn: ListOf[Sequence]) -> Sequence | None:
+    """The shortest of the sequences on which the two differ from every latent state."""
+    states = list(other.initial_states())
+    for sequence in sorted(drawn, key=len):
+        try:
+            trace = predict(sequence, one)
+            if matching_state(trace, other, None, states) is None:
+                return sequence
+        except ValueError:  # one of them refuses it
+            continue
+    return None
+
+
+def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[DeviceSpec]:
+    """Devices with another value: those left by elimination, rivals, and near values."""
+    field = _BY_PATH[finding.path]
+    changes: list[dict[str, Any]] = [
+        dict(values)
+        for group in found.left_together
+        if field.name in group[0]
+        for values in group
+        if values[field.name] != field.of(spec)
+    ]
+    changes += [{field.name: rival} for rival in finding.rivals]
+    changes += [{field.name: other} for other in other_values(spec, finding.path)]
+    if finding.path in _TOGETHER:
+        largest = spec.shared_memory_configurations[-1:]
+        acts = spec.mechanisms.shared_memory_configuration
+        changes.append(
+            {
+                "shared_memory_configuration": not acts,
+                "shared_memory_configurations": (largest[0] // 2048 * 1024, *largest),
+            }
+        )
+    seen = []
+    for values in changes:
+        if values in seen:
+            continue
+        seen.append(values)
+        try:
+            yield with_values(spec, **{**values, "name": f"{spec.name}-other-{len(seen)}"})
+        except ValueError:
+            continue
