@@ -22,6 +22,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Capacities": ("together", "capacities"),
     "Capacity": ("together", "capacity"),
     "Coresidency": ("together", "coresidency"),
+    "Characterization": ("characterizations", "characterization"),
     "Counterexample": ("campaigns", "counterexample"),
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tbsched.errors import TbschedError
-from tbsched.sm.characterize.words import BYTES
+from tbsched.sm.characterization.words import BYTES
 
 _WHEEL = "nvidia-cuda-nvdisasm"
 _INSTALL = {

@@ -8,9 +8,9 @@ from importlib import resources
 
 import jinja2
 
-from tbsched.sm.characterize import words
-from tbsched.sm.characterize.opcodes import Opcode
-from tbsched.sm.characterize.toolkit import Instruction, assemble, code_of, disassemble
+from tbsched.sm.characterization import words
+from tbsched.sm.characterization.opcodes import Opcode
+from tbsched.sm.characterization.toolkit import Instruction, assemble, code_of, disassemble
 
 ITEMS = 480  # a multiple of most distances; 7.5 KiB, so that the instruction caches hold the loop
 RECORD_BYTES = 48
@@ -91,7 +91,7 @@ def frames(opcodes: Iterable[Opcode], architecture: str) -> dict[str, Frame | Un
 
 def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
     """The source of the kernel."""
-    template = resources.files("tbsched.sm.characterize") / "frame.ptx"
+    template = resources.files("tbsched.sm.characterization") / "frame.ptx"
     environment = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )

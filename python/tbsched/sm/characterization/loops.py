@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tbsched.sm.characterize import words
-from tbsched.sm.characterize.frames import Frame, Unverified
-from tbsched.sm.characterize.toolkit import Instruction, disassemble
-from tbsched.sm.characterize.words import Control
+from tbsched.sm.characterization import words
+from tbsched.sm.characterization.frames import Frame, Unverified
+from tbsched.sm.characterization.toolkit import Instruction, disassemble
+from tbsched.sm.characterization.words import Control
 
 # Clocks after which the result of every instruction of fixed latency is there: above all that
 # ptxas waits for on Hopper.
@@ -91,7 +91,7 @@ def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Lo
         ValueError: no such distance or spacing.
 
     Example:
-        >>> from tbsched.sm.characterize import Mode, OPCODES, Wanted, frames, loops
+        >>> from tbsched.sm.characterization import Mode, OPCODES, Wanted, frames, loops
         >>> frame = frames([OPCODES["fp32.fma"]], "sm_90")["fp32.fma"]
         >>> loops(frame, [Wanted("fp32.fma", Mode.WRITE_READ, 4)], "sm_90")[0].instructions
         480

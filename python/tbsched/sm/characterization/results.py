@@ -1,0 +1,67 @@
+"""What was found out about the instructions of a GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.sm.characterization.figures import Figures, figures
+from tbsched.sm.characterization.runs import Run, load_runs
+from tbsched.views import Shown
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Characterization(Shown):
+    """The figures of each opcode. Prints as a table.
+
+    Attributes:
+        device: the GPU, as it says of itself.
+        figures: of each opcode, in the order in which they were asked for.
+    """
+
+    device: Mapping[str, Any]
+    figures: tuple[Figures, ...]
+
+    def __getitem__(self, opcode: str) -> Figures:
+        for found in self.figures:
+            if found.opcode == opcode:
+                return found
+        raise KeyError(opcode)
+
+    @property
+    def runs(self) -> int:
+        """How many runs the figures come from."""
+        return sum(found.runs for found in self.figures)
+
+
+def characterization(
+    spec: DeviceSpec, device: Mapping[str, Any], runs: Iterable[Run], reasons: Mapping[str, str]
+) -> Characterization:
+    """From runs, and why some opcodes have none, by name."""
+    listed = list(runs)
+    found = (
+        figures(name, listed, spec.processing_blocks, spec.sms, reason)
+        for name, reason in reasons.items()
+    )
+    return Characterization(dict(device), tuple(found))
+
+
+def load_characterization(
+    path: str | os.PathLike[str], device: str | os.PathLike[str] | DeviceSpec = "h200"
+) -> Characterization:
+    """The figures of runs that were recorded before; no GPU is needed.
+
+    Args:
+        path: the file that ``raw`` of :func:`tbsched.sm.characterize` kept.
+        device: the GPU that it is of; its number of processing blocks and SMs is read.
+
+    Raises:
+        FileNotFoundError, ValueError: no such file, or another one.
+    """
+    about, runs = load_runs(path)
+    names = dict.fromkeys(run.key.opcode for run in runs)
+    return characterization(find_device(device), about, runs, dict.fromkeys(names, ""))
