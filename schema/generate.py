@@ -1,10 +1,11 @@
-"""Writes what follows from the rows of this folder; a test checks that all of it is fresh.
+"""Writes what follows from two tables; a test checks that all of it is fresh.
 
     python schema/generate.py
 
-device.toml: the C++ struct with its visitor, the Python dataclasses, the table in
+schema/device.toml: the C++ struct with its visitor, the Python dataclasses, the table in
 docs/reference/devices.md.
-compute_capabilities.toml: the C++ table, and the one in docs/reference/devices.md.
+python/tbsched/hardware/compute_capabilities.toml: the C++ table, and the one in
+docs/reference/devices.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 STRUCT = Path("cpp/tbsched/hardware/device_spec.h")
 LIMITS = Path("cpp/tbsched/hardware/documented_limits.h")
+DOCUMENTED = Path("python/tbsched/hardware/compute_capabilities.toml")
+ABLATIONS = Path("python/tbsched/hardware/devices/ablations.toml")
 DATACLASSES = Path("python/tbsched/hardware/device_fields.py")
 PAGE = Path("docs/reference/devices.md")
 WIDTH = 100
@@ -81,11 +84,15 @@ def rows() -> list[Row]:
     return found
 
 
-def documented() -> list[tuple[str, dict[str, int]]]:
-    """Of each compute capability what is documented."""
-    data = tomllib.loads((ROOT / "schema" / "compute_capabilities.toml").read_text("utf-8"))
+def documented() -> list[tuple[str, dict[str, int | list[int]]]]:
+    """Of each compute capability the fields that are documented."""
+    data = tomllib.loads((ROOT / DOCUMENTED).read_text("utf-8"))
     common = data.pop("common")
-    return [(capability, {**limits, **common}) for capability, limits in data.items()]
+    names = {row.name for row in rows()}
+    return [
+        (capability, {key: value for key, value in {**common, **own}.items() if key in names})
+        for capability, own in data.items()
+    ]
 
 
 def _comment(text: str) -> str:
@@ -168,15 +175,20 @@ def _visit(row: Row) -> str:
 
 
 def limits_header() -> str:
-    """The C++ header of what is documented."""
+    """The C++ header of what is documented, but for what an ablation changes on purpose."""
+    ablations = tomllib.loads((ROOT / ABLATIONS).read_text("utf-8"))
+    changed = {name for row in ablations.values() for name in row}
     table = "".join(
-        f'    DocumentedLimit{{"{capability}", "{name}", {value}}},\n'
+        f'    DocumentedLimit{{"{capability}", "{name}", {each}}},\n'
         for capability, limits in documented()
         for name, value in limits.items()
+        if name not in changed
+        for each in (value if isinstance(value, list) else [value])
     )
     return f"""\
 // What NVIDIA documents per compute capability. Written by schema/generate.py from
-// schema/compute_capabilities.toml, which names the sources.
+// {DOCUMENTED}, which names the sources. What an ablation
+// changes is left out.
 // clang-format off
 #pragma once
 
@@ -188,7 +200,7 @@ namespace tbsched {{
 
 struct DocumentedLimit {{
   std::string_view compute_capability;
-  std::string_view field;  // of a list, its last is meant
+  std::string_view field;  // a list has a row for each value that it may have, ascending
   int32_t value;
 }};
 
@@ -279,14 +291,17 @@ def fields_table() -> str:
 
 
 def documented_table() -> str:
-    """What is documented, for the documentation: a column per compute capability."""
+    """What is documented, for the documentation: a row per compute capability."""
     known = documented()
-    names = dict.fromkeys(name for _, limits in known for name in limits)
-    text = _cells("field", *(capability for capability, _ in known))
-    text += _cells(*["---"] * (len(known) + 1))
-    for name in names:
-        text += _cells(f"`{name}`", *(limits.get(name, "") for _, limits in known))
+    names = list(dict.fromkeys(name for _, limits in known for name in limits))
+    text = _cells("", *(f"`{name}`" for name in names)) + _cells(*["---"] * (len(names) + 1))
+    for capability, limits in known:
+        text += _cells(capability, *(_listed(limits.get(name, "")) for name in names))
     return text
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def page() -> str:

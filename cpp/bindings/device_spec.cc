@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tbsched/hardware/check.h"
-#include "tbsched/hardware/documented_limits.h"
 
 namespace py = pybind11;
 
@@ -78,19 +77,6 @@ void bind_device_spec(py::module_& module) {
       },
       py::arg("spec"), py::arg("measured"),
       "Refuses what NVIDIA documents otherwise, but for the fields measured (section.name).");
-  module.def(
-      "documented_limits",
-      [](const std::string_view compute_capability) {
-        std::vector<std::pair<std::string_view, int32_t>> found;
-        for (const DocumentedLimit& row : kDocumentedLimits) {
-          if (row.compute_capability == compute_capability) {
-            found.emplace_back(row.field, row.value);
-          }
-        }
-        return found;
-      },
-      py::arg("compute_capability"),
-      "The fields that NVIDIA documents, with their values; of a list, its last.");
 }
 
 }  // namespace tbsched

@@ -89,6 +89,43 @@ py::tuple in_python(const cuda::Observation& observation) {
   return py::make_tuple(launches, observation.calls_ns, observation.met);
 }
 
+std::string version(const int32_t major, const int32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+py::dict identity_in_python(const cuda::DeviceProperties& properties,
+                            const cuda::Surroundings& surroundings) {
+  py::dict dict;
+  dict["name"] = properties.name;
+  dict["sms"] = properties.sms;
+  dict["compute_capability"] = version(properties.architecture / 10, properties.architecture % 10);
+  dict["driver"] = surroundings.driver_version;
+  dict["cuda"] = version(properties.driver_api / 1000, properties.driver_api % 1000 / 10);
+  dict["uuid"] = properties.uuid;
+  dict["max_connections"] = surroundings.max_connections;
+  return dict;
+}
+
+// What a GPU says about itself, without a context.
+py::dict query(const int32_t index) {
+  cuda::Identity found;
+  {
+    const py::gil_scoped_release no_gil;
+    found = cuda::identify(index);
+  }
+  py::dict dict = identity_in_python(found.properties, found.surroundings);
+  dict["mps"] = found.surroundings.mps;
+  dict["clusters"] = found.properties.clusters;
+  dict["threads_per_block"] = found.properties.threads_per_block;
+  dict["blocks_per_sm"] = found.properties.blocks_per_sm;
+  dict["threads_per_sm"] = found.properties.threads_per_sm;
+  dict["registers_per_sm"] = found.properties.registers_per_sm;
+  dict["shared_memory_per_sm"] = found.properties.shared_memory_per_sm;
+  dict["shared_memory_reserve"] = found.properties.shared_memory_reserve;
+  dict["shared_memory_per_block"] = found.properties.shared_memory_per_block;
+  return dict;
+}
+
 // A forked child has neither the driver's state nor our threads: nothing there can be ended.
 struct EndUnlessForked {
   template <typename Owned>
@@ -246,20 +283,7 @@ class LauncherGpu {
   uint64_t interruptions() const { return get().interruptions(); }
 
   py::dict info() const {
-    const cuda::DeviceProperties& properties = get().context().properties();
-    const auto version = [](const int32_t major, const int32_t minor) {
-      return std::to_string(major) + "." + std::to_string(minor);
-    };
-    py::dict dict;
-    dict["name"] = properties.name;
-    dict["sms"] = properties.sms;
-    dict["compute_capability"] =
-        version(properties.architecture / 10, properties.architecture % 10);
-    dict["driver"] = get().context().surroundings().driver_version;
-    dict["cuda"] = version(properties.driver_api / 1000, properties.driver_api % 1000 / 10);
-    dict["uuid"] = properties.uuid;
-    dict["max_connections"] = get().context().surroundings().max_connections;
-    return dict;
+    return identity_in_python(get().context().properties(), get().context().surroundings());
   }
 
   bool mps() const { return get().context().surroundings().mps; }
@@ -383,6 +407,7 @@ PYBIND11_MODULE(_launcher, module) {
       .def("kernel_size", &LauncherGpu::kernel_size, py::arg("launch"))
       .def("close", &LauncherGpu::close);
   module.def("gpus", &tbsched::cuda::gpus);
+  module.def("query", &tbsched::query, py::arg("index"));
   module.def("patch", &tbsched::patch, py::arg("image"), py::arg("registers"),
              py::arg("local_memory"));
   module.def("usage", &tbsched::usage, py::arg("image"));

@@ -28,6 +28,7 @@ _NAMES_OF = {
     "advice.together.fixes.fix": "Fix",
     "advice.together.limits": "Limit",
     "advice.what_if": "what_if",
+    "calibration.boards.describe": "describe",
     "calibration.calibrate": "calibrate",
     "campaigns.campaign": "fuzz",
     "campaigns.steer": "Steered steer",
@@ -36,9 +37,11 @@ _NAMES_OF = {
     "comparison.verify": "Score verify",
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hardware.catalogue": "ablations device devices",
+    "hardware.differences": "DeviceDiff compare_devices",
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "split_sms",
     "hardware.spec": "DeviceSpec",
+    "hardware.written": "save_device",
     "importers.live": "capture",
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
@@ -92,6 +95,7 @@ if TYPE_CHECKING:
     from tbsched.advice.together.fixes.fix import Fix as Fix
     from tbsched.advice.together.limits import Limit as Limit
     from tbsched.advice.what_if import what_if as what_if
+    from tbsched.calibration.boards.describe import describe as describe
     from tbsched.calibration.calibrate import calibrate as calibrate
     from tbsched.campaigns.campaign import fuzz as fuzz
     from tbsched.campaigns.steer import Steered as Steered
@@ -112,9 +116,12 @@ if TYPE_CHECKING:
     from tbsched.hardware.catalogue import ablations as ablations
     from tbsched.hardware.catalogue import device as device
     from tbsched.hardware.catalogue import devices as devices
+    from tbsched.hardware.differences import DeviceDiff as DeviceDiff
+    from tbsched.hardware.differences import compare_devices as compare_devices
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
+    from tbsched.hardware.written import save_device as save_device
     from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.launch_of import launch_of as launch_of

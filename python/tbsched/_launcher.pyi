@@ -17,6 +17,17 @@ class Info(TypedDict):
     uuid: str
     max_connections: int
 
+class Queried(Info):
+    mps: bool
+    clusters: bool
+    threads_per_block: int
+    blocks_per_sm: int
+    threads_per_sm: int
+    registers_per_sm: int
+    shared_memory_per_sm: int
+    shared_memory_reserve: int
+    shared_memory_per_block: int
+
 class Measured(TypedDict):
     smid: npt.NDArray[np.int32]
     final_smid: npt.NDArray[np.int32]
@@ -72,6 +83,7 @@ class Gpu:
     def close(self) -> bool: ...
 
 def gpus() -> int: ...
+def query(index: int) -> Queried: ...
 def patch(image: bytes, registers: int, local_memory: int) -> bytes: ...
 def usage(image: bytes) -> list[tuple[str, int, int, int, int]]: ...
 def images() -> dict[str, bytes]: ...

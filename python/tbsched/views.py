@@ -24,6 +24,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Coresidency": ("together", "coresidency"),
     "Characterization": ("characterizations", "characterization"),
     "Counterexample": ("campaigns", "counterexample"),
+    "DeviceDiff": ("devices", "device_diff"),
     "DeviceSpec": ("devices", "device"),
     "Diff": ("differences", "diff"),
     "Evenness": ("advice", "evenness"),

@@ -158,10 +158,17 @@ def test_configs() -> None:
     assert {row["evenness"] is None for row in found["configs"]} == {True, False}
 
 
-def test_devices() -> None:
+def test_devices(tmp_path: Path) -> None:
     check_alike(EXAMPLES["devices"], document("devices"))
     found = document("devices", "h200")
     check_alike(EXAMPLES["devices NAME"], found)
+    described = tmp_path / "mine.toml"
+    found = document("describe", "-o", described, "--compute-capability", "12.0", "--sms", "170")
+    check_alike(EXAMPLES["devices NAME"], found)
+    assert tb.device(described).sms == 170
+    diff = document("devices", "--diff", "h200", "h100", status=1)
+    check_alike(EXAMPLES["devices --diff"], diff)
+    assert len(diff["sources"]) > 100
     (row,) = EXAMPLES["devices NAME"]["values"].values()
     assert all(value.keys() == row.keys() for value in found["values"].values())
 

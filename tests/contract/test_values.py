@@ -67,6 +67,7 @@ def public_values() -> list[Any]:
     hash(HELD), hash(TIMED)  # a sequence keeps it
     return [
         *HELD, *TIMED, HELD, TIMED, HELD.launches[0], tb.Drawn("uniform", 1e-3), tb.device("h200"),
+        tb.compare_devices("h200", "h200-no-warp-skip"),
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),
         tb.predict_processes([tb.Sequence(TIMED.launches[:2])], "h200", mps=True),

@@ -39,6 +39,8 @@ def _names(name: str, info: ArgumentInfo | OptionInfo) -> list[str]:
 def _value(kind: Any) -> str:
     if isinstance(kind, UnionType):
         (kind,) = (each for each in get_args(kind) if each is not NoneType)
+    if get_origin(kind) is tuple:
+        return " ".join(map(_value, get_args(kind)))
     if get_origin(kind) is list:
         return f"{_value(get_args(kind)[0])}, several"
     if issubclass(kind, StrEnum):

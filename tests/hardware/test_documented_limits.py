@@ -7,7 +7,9 @@ import dataclasses
 import pytest
 
 from hardware.files import DEVICES, Write, refusal, row, variant
-from tbsched.hardware.catalogue import device
+from tbsched.hardware.catalogue import device, devices
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.documented import compute_capabilities, documented
 
 ADA = f'extends = "rtx3090"\n[device]\ncompute_capability = {row(chr(34) + "8.9" + chr(34))}\n'
 VENDOR = '{ value = %s, provenance = "vendor", source = "a leaflet" }'
@@ -55,6 +57,50 @@ def test_largest_shared_memory_configuration_is_compared(write: Write) -> None:
     fewer = VENDOR % "[8192, 102400]"
     text = f'extends = "rtx3090"\n[allocation]\n{key} = {fewer}\n'
     assert device(write(text)).shared_memory_configurations == (8192, 102400)
+
+
+def test_configuration_that_no_such_gpu_has_is_refused(write: Write) -> None:
+    sizes = VENDOR % "[8192, 9216, 102400]"
+    text = f'extends = "rtx3090"\n[allocation]\nshared_memory_configurations = {sizes}\n'
+    assert "shared_memory_configurations: 9216 contradicts the 16384 " in refusal(write(text))
+
+
+def test_child_of_an_ablation_lacks_what_the_ablation_takes_out(write: Write) -> None:
+    assert device(write('extends = "rtx3090-no-processing-blocks"')).processing_blocks == 1
+
+
+@pytest.mark.parametrize("name", devices())
+def test_shipped_device_agrees_even_where_it_was_measured(name: str) -> None:
+    spec = device(name)
+    known = documented(spec.compute_capability)
+    assert known is not None
+    for field in FIELDS:
+        if field.name not in known.limits:
+            continue
+        value, limit = field.of(spec), known.limits[field.name]
+        if isinstance(limit, tuple):
+            # Not all: blocks with a reserve never set an SM to no shared memory.
+            assert (value[-1], set(value) <= set(limit)) == (limit[-1], True), field.path
+        else:
+            assert value == limit, field.path
+
+
+def test_everything_from_7_0_on_is_documented_with_its_source() -> None:
+    known = {
+        "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.1", "10.3", "11.0",
+        "12.0", "12.1",
+    }  # fmt: skip
+    assert known <= set(compute_capabilities())
+    for name in compute_capabilities():
+        row = documented(name)
+        assert row is not None
+        assert "CUDA" in row.source
+        assert ("max_cluster" in row.limits) == (row.portable_cluster == 1) == (float(name) < 9)
+        assert (
+            row.limits["shared_memory_per_block"] + row.limits["shared_memory_reserve"]
+            <= (row.limits["shared_memory_configurations"][-1])
+        )
+    assert documented("5.2") is None
 
 
 @pytest.mark.parametrize("capability", ["5.2", "13.7", "8.60", ""])

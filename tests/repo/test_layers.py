@@ -35,12 +35,13 @@ CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
 _OBSERVED = {"traces", "hardware", "program", "errors", "progress", "storage", "views"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
+    "attached": set(),
     "errors": set(),
     "progress": set(),
     "storage": {"errors"},
     "views": set(),
     "program": {"errors", "views"},
-    "hardware": {"errors", "program", "storage", "views", "_core"},
+    "hardware": {"attached", "errors", "program", "storage", "views", "_core"},
     "traces": _OBSERVED,
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
@@ -67,7 +68,7 @@ LATE = {
     ("tbsched.cli.campaigns", "hypothesis"),
     ("tbsched.progress", "rich"),
     ("tbsched.launcher.kernels.cubins", "tbsched._launcher"),
-    ("tbsched.launcher.observe", "tbsched._launcher"),
+    ("tbsched.launcher.query", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
     ("tbsched.show.files.arrow", "pyarrow"),
     ("tbsched.show.files.frames", "pandas"),
@@ -75,7 +76,7 @@ LATE = {
 }
 EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.
-BY_NAME = {"tbsched", "tbsched.show", "tbsched.views"}
+BY_NAME = {"tbsched", "tbsched.attached", "tbsched.show", "tbsched.views"}
 
 
 @pytest.mark.parametrize("path", CPP_FILES, ids=lambda path: str(path.relative_to(CPP)))
@@ -218,7 +219,7 @@ def test_nothing_public_needs_an_extra_before_it_is_used(module: str) -> None:
     assert not loaded_with(f"tbsched.{module}") & EXTRAS
 
 
-def test_modules_are_looked_up_by_name_in_three_places() -> None:
+def test_modules_are_looked_up_by_name_in_four_places() -> None:
     found = {
         module
         for module, tree in TREES.items()

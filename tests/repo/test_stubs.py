@@ -40,7 +40,6 @@ RETURNS = {
         "    list[tuple[int, list[int]]],\n    int,\n    int,\n    int,\n    str,\n"
         "    int,\n    int,\n]"
     ),
-    "documented_limits": "list[tuple[str, int]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
     "split_sms": "tuple[list[list[int]], list[int]]",

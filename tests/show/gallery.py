@@ -148,6 +148,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     "device": lambda: tb.device("h200"),
     "device-without-gpcs": lambda: tb.device("rtx3090"),
     "device-1000": thousand,
+    "device-diff": lambda: tb.compare_devices("a100", "h200"),
     "held": lambda: tb.predict(held(), "h200"),
     "held-1000": lambda: tb.predict(held(8), thousand()),
     "residents": lambda: tb.predict(held(), "h200").residents(),

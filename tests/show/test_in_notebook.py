@@ -44,6 +44,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.best_order([kernel], device)",
         "tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])",
         "tb.Partition((0, 1))",
+        'tb.compare_devices(device, "h200")',
         "tb.forced_even(device, held.launches[0])",
         "tb.launch_configs(device, tb.Kernel(82 * 64, 16))",
         "tb.capacity(kernel, device)",

@@ -57,6 +57,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Capacity": lambda: tb.capacity(launch(), gpu(4), beside=[launch(2, 32)]),
     "Capacities": lambda: tb.capacities(launch(), gpu(4), threads=[32, 1024], carveouts=[None, 0]),
     "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
+    "DeviceDiff": lambda: tb.compare_devices("h100", "h200"),
     "DeviceSpec": lambda: tb.device("h200"),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }

@@ -46,6 +46,13 @@ int32_t gpus() {
   return count;
 }
 
+Identity identify(const int32_t index) {
+  const Driver& driver = Driver::get();
+  const CUdevice device = find_device(driver, index);
+  const DeviceProperties properties = query_properties(driver, device);
+  return {properties, look_around(properties, is_active(driver, device))};
+}
+
 PrimaryContext::PrimaryContext(const Driver& driver, const CUdevice device)
     : driver_(driver), device_(device) {
   driver_.primary_context_retain(&handle_, device_);

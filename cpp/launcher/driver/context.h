@@ -29,6 +29,13 @@ class PrimaryContext {
 // How many GPUs the driver shows. Throws NoGpu if there is no driver, or none that it can use.
 int32_t gpus();
 
+// What a GPU says about itself, without a context. Throws NoGpu if there is no such device.
+struct Identity {
+  DeviceProperties properties;
+  Surroundings surroundings;
+};
+Identity identify(int32_t index);
+
 class Context {
  public:
   // Throws NoGpu if there is no such device.

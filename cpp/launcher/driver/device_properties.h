@@ -19,6 +19,11 @@ struct DeviceProperties {
   int32_t registers_per_block = 0;
   int32_t shared_memory_per_block = 0;  // what a kernel may opt in to
   int32_t blocks_per_grid = 0;
+  int32_t blocks_per_sm = 0;
+  int32_t threads_per_sm = 0;
+  int32_t registers_per_sm = 0;
+  int32_t shared_memory_per_sm = 0;   // the largest configuration
+  int32_t shared_memory_reserve = 0;  // of each block, the driver's own
   bool clusters = false;
 };
 

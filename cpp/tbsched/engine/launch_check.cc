@@ -4,7 +4,6 @@
 #include <functional>
 #include <string>
 
-#include "tbsched/hardware/documented_limits.h"
 #include "tbsched/hardware/gpu/cluster_domains.h"
 #include "tbsched/program/refuse.h"
 

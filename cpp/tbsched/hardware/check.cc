@@ -4,7 +4,6 @@
 #include <concepts>
 #include <functional>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "tbsched/hardware/documented_limits.h"
@@ -84,15 +83,15 @@ void check_shared_memory(const DeviceSpec& spec) {
   }
 }
 
-// Of a list its last; nothing of what is neither number nor list.
+// Of a list its last comes first; nothing of what is neither number nor list.
 template <typename Member>
-std::optional<int64_t> compared(const Member& member) {
+std::vector<int64_t> compared(const Member& member) {
   if constexpr (Number<Member>) {
-    return member;
+    return {member};
   } else if constexpr (std::same_as<Member, std::vector<int32_t>>) {
-    return member.back();
+    return {member.rbegin(), member.rend()};
   } else {
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -107,16 +106,26 @@ void check(const DeviceSpec& spec) {
 
 void check_documented(const DeviceSpec& spec, const std::set<std::string>& measured) {
   for_each_field(spec, [&]<typename Member>(const Field& field, const Member& member) {
-    const auto limit = std::ranges::find_if(kDocumentedLimits, [&](const DocumentedLimit& row) {
-      return row.compute_capability == spec.compute_capability && row.field == field.name;
-    });
-    if (limit == kDocumentedLimits.end() || measured.contains(field.path())) return;
-    const std::optional<int64_t> value = compared(member);
-    if (!value || *value == limit->value) return;
-    const std::string documented = std::to_string(limit->value);
-    refuse(field.path() + ": " + std::to_string(*value) + " contradicts the " + documented +
-           " that NVIDIA documents for compute capability " + spec.compute_capability +
-           "; this file must have the row, with " + documented + " or with provenance measured");
+    std::vector<int64_t> limits;
+    for (const DocumentedLimit& row : kDocumentedLimits) {
+      if (row.compute_capability == spec.compute_capability && row.field == field.name) {
+        limits.push_back(row.value);
+      }
+    }
+    if (limits.empty() || measured.contains(field.path())) return;
+    const auto contradicts = [&](const int64_t value, const int64_t limit) {
+      const std::string documented = std::to_string(limit);
+      refuse(field.path() + ": " + std::to_string(value) + " contradicts the " + documented +
+             " that NVIDIA documents for compute capability " + spec.compute_capability +
+             "; this file must have the row, with " + documented + " or with provenance measured");
+    };
+    // Of a list the largest must be there; of the others none that is not documented.
+    const std::vector<int64_t> values = compared(member);
+    if (values.front() != limits.back()) contradicts(values.front(), limits.back());
+    for (const int64_t value : values) {
+      const auto next = std::ranges::lower_bound(limits, value);
+      if (*next != value) contradicts(value, *next);
+    }
   });
 }
 

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD, Finding, Found, assumed
-from tbsched.hardware.catalogue import documented_limits
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
+from tbsched.hardware.documented import documented as documented_for
 from tbsched.hardware.spec import DeviceSpec, Provenance
 
 # Of fields without a default. A finding takes the place of each.
@@ -50,12 +50,12 @@ def guesses(found: Found) -> list[Finding]:
 def documented(found: Found) -> list[Finding]:
     """Of fields that are not told, those that NVIDIA documents for the compute capability."""
     capability = str(found.notes.get("details", {}).get("compute_capability", ""))
+    known = documented_for(capability)
     because = f"NVIDIA documents it for compute capability {capability}; it was not told"
     return [
         Finding(_BY_NAME[name].path, value, DOCUMENTED, because)
-        for name, value in documented_limits(capability).items()
-        # Of a list the last is documented alone.
-        if not found.is_told(name) and _BY_NAME[name].type == "int"
+        for name, value in ({} if known is None else known.limits).items()
+        if not found.is_told(name)
     ]
 
 
@@ -71,8 +71,12 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
         name=name,
         mechanisms=Mechanisms(**{key: v for key, v in values.items() if key in switches}),
         provenance={
-            finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
-            for finding in found.findings
+            "device.title": Provenance("measured", "the oracle says so"),
+            "device.compute_capability": Provenance("measured", "the oracle says so"),
+            **{
+                finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
+                for finding in found.findings
+            },
         },
         **{key: value for key, value in values.items() if key not in switches},
     )

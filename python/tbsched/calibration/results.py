@@ -6,12 +6,11 @@ import os
 from dataclasses import dataclass
 
 from tbsched.calibration.finding import ASSUMED, TOLD, Finding
-from tbsched.calibration.written import device_toml
 from tbsched.campaigns.results import Report
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.storage import as_path, replacing
+from tbsched.hardware.written import save_device
 from tbsched.views import Shown
 
 CONFIDENCE = 0.95
@@ -141,8 +140,7 @@ class Calibration(Shown):
         Raises:
             OSError: it cannot be written.
         """
-        with replacing(as_path(path)) as file:
-            file.write(device_toml(self.spec, self.report).encode())
+        save_device(path, self.spec, heading="Written by `tbsched calibrate`.")
 
 
 def certified(

@@ -23,7 +23,7 @@ from tbsched.cli.compare import compare, verify
 from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.console import show as print_out
-from tbsched.cli.devices import devices
+from tbsched.cli.devices import describe, devices
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
 from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
@@ -36,7 +36,7 @@ from tbsched.errors import TbschedError
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
 VERBS = (
     devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
-    record, calibrate, capture,
+    record, describe, calibrate, capture,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -1,21 +1,30 @@
-"""``tbsched devices``."""
+"""``tbsched devices`` and ``tbsched describe``."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tbsched import views
-from tbsched.cli.console import console, show, show_json
-from tbsched.cli.options import AsJson, complete_device
+from tbsched import storage, views
+from tbsched.calibration.boards.describe import describe as describe_gpu
+from tbsched.calibration.boards.describe import heading
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
+from tbsched.cli.files import check_output, note_written
+from tbsched.cli.options import AsJson, GpuIndex, complete_capability, complete_device
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.differences import compare_devices
 from tbsched.hardware.export import cpp_header
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.written import save_device
 from tbsched.prediction.predict import launch_orders, policies
-from tbsched.show.text.tables import table_of
+from tbsched.show.text.devices import differences_table
+from tbsched.show.text.tables import render, table_of
 
 
 def devices(
@@ -24,29 +33,114 @@ def devices(
         typer.Argument(help="Show this device's values.", autocompletion=complete_device),
     ] = None,
     cpp: Annotated[bool, typer.Option("--cpp", help="Print it as a C++ header.")] = False,
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--diff",
+            help="Show in which values two devices differ, and where these come from.",
+            metavar="A B",
+            autocompletion=complete_device,
+        ),
+    ] = None,
+    sources: Annotated[
+        bool,
+        typer.Option(
+            "--sources", help="With --diff: also list equal values that come from elsewhere."
+        ),
+    ] = False,
     as_json: AsJson = False,
-) -> None:
-    """List the devices, their ablations and the policies; or show one device."""
+) -> int:
+    """List the devices, their ablations and the policies; or show one device, or compare two.
+
+    The exit status of --diff is 1 if a value differs.
+    """
     if cpp and as_json:
         raise ValueError("devices: --cpp and --json: give one of them")
-    if name is None and as_json:
-        show_json(_everything())
-        return
+    if diff is not None:
+        if name is not None or cpp:
+            raise ValueError(f"devices: --diff and {'--cpp' if cpp else name}: give one of them")
+        return _compare(*diff, sources, as_json)
+    if sources:
+        raise ValueError("devices: --sources: needs --diff")
     if name is None:
-        rows = [(s.name, s.title, str(s.sms), s.policy) for s in map(find_device, device_names())]
-        console.print(table_of(("device", "GPU", "SMs", "policy"), rows))
-        console.print("\n[bold]ablations[/], to append to a device's name:")
-        _rows(list(ablations().items()))
-        console.print("\n[bold]policies[/]:")
-        _rows([(row.name, f"{row.summary} ({row.source})") for row in policies()])
-        console.print("\n[bold]orders of launches[/]:")
-        _rows([(row.name, f"{row.summary} ({row.source})") for row in launch_orders()])
-        return
-    spec = find_device(name)
+        show_json(_everything()) if as_json else _list()
+    elif as_json:
+        show_json(views.data(find_device(name)))
+    else:
+        spec = find_device(name)
+        show(cpp_header(spec) if cpp else spec)
+    return AGREEMENT
+
+
+def describe(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The device file to write.")],
+    gpu: GpuIndex = 0,
+    compute_capability: Annotated[
+        str | None,
+        typer.Option(
+            help="Describe a GPU that is not here, of this compute capability, such as 8.9.",
+            autocompletion=complete_capability,
+        ),
+    ] = None,
+    sms: Annotated[int | None, typer.Option(help="How many SMs that GPU has.")] = None,
+    title: Annotated[str | None, typer.Option(help="The vendor's name of that GPU.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Write a first device file of a GPU from queries and documents, without measuring it.
+
+    The driver says how many SMs there are and what an SM has, and NVIDIA documents more. All other
+    values are assumed to be those of the nearest shipped device, and the file says so.
+    With --compute-capability and --sms no GPU is needed.
+    """
+    check_output(output, option="--output")
+    is_there = storage.check_writable(output)
+    spec = describe_gpu(
+        gpu,
+        compute_capability=compute_capability,
+        sms=sms,
+        title=title,
+        name=output.name.removesuffix(".toml"),
+    )
+    save_device(output, spec, heading=heading(spec))
+    note_written(output, is_there, "a device file")
     if as_json:
         show_json(views.data(spec))
     else:
-        show(cpp_header(spec) if cpp else spec)
+        _show_known(spec)
+    return AGREEMENT
+
+
+def _show_known(spec: DeviceSpec) -> None:
+    """What is not assumed; the file, and ``tbsched devices FILE``, have the rest."""
+    rows = [
+        (field.path, str(field.of(spec)))
+        for field in FIELDS
+        if field.section and spec.provenance[field.path].kind != "assumed"
+    ]
+    console.print(table_of(("value", "said or documented"), rows))
+    console.print(heading(spec))
+
+
+def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
+    found = compare_devices(a, b)
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
+        if sources and found.sources:
+            show(render(differences_table(found.sources)))
+    return AGREEMENT if found.same else DISAGREEMENT
+
+
+def _list() -> None:
+    rows = [(s.name, s.title, str(s.sms), s.policy) for s in map(find_device, device_names())]
+    console.print(table_of(("device", "GPU", "SMs", "policy"), rows))
+    console.print("\n[bold]ablations[/], to append to a device's name:")
+    _rows(list(ablations().items()))
+    console.print("\n[bold]policies[/]:")
+    _rows([(row.name, f"{row.summary} ({row.source})") for row in policies()])
+    console.print("\n[bold]orders of launches[/]:")
+    _rows([(row.name, f"{row.summary} ({row.source})") for row in launch_orders()])
 
 
 def _everything() -> dict[str, Any]:

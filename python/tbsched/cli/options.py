@@ -9,14 +9,16 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from tbsched.hardware.catalogue import ablations, devices
+from tbsched.hardware.catalogue import ATTACHED, ablations, devices
+from tbsched.hardware.documented import compute_capabilities
 from tbsched.prediction.predict import policies
 
 
 def complete_device(incomplete: str) -> Iterator[str]:
     """The devices that a shell offers; of one that is named in full, its ablations too."""
-    named = [name for name in devices() if incomplete.startswith(name)]
-    every = (*devices(), *(f"{name}-{each}" for name in named for each in ablations()))
+    bases = (*devices(), ATTACHED)
+    named = [name for name in bases if incomplete.startswith(name)]
+    every = (*bases, *(f"{name}-{each}" for name in named for each in ablations()))
     yield from (name for name in every if name.startswith(incomplete))
 
 
@@ -28,6 +30,11 @@ def complete_oracle(incomplete: str) -> Iterator[str]:
 def complete_policy(incomplete: str) -> Iterator[tuple[str, str]]:
     """The policies that a shell offers, with what they do."""
     yield from ((row.name, row.summary) for row in policies() if row.name.startswith(incomplete))
+
+
+def complete_capability(incomplete: str) -> Iterator[str]:
+    """The compute capabilities that a shell offers."""
+    yield from (name for name in compute_capabilities() if name.startswith(incomplete))
 
 
 DEFAULT_DEVICE = "h200"  # where one is needed and none is named
@@ -81,7 +88,8 @@ DeviceName = Annotated[
     typer.Option(
         "--device",
         "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml.",
+        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
+        "the path of a .toml.",
         autocompletion=complete_device,
     ),
 ]
@@ -90,8 +98,8 @@ OwnDeviceName = Annotated[
     typer.Option(
         "--device",
         "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), or the path of a .toml. By "
-        "default where a profile was recorded, else h200.",
+        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
+        "the path of a .toml. By default where a profile was recorded, else h200.",
         autocompletion=complete_device,
     ),
 ]

@@ -11,11 +11,13 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tbsched import _core
+from tbsched.attached import attached
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS
-from tbsched.hardware.device_file import read
+from tbsched.hardware.device_file import INHERITED, read
 from tbsched.hardware.spec import DeviceSpec, Provenance
+
+ATTACHED = "gpu"  # the name of the GPU here
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
@@ -23,13 +25,20 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
 
     A shipped name may carry an ablation: ``h200-no-warp-skip`` (see :func:`ablations`).
 
+    ``"gpu"`` is GPU 0 of this machine: the rules of the nearest shipped device, with the map of
+    this board. The map is measured in some seconds, and kept in the user's cache by the UUID of the
+    GPU. If it differs from the shipped map, a ``UserWarning`` says so: boards differ in which units
+    are fused off. The rules are not measured; :func:`tbsched.calibrate` does that.
+
     Args:
-        name: a shipped name (:func:`devices`), the path of a ``.toml`` file, or a spec, which is
-            returned as it is.
+        name: a shipped name (:func:`devices`), ``"gpu"``, the path of a ``.toml`` file, or a spec,
+            which is returned as it is.
 
     Raises:
         TypeError: neither a name, a path nor a spec.
         ValueError: no such device, or a file that does not describe one; names key and file.
+        NoGpuError: ``"gpu"``, and there is no usable one; the message says what was looked for.
+        CudaError: ``"gpu"``, and its driver refused a call.
 
     Example:
         >>> tb.device("h200").sms
@@ -45,8 +54,8 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
     if not isinstance(text, str):
         raise TypeError(f"device: a name, a path or a DeviceSpec is needed, got {shown(name)}")
     if text.endswith(".toml"):
-        return read(Path(text), _shipped)
-    return _shipped(text)
+        return read(Path(text), _named)
+    return _named(text)
 
 
 def devices() -> tuple[str, ...]:
@@ -65,9 +74,25 @@ def device_titled(title: str, sms: int) -> DeviceSpec | None:
     return next((spec for spec in known if (spec.title, spec.sms) == (title, sms)), None)
 
 
-def documented_limits(compute_capability: str) -> dict[str, int]:
-    """What NVIDIA documents for a compute capability, by field; of a list, its last."""
-    return dict(_core.documented_limits(compute_capability))
+def nearest(compute_capability: str, title: str, sms: int) -> DeviceSpec:
+    """The shipped device that is most like another one.
+
+    One of the same name and number of SMs, else one of the compute capability, else one of the
+    next lower compute capability. Among several, one of a similar name and number of SMs.
+    """
+
+    def apart(spec: DeviceSpec) -> tuple[int, ...]:
+        higher = _number(spec.compute_capability) - _number(compute_capability)
+        alike = set(spec.title.split()) & set(title.split())
+        inherited = sum(origin.kind == INHERITED for origin in spec.provenance.values())
+        return higher > 0, abs(higher), -len(alike), abs(spec.sms - sms), inherited
+
+    return device_titled(title, sms) or min(map(_shipped, devices()), key=apart)
+
+
+def _number(compute_capability: str) -> int:
+    major, _, minor = compute_capability.partition(".")
+    return 10 * int(major) + int(minor)
 
 
 def ablations() -> dict[str, str]:
@@ -84,7 +109,8 @@ def ablations() -> dict[str, str]:
 
 def _names() -> list[str]:
     """Of the devices, and of their ablations."""
-    return [*devices(), *(f"{base}-{name}" for base in devices() for name in _ablation_rows())]
+    bases = [*devices(), ATTACHED]
+    return [*bases, *(f"{base}-{name}" for base in bases for name in _ablation_rows())]
 
 
 def unablated(spec: DeviceSpec) -> DeviceSpec:
@@ -96,7 +122,8 @@ def unablated(spec: DeviceSpec) -> DeviceSpec:
     return spec
 
 
-def _even_then_odd(sms: int) -> tuple[int, ...]:
+def even_then_odd(sms: int) -> tuple[int, ...]:
+    """The SMs in the order that most GPUs prefer, as far as anyone knows."""
     return (*range(0, sms, 2), *range(1, sms, 2))
 
 
@@ -116,6 +143,14 @@ def _ablation_rows() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
+def _named(name: str) -> DeviceSpec:
+    base, _, ablation = name.partition("-")
+    if base != ATTACHED:
+        return _shipped(name)
+    spec: DeviceSpec = attached()
+    return _ablated(spec, ablation) if ablation else spec
+
+
 @functools.cache
 def _shipped(name: str) -> DeviceSpec:
     files = _device_files()
@@ -125,17 +160,22 @@ def _shipped(name: str) -> DeviceSpec:
     while ablation and base not in files:
         more, _, ablation = ablation.partition("-")
         base = f"{base}-{more}"
-    if base in files and ablation in _ablation_rows():
-        return ablated(_shipped(base), ablation)
     if base in files:
-        raise ValueError(
-            f"device: {base!r} has no ablation {ablation!r}; there are "
-            f"{', '.join(_ablation_rows())}{did_you_mean(ablation, _ablation_rows())}"
-        )
+        return _ablated(_shipped(base), ablation)
     raise ValueError(
         f"device: {shown(name)} is unknown; there are {', '.join(devices())}, "
-        f"or give the path of a .toml file{did_you_mean(name, _names())}"
+        f"{ATTACHED!r} for the one here, or give the path of a .toml file"
+        f"{did_you_mean(name, _names())}"
     )
+
+
+def _ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+    if ablation not in _ablation_rows():
+        raise ValueError(
+            f"device: {spec.name!r} has no ablation {ablation!r}; there are "
+            f"{', '.join(_ablation_rows())}{did_you_mean(ablation, _ablation_rows())}"
+        )
+    return ablated(spec, ablation)
 
 
 def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
@@ -143,7 +183,7 @@ def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
     changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
     switches = changes.pop("mechanisms", {})
     if changes.get("sm_preference") == "even_then_odd":
-        changes["sm_preference"] = _even_then_odd(spec.sms)
+        changes["sm_preference"] = even_then_odd(spec.sms)
     source = Provenance("assumed", f"ablation {ablation}")
     changed = {
         field.path: source

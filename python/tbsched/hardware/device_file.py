@@ -45,7 +45,7 @@ def read(
     own = _own(file, data)
     values = {field: _value(file, field, own, parent) for field in _ROWS.values()}
     try:
-        spec = _spec(file.name.removesuffix(".toml"), values)
+        spec = assembled(file.name.removesuffix(".toml"), values)
         measured = [field.path for field, (_, origin) in own.items() if origin.kind == "measured"]
         _core.check_documented(spec, measured)
     except ValueError as error:
@@ -116,7 +116,8 @@ def _value(
 _DEFAULTS = {item.name: item.default for item in (*fields(DeviceSpec), *fields(Mechanisms))}
 
 
-def _spec(name: str, values: Mapping[Field, _Value]) -> DeviceSpec:
+def assembled(name: str, values: Mapping[Field, tuple[Any, Provenance]]) -> DeviceSpec:
+    """The device of these values, each with its source; of every field that a file can have."""
     plain = {field.name: v for field, (v, _) in values.items() if not field.is_mechanism}
     switches = {field.name: v for field, (v, _) in values.items() if field.is_mechanism}
     provenance = {field.path: origin for field, (_, origin) in values.items()}

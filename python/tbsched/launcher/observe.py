@@ -9,15 +9,16 @@ from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from tbsched.errors import DeadlineExceeded, NoGpuError, UnstableMeasurement, shown
+from tbsched.errors import DeadlineExceeded, UnstableMeasurement, shown
+from tbsched.launcher.query import check_index, import_launcher
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
-from tbsched.program.sequence import Sequence
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.annotations import called, issued
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -88,11 +89,8 @@ class Gpu:
     """
 
     def __init__(self, index: int = 0) -> None:
-        launcher = _import_launcher()
-        if isinstance(index, bool) or not isinstance(index, int):
-            raise TypeError(f"gpu: an integer is needed, got {shown(index)}")
-        if not 0 <= index < 2**31:
-            raise ValueError(f"gpu: {index} is outside 0..{2**31 - 1}")
+        launcher = import_launcher()
+        check_index(index)
         self._gpu: _launcher.Gpu = launcher.Gpu(index)
         self._lock = _locks[index]
         info = self._gpu.info()
@@ -235,6 +233,14 @@ class Gpu:
         Such a run is repeated, so that what was observed may be good all the same.
         """
         return self._gpu.interruptions()
+
+    def resident(self, launch: Launch) -> int:
+        """What the driver's occupancy query says: how many blocks of a launch fit an idle SM.
+
+        Of a launch with clusters: how many clusters fit the idle GPU, 0 for a size that never fits.
+        """
+        with self._lock:
+            return self._gpu.resident(launch)
 
     def _deadline(self, seq: Sequence, deadline: float | None) -> float:
         if deadline is not None:
@@ -439,15 +445,6 @@ def close_opened(gpu: int) -> None:
             found.close()
 
 
-def gpus() -> int:
-    """How many GPUs CUDA shows to this process.
-
-    Raises:
-        NoGpuError: no usable one; the message says what was looked for.
-    """
-    return int(_import_launcher().gpus())
-
-
 def _check(seq: Sequence, repeats: int) -> None:
     if not isinstance(seq, Sequence):
         raise TypeError(f"observe: a Sequence is needed, got {shown(seq)}")
@@ -484,14 +481,3 @@ def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
                     f"launch {number} had {counts[0][sm]} blocks on SM {sm} {when} in the first "
                     f"run and {counts[1][sm]} in run {run + 1}"
                 )
-
-
-def _import_launcher() -> ModuleType:
-    try:
-        from tbsched import _launcher
-    except ImportError as error:
-        raise NoGpuError(
-            f"this tbsched was built without its GPU launcher ({error}): install the CUDA toolkit, "
-            "so that nvcc is found, and install tbsched again"
-        ) from error
-    return _launcher

@@ -37,7 +37,7 @@ from script import parse
 
 import tbsched as tb
 from tbsched.campaigns import Report, SequenceOptions, Workers
-from tbsched.launcher.observe import gpus
+from tbsched.launcher.query import gpus
 from tbsched.show.text.tables import render, table_of
 
 SEED = 20

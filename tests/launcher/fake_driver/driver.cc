@@ -25,8 +25,11 @@ using fake::entered;
 using fake::FakeEvent;
 using fake::FakeGpu;
 using fake::FakeStream;
+using fake::kBlocksPerSm;
 using fake::kRegistersPerSm;
 using fake::kSharedPerBlock;
+using fake::kSharedPerSm;
+using fake::kWarpsPerSm;
 using fake::take_back;
 
 }  // namespace
@@ -107,6 +110,11 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
       {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, kRegistersPerSm},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, kSharedPerBlock},
       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, kBlocksPerSm},
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 32 * kWarpsPerSm},
+      {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, kRegistersPerSm},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, kSharedPerSm},
+      {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, number >= 80 ? 1024 : 0},
       {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, number >= 90 ? 1 : 0},
   };
   const auto found = values.find(which);

@@ -22,13 +22,9 @@ int32_t memory(const Demand& demand) { return demand.shared_memory; }
 }  // namespace
 
 AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
-             const std::vector<bool>& may_leave)
-    : spec_(spec), demands_(demands), may_leave_(may_leave) {
-  for (const Demand& demand : demands) {
-    const int32_t share = ceil_div(demand.warps, spec.processing_blocks);
-    shares_.push_back({share, share * demand.registers_per_warp});
-    configurations_.insert(demand.configuration.target);
-  }
+             const std::vector<bool>& may_leave, const std::vector<bool>& is_there)
+    : spec_(spec), demands_(demands), may_leave_(may_leave), is_there_(is_there) {
+  for (const Demand& demand : demands) configurations_.insert(demand.configuration.target);
 }
 
 template <typename Value>
@@ -49,13 +45,13 @@ bool AnySm::can_hold(const Multiset& blocks) const {
           }));
 }
 
-bool AnySm::may_be_full(const Multiset& blocks, const Multiset& had, const size_t launch) const {
+bool AnySm::may_be_full(const Multiset& blocks, const SmKind& kind, const size_t launch) const {
   if (total(blocks, one) == 0) return false;
   const Demand& demand = demands_[launch];
-  if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, launch)) return true;
+  if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, kind, launch)) return true;
   const int64_t taken = total(blocks, memory);
-  const int64_t most_gaps = gaps(blocks, had);
-  return exists_configuration(blocks, [&](const int32_t configured) {
+  const int64_t most_gaps = gaps(blocks, kind.in_all);
+  return exists_configuration(blocks, kind.in_all, [&](const int32_t configured) {
     return !suits(demand, configured) ||
            memory_may_be_full(demand, configured - taken, most_gaps, configured);
   });
@@ -66,12 +62,30 @@ bool AnySm::slots_may_be_full(const Multiset& blocks, const Demand& demand) cons
          (demand.cluster > 1 && total(blocks, one_of_cluster) >= spec_.cluster_blocks_per_sm);
 }
 
-bool AnySm::warps_may_be_full(const Multiset& blocks, const size_t launch) const {
-  Share taken = shares_[launch];
+// The blocks of a launch that come at once take turns one after the other. Others may have left, so
+// that the rest is where it is worst.
+WarpsAndRegisters AnySm::most_of_one_processing_block(const size_t launch,
+                                                      const int32_t blocks) const {
+  const Demand& demand = demands_[launch];
+  const int32_t warps = may_leave_[launch]
+                            ? blocks * ceil_div(demand.warps, spec_.processing_blocks)
+                            : ceil_div(blocks * demand.warps, spec_.processing_blocks);
+  return {warps, warps * demand.registers_per_warp};
+}
+
+bool AnySm::warps_may_be_full(const Multiset& blocks, const SmKind& kind,
+                              const size_t launch) const {
+  WarpsAndRegisters resident;
+  WarpsAndRegisters taken;
   for (size_t k = 0; k < blocks.size(); ++k) {
-    taken.warps += blocks[k] * shares_[k].warps;
-    taken.registers += blocks[k] * shares_[k].registers;
+    const WarpsAndRegisters own =
+        most_of_one_processing_block(k, blocks[k] + (k == launch ? 1 : 0));
+    WarpsAndRegisters& sum = is_there_[k] ? resident : taken;
+    sum.warps += own.warps;
+    sum.registers += own.registers;
   }
+  taken.warps += std::min(resident.warps, kind.taken.warps);
+  taken.registers += std::min(resident.registers, kind.taken.registers);
   return taken.warps > spec_.warps_per_sm / spec_.processing_blocks ||
          taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
 }
@@ -96,19 +110,37 @@ bool AnySm::memory_may_be_full(const Demand& demand, const int64_t free, const i
 
 // A launch that may have left, or is there, set it, and all that are there could enter.
 template <typename Holds>
-bool AnySm::exists_configuration(const Multiset& blocks, const Holds& holds) const {
+bool AnySm::exists_configuration(const Multiset& blocks, const Multiset& had,
+                                 const Holds& holds) const {
   if (!spec_.mechanisms.shared_memory_configuration) {
     return holds(spec_.shared_memory_configurations.back());
   }
   return std::ranges::any_of(configurations_, [&](const int32_t configured) {
-    return can_enter(blocks, configured) && may_be_set(blocks, configured) && holds(configured);
+    return can_enter(blocks, configured) && may_be_set(blocks, had, configured) &&
+           holds(configured);
   });
 }
 
-bool AnySm::may_be_set(const Multiset& blocks, const int32_t configured) const {
+bool AnySm::may_be_set(const Multiset& blocks, const Multiset& had,
+                       const int32_t configured) const {
   for (size_t k = 0; k < blocks.size(); ++k) {
-    const bool has_come = blocks[k] > 0 || may_leave_[k];
-    if (has_come && demands_[k].configuration.target == configured) return true;
+    if (demands_[k].configuration.target != configured) continue;
+    const bool has_left = may_leave_[k] && blocks[k] < had[k];
+    if (blocks[k] > 0 || (has_left && may_have_been_beside(k, blocks, configured))) return true;
+  }
+  return false;
+}
+
+// Whether a launch that has left may have configured the SM for these blocks: one of them came
+// while it was there, or while another one was that has left, too.
+bool AnySm::may_have_been_beside(const size_t gone, const Multiset& blocks,
+                                 const int32_t configured) const {
+  if (std::ranges::count(may_leave_, true) > 1) return true;
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    if (blocks[k] == 0) continue;
+    Multiset both(blocks.size());
+    both[gone] = both[k] = 1;
+    if (can_hold(both) && can_enter(both, configured)) return true;
   }
   return false;
 }

@@ -35,7 +35,7 @@ class FullSets {
  private:
   void extend(const size_t first) {
     if (++looked_at_ > kMostMultisets) return;
-    if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_.in_all, launch_)) {
+    if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_, launch_)) {
       found_.push_back(blocks_);
       return;
     }
@@ -217,7 +217,7 @@ std::optional<std::vector<FullSms>> too_few_full_sms(const Model& model,
   for (size_t k = 0; k < launches.size(); ++k) {
     stock.push_back(resident.is_there[k] ? 0 : launches[k].blocks);
   }
-  const AnySm sm(device.spec, demands.all(), may_leave);
+  const AnySm sm(device.spec, demands.all(), may_leave, resident.is_there);
   const Line line(model, launches, demands);
   std::vector<bool> may_wait = may_leave;
   for (size_t k = 0; k < launches.size(); ++k) {

@@ -48,7 +48,8 @@ int32_t room_when_idle(const Demand& demand, const Device& device) {
 Resident::Resident(const Device& device, const Demands& demands)
     : is_there(demands.all().size()),
       on_sm(device.spec.sms, Multiset(demands.all().size())),
-      room_on_sm(device.spec.sms) {
+      room_on_sm(device.spec.sms),
+      taken_on_sm(device.spec.sms) {
   for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
     for (const Demand& demand : demands.all()) {
       room_on_sm[sm].push_back(demand.may_use(sm) ? room_when_idle(demand, device) : 0);
@@ -64,7 +65,7 @@ std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const R
     int32_t sms = 0;
     std::set<int32_t> tpcs;
   };
-  std::map<std::tuple<Multiset, Multiset, int32_t>, Count> counts;
+  std::map<std::tuple<Multiset, Multiset, int32_t, WarpsAndRegisters>, Count> counts;
   const int32_t when_idle = room_when_idle(demands[asking], model.device());
   for (int32_t sm = 0; sm < model.device().spec.sms; ++sm) {
     if (!demands[asking].may_use(sm)) continue;
@@ -80,13 +81,13 @@ std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const R
       }
     }
     const int32_t room = std::min(when_idle, resident.room_on_sm[sm][asking]);
-    Count& count = counts[{std::move(least), std::move(most), room}];
+    Count& count = counts[{std::move(least), std::move(most), room, resident.taken_on_sm[sm]}];
     ++count.sms;
     count.tpcs.insert(model.device().topology.tpc_of_sm[sm]);
   }
   std::vector<SmKind> kinds;
   for (const auto& [what, count] : counts) {
-    const auto& [least, most, room] = what;
+    const auto& [least, most, room, taken] = what;
     Multiset in_all = most;
     for (size_t k = 0; k < coming.size(); ++k) {
       if (!resident.is_there[k]) in_all[k] = coming[k];
@@ -95,6 +96,7 @@ std::vector<SmKind> sm_kinds(const Model& model, const Demands& demands, const R
                      .most = most,
                      .in_all = std::move(in_all),
                      .room = room,
+                     .taken = taken,
                      .sms = count.sms,
                      .tpcs = static_cast<int32_t>(count.tpcs.size())});
   }

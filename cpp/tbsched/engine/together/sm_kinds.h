@@ -19,13 +19,15 @@ struct Resident {
   std::vector<bool> is_there;
   std::vector<Multiset> on_sm;
   std::vector<Multiset> room_on_sm;
+  std::vector<WarpsAndRegisters> taken_on_sm;  // the most of one processing block
 };
 
 struct SmKind {
   Multiset least;  // blocks of each launch on an SM
   Multiset most;
-  Multiset in_all;   // that may have come, those that have left included
-  int32_t room = 0;  // for blocks of `asking`, where none have come since
+  Multiset in_all;               // that may have come, those that have left included
+  int32_t room = 0;              // for blocks of `asking`, where none have come since
+  WarpsAndRegisters taken = {};  // of one processing block at most, where none have come since
   int32_t sms = 0;
   int32_t tpcs = 0;  // with such an SM
 };

@@ -105,7 +105,14 @@ class Search {
   WitnessSearch run() {
     // Between two arrivals each outsider lets blocks leave at most once.
     const size_t longest = launches_.size() + outsiders_ * (launches_.size() - 1);
-    for (size_t length = 1; length <= longest && !over(); ++length) extend(length);
+    for (size_t length = 1; length <= longest && !over(); ++length) {
+      for (const InitialState& state : model_.states()) {
+        state_ = state;
+        extend(length);
+        // An idle GPU has as much room for one launch in every state.
+        if (over() || length == 1) break;
+      }
+    }
     return {std::move(found_), all_sets_ && !given_up(), plays_};
   }
 
@@ -115,7 +122,8 @@ class Search {
 
   void extend(const size_t length) {
     if (steps_.size() == length) {
-      play_from_all_states();
+      all_sets_ = all_sets_ && chosen_sets_ == 0;
+      if (!over()) play();
       return;
     }
     if (!may_strand_later()) return;
@@ -256,6 +264,7 @@ class Search {
       for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
     }
     for (size_t sm = 0; sm < resident.room_on_sm.size(); ++sm) {
+      resident.taken_on_sm[sm] = standing.gpu()->most_taken(static_cast<int32_t>(sm));
       for (size_t k = 0; k < launches_.size(); ++k) {
         resident.room_on_sm[sm][k] =
             standing.gpu()->room(static_cast<int32_t>(sm), demands_[k]).blocks;
@@ -280,22 +289,14 @@ class Search {
     return false;
   }
 
-  void play_from_all_states() {
-    all_sets_ = all_sets_ && chosen_sets_ == 0;
-    for (const InitialState& state : model_.states()) {
-      if (over()) return;
-      play(state);
-    }
-  }
-
-  void play(const InitialState& state) {
+  void play() {
     interrupted_();
     ++plays_;
     Standing standing;
     using Leaving = BlockScheduler::Leaving;
     const bool some_leave = std::ranges::any_of(
         steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
-    HeldEngine engine(model_, state, {&standing},
+    HeldEngine engine(model_, state_, {&standing},
                       {.leaving = some_leave ? Leaving::one_by_one : Leaving::together});
     std::vector<int32_t> number(launches_.size(), -1);  // among those of the play
     std::vector<int32_t> launch_of;
@@ -319,7 +320,7 @@ class Search {
     }
     const Standing::Launch& last = standing.launches().back();
     if (last.waiting == 0) return;
-    found_ = {steps_, state, launch_of.back(), last.cause,
+    found_ = {steps_, state_, launch_of.back(), last.cause,
               last.behind < 0 ? -1 : launch_of[last.behind]};
   }
 
@@ -355,6 +356,7 @@ class Search {
   std::vector<bool> strands_;                   // see strands_others
   std::vector<bool> only_gains_;                // see only_gains
   size_t outsiders_ = 0;
+  InitialState state_{};  // in which the steps begin
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
   std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived

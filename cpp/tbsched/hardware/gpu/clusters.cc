@@ -45,6 +45,7 @@ void ClusterSearch::begin(const ClusterDomain& domain, const Demand& demand, con
     look_at(tpc.first, tpc.end);
     tpcs_.push_back(tpc);
   }
+  sms_per_tpc_ = tpcs_.front().sms();
   least_sms_ = std::ranges::min(tpcs_ | std::views::transform(&Tpc::sms));
   find();
 }
@@ -101,7 +102,6 @@ void ClusterSearch::choose_balanced(const size_t wanted) {
 }
 
 void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
-  const size_t sms_per_tpc = tpcs_.front().sms();
   const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
   // The order among equals is part of each order: a stable sort would take memory. Of the rest the
   // order does not matter.
@@ -115,7 +115,7 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
     left -= tpc.sms();
     return false;
   });
-  if (left >= sms_per_tpc) return;
+  if (left >= sms_per_tpc_) return;
 
   const auto append = [&](std::vector<Candidate>& to, const Tpc& tpc) {
     to.insert(to.end(), candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.first),
@@ -123,6 +123,7 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   };
   std::ranges::sort(tpcs_.begin(), single, {}, &Tpc::first);
   std::for_each(tpcs_.begin(), single, [&](const Tpc& tpc) { append(chosen_, tpc); });
+  if (left == 0) return;
   singles_.clear();
   std::for_each(single, tpcs_.end(), [&](const Tpc& tpc) { append(singles_, tpc); });
   std::ranges::sort(singles_, [](const Candidate& a, const Candidate& b) {

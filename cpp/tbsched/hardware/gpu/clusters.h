@@ -79,7 +79,8 @@ class ClusterSearch {
   const GpuState* gpu_ = nullptr;
   std::vector<Candidate> candidates_;  // by SM; none: it takes no cluster
   std::vector<Tpc> tpcs_;
-  size_t least_sms_ = 1;  // of a TPC
+  size_t sms_per_tpc_ = 1;
+  size_t least_sms_ = 1;  // of a TPC: the last one may have fewer
   std::vector<Candidate> singles_;
   std::vector<Candidate> chosen_;
   ClusterFit fit_;

@@ -40,6 +40,8 @@ class GpuState {
 
   // Bytes of shared memory that the SM is configured to; 0 where the next block decides.
   int32_t configured(const int32_t sm) const { return configuration_.configured(sm); }
+  // The most that is taken of one of an SM's processing blocks.
+  WarpsAndRegisters most_taken(const int32_t sm) const { return sms_[sm].most_taken(spec()); }
   // The processing block that the next warp goes to; -1 where warps do not go in strict turn.
   int32_t turn(const int32_t sm) const {
     return spec().mechanisms.strict_round_robin ? sms_[sm].turn() : -1;

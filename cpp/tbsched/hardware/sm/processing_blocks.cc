@@ -39,6 +39,13 @@ ProcessingBlocks::ProcessingBlocks(const DeviceSpec& spec) : registers_(spec) {
   std::fill_n(free_warps_.begin(), spec.processing_blocks, static_cast<uint8_t>(warps));
 }
 
+WarpsAndRegisters ProcessingBlocks::most_taken(const DeviceSpec& spec) const {
+  const int32_t count = spec.processing_blocks;
+  const int32_t least_free = *std::min_element(free_warps_.begin(), free_warps_.begin() + count);
+  return {spec.warps_per_sm / count - least_free,
+          spec.registers_per_sm / count - registers_.least_free(count)};
+}
+
 ProcessingBlocks::PerBlock ProcessingBlocks::warps_that_fit(const DeviceSpec& spec,
                                                             const Demand& demand) const {
   PerBlock fit{};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <span>
 
@@ -22,6 +23,14 @@ struct Room {
   Refusal limiter = Refusal::none;  // what binds that number
 };
 
+// Of one processing block.
+struct WarpsAndRegisters {
+  int32_t warps = 0;
+  int32_t registers = 0;
+
+  auto operator<=>(const WarpsAndRegisters&) const = default;
+};
+
 class ProcessingBlocks {
  public:
   explicit ProcessingBlocks(const DeviceSpec& spec);
@@ -35,6 +44,8 @@ class ProcessingBlocks {
 
   bool idle() const { return taken_ == 0; }
   int32_t free_registers() const { return registers_.free(); }
+  // The most that is taken of one of them, of warps and of registers by itself.
+  WarpsAndRegisters most_taken(const DeviceSpec& spec) const;
   // Where the next warp goes, where warps go in strict turn.
   int32_t turn() const { return next_; }
 

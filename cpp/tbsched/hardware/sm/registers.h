@@ -2,6 +2,7 @@
 // warp's registers need not be contiguous, as register renaming allows.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
@@ -26,7 +27,10 @@ class RegisterFiles {
     return free >= most * registers_per_warp ? most : free / registers_per_warp;
   }
 
-  // Of all processing blocks.
+  // Of the processing block with the fewest; of all processing blocks.
+  int32_t least_free(const int32_t processing_blocks) const {
+    return *std::min_element(free_.begin(), free_.begin() + processing_blocks);
+  }
   int32_t free() const { return std::accumulate(free_.begin(), free_.end(), 0); }
 
   // So many warps of each processing block.

@@ -33,6 +33,9 @@ class SmState {
     const int64_t registers = spec.registers_per_sm - processing_blocks_.free_registers();
     return registers * int64_t{sizeof(uint32_t)} + shared_memory_.used();
   }
+  WarpsAndRegisters most_taken(const DeviceSpec& spec) const {
+    return processing_blocks_.most_taken(spec);
+  }
   int32_t turn() const { return processing_blocks_.turn(); }
   std::vector<Extent> shared_memory_of(const DeviceSpec& spec, const uint32_t owner) const {
     return shared_memory_.pieces_of(spec, owner);

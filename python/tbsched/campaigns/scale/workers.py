@@ -19,7 +19,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from tbsched.errors import shown
-from tbsched.launcher.observe import gpus
+from tbsched.launcher.query import gpus
 
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")

@@ -10,8 +10,8 @@ from typing import Any, assert_never
 from tbsched.campaigns.oracles import Device, ModelGpu, OracleLike
 from tbsched.campaigns.results import case_id
 from tbsched.comparison.compare import Diff
+from tbsched.hardware.catalogue import ATTACHED, devices
 from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.catalogue import devices
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
@@ -98,10 +98,12 @@ def observing(oracle: OracleLike) -> Code | None:
 
 
 def _device_code(device: Device) -> tuple[str, frozenset[str]]:
+    if device == ATTACHED:
+        device = find_device(device)  # elsewhere that name is another GPU's
     if not isinstance(device, DeviceSpec):
         return json.dumps(os.fspath(device)), frozenset()
     try:
-        if find_device(device.name) == device:
+        if device.name != ATTACHED and find_device(device.name) == device:
             return json.dumps(device.name), frozenset()
     except ValueError:
         pass  # a name of the user's

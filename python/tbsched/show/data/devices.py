@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.differences import DeviceDiff, Difference
 from tbsched.hardware.field import Field
-from tbsched.hardware.spec import DeviceSpec
+from tbsched.hardware.spec import DeviceSpec, Provenance
 from tbsched.program.partition import Partition, partition_to_data
 
 
@@ -17,9 +18,31 @@ def device_data(spec: DeviceSpec) -> dict[str, Any]:
 
 
 def _value(spec: DeviceSpec, field: Field) -> dict[str, Any]:
-    origin = spec.provenance.get(field.path)
+    return _sourced(field.of(spec), spec.provenance.get(field.path))
+
+
+def _sourced(value: object, origin: Provenance | None) -> dict[str, Any]:
     kind, source = (None, None) if origin is None else (origin.kind, origin.source)
-    return {"value": field.of(spec), "provenance": kind, "source": source}
+    return {"value": value, "provenance": kind, "source": source}
+
+
+def device_diff_data(diff: DeviceDiff) -> dict[str, Any]:
+    """Both devices by name, and the values that differ, or whose sources do."""
+    return {
+        "a": diff.a.name,
+        "b": diff.b.name,
+        "compared": diff.compared,
+        "values": [_both(row) for row in diff.values],
+        "sources": [_both(row) for row in diff.sources],
+    }
+
+
+def _both(row: Difference) -> dict[str, Any]:
+    return {
+        "path": row.path,
+        "a": _sourced(row.a, row.a_origin),
+        "b": _sourced(row.b, row.b_origin),
+    }
 
 
 def partition_data(partition: Partition) -> dict[str, Any]:

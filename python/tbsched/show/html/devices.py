@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from tbsched.hardware.differences import DeviceDiff
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.partition import Partition
 from tbsched.show.html.pages import card
-from tbsched.show.html.parts import folded_html, table_html, tiles_html
+from tbsched.show.html.parts import folded_html, table_html, text_html, tiles_html
 from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.topology import topology_of
-from tbsched.show.text.devices import partition_short, values_of
+from tbsched.show.text.devices import (
+    device_diff_parts,
+    device_diff_short,
+    differences_table,
+    partition_short,
+    values_of,
+)
 from tbsched.show.text.tables import table_of
 from tbsched.show.words import size_words
 from tbsched.traces.placement import DeviceInfo
@@ -46,6 +53,19 @@ def device_html(spec: DeviceSpec) -> str:
         folded_html("Every value, and where it comes from", table_html(table)),
         sub=f"compute capability {spec.compute_capability}, policy {spec.policy}",
     )
+
+
+def device_diff_html(diff: DeviceDiff) -> str:
+    """A row per value that differs; those of which only the source differs are folded."""
+    head, table, more = device_diff_parts(diff)
+    parts = [text_html([head])]
+    if table is not None:
+        parts.append(table_html(table))
+    parts.append(text_html(more, style="note"))
+    if diff.sources:
+        other = table_html(differences_table(diff.sources))
+        parts.append(folded_html("Equal values that come from elsewhere", other))
+    return card(device_diff_short(diff), *parts)
 
 
 def partition_html(partition: Partition) -> str:

@@ -1,0 +1,182 @@
+"""A first device of a GPU from queries and documents alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tbsched.errors import did_you_mean
+from tbsched.hardware.catalogue import even_then_odd, nearest
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.device_file import assembled
+from tbsched.hardware.documented import Documented, compute_capabilities, documented
+from tbsched.hardware.field import MOST_IN_RANGES, Field
+from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.launcher.observe import Gpu
+from tbsched.launcher.query import Queried, queried
+from tbsched.program.checks import integer
+from tbsched.program.sequence import Launch
+
+_MOST_CLUSTER = 16  # that any GPU takes, so far
+_CONFIGURATIONS = "shared_memory_configurations"
+_BY_NAME = {field.name: field for field in FIELDS if field.section}
+
+# Of each field its value and where that is from.
+_Values = dict[Field, tuple[Any, Provenance]]
+
+
+def describe(
+    gpu: int = 0,
+    *,
+    compute_capability: str | None = None,
+    sms: int | None = None,
+    title: str | None = None,
+    name: str = "described",
+) -> DeviceSpec:
+    """Describes a GPU by what the driver says and NVIDIA documents; nothing is measured.
+
+    The rules, and every other value, are assumed to be those of the nearest shipped device. The
+    provenance says so, value by value. :func:`tbsched.calibrate` measures them.
+
+    Args:
+        gpu: number of the GPU to ask, as CUDA counts them.
+        compute_capability: such as ``"8.9"``; describes a GPU that is not here, and asks none.
+        sms: how many SMs that GPU has.
+        title: the vendor's name of that GPU.
+        name: of the device.
+
+    Returns:
+        A device, which :func:`tbsched.save_device` writes. Its ``gpcs`` are unknown, unless a
+        shipped device has its compute capability and its number of SMs.
+
+    Raises:
+        TypeError, ValueError: a compute capability of which nothing is documented, one without
+            ``sms``, or ``sms`` or ``title`` without one.
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+
+    Example:
+        >>> spec = tb.describe(compute_capability="8.9", sms=128)
+        >>> spec.blocks_per_sm, spec.provenance["limits.blocks_per_sm"].kind
+        (24, 'vendor')
+        >>> spec.policy, spec.provenance["scheduler.policy"].source
+        ('ampere', 'as on rtx3090, the nearest shipped device')
+    """
+    if compute_capability is None:
+        if sms is not None or title is not None:
+            which = "title" if sms is None else "sms"
+            raise ValueError(f"{which}: needs compute_capability; the GPU here says its own")
+        found = queried(gpu)
+        return described(found, name, largest_cluster(gpu) if found.clusters else 1)
+    known = _documented(compute_capability)
+    if sms is None:
+        raise ValueError("sms: is needed with compute_capability, which does not tell it")
+    sms = integer("describe", "sms", sms, 1, MOST_IN_RANGES)
+    given = Provenance("assumed", "as it was given")
+    values = _assumed(compute_capability, title or "", sms, known)
+    values.update(_of_documents(compute_capability, known))
+    values[_BY_NAME["title"]] = (title or f"NVIDIA GPU, {compute_capability}", given)
+    values[_BY_NAME["compute_capability"]] = (compute_capability, given)
+    values[_BY_NAME["sms"]] = (sms, given)
+    return assembled(name, values)
+
+
+def described(found: Queried, name: str, max_cluster: int) -> DeviceSpec:
+    """The device of what a GPU and its driver say, and of the largest cluster that they take."""
+    capability = str(found.info.details["compute_capability"])
+    known = documented(capability)
+    driver = f"driver {found.info.details['driver']}"
+    values = _assumed(capability, found.info.name, found.info.sms, known)
+    values.update(_of_documents(capability, known))
+    values[_BY_NAME["title"]] = (
+        found.info.name,
+        Provenance("vendor", f"{driver}: cuDeviceGetName"),
+    )
+    said = {"compute_capability": capability, **found.limits}
+    values.update(_of_driver(said, known, f"{driver}: cuDeviceGetAttribute"))
+    if found.clusters:
+        source = f"{driver}: cuOccupancyMaxActiveClusters"
+        values.update(_of_driver({"max_cluster": max_cluster}, known, source))
+    values.update(_of_sizes(values, found.shared_memory_per_sm, known, driver))
+    return assembled(name, values)
+
+
+def largest_cluster(gpu: int) -> int:
+    """The most blocks of a cluster that the GPU takes, as the driver says."""
+    with Gpu(gpu) as opened:
+        fit = [
+            size
+            for size in range(1, _MOST_CLUSTER + 1)
+            if opened.resident(Launch(size, 32, 16, cluster=size))
+        ]
+    return max(fit, default=1)
+
+
+def heading(spec: DeviceSpec) -> str:
+    """What the file of a described device says at its top."""
+    kinds = [origin.kind for origin in spec.provenance.values()]
+    assumed = kinds.count("assumed")
+    return (
+        "Written by `tbsched describe`. The driver says or NVIDIA documents "
+        f"{len(kinds) - assumed} values.\nThe other {assumed} are assumed: nobody has compared "
+        "them with this GPU.\n`tbsched calibrate` measures them."
+    )
+
+
+def _documented(compute_capability: str) -> Documented:
+    known = documented(compute_capability)
+    if known is None:
+        every = compute_capabilities()
+        raise ValueError(
+            f"compute_capability: nothing is documented for {compute_capability!r}; there are "
+            f"{', '.join(every)}{did_you_mean(compute_capability, every)}"
+        )
+    return known
+
+
+def _assumed(capability: str, title: str, sms: int, known: Documented | None) -> _Values:
+    """As on the nearest shipped device."""
+    base = nearest(capability, title, sms)
+    source = Provenance("assumed", f"as on {base.name}, the nearest shipped device")
+    values = {field: (field.of(base), source) for field in FIELDS if field.section}
+    if (base.compute_capability, base.sms) != (capability, sms):
+        unknown = Provenance("assumed", "unknown; `tbsched calibrate` finds it where it can")
+        order = Provenance("assumed", "even SMs first, as on most GPUs that were looked at")
+        values[_BY_NAME["gpcs"]] = ((), unknown)
+        values[_BY_NAME["sm_preference"]] = (even_then_odd(sms), order)
+    if known is not None and base.compute_capability != capability:
+        portable = Provenance("assumed", f"what is portable; a GPU may allow more: {known.source}")
+        values[_BY_NAME["max_cluster"]] = (known.portable_cluster, portable)
+    return values
+
+
+def _of_documents(capability: str, known: Documented | None) -> _Values:
+    if known is None:
+        return {}
+    source = f"documented for compute capability {capability}: {known.source}"
+    return {
+        _BY_NAME[name]: (value, Provenance("vendor", source))
+        for name, value in known.limits.items()
+    }
+
+
+def _of_driver(said: dict[str, Any], known: Documented | None, source: str) -> _Values:
+    """What the driver says; where documents say otherwise, it counts as measured."""
+    limits = {} if known is None else known.limits
+    return {
+        _BY_NAME[name]: (value, Provenance("vendor", source))
+        if limits.get(name, value) == value
+        else (value, Provenance("measured", f"{source}; NVIDIA documents {limits[name]}"))
+        for name, value in said.items()
+    }
+
+
+def _of_sizes(values: _Values, largest: int, known: Documented | None, driver: str) -> _Values:
+    """The configurations up to the largest one, which the driver says."""
+    field = _BY_NAME[_CONFIGURATIONS]
+    sizes, origin = values[field]
+    if sizes[-1] == largest:
+        return {}
+    smaller = tuple(size for size in sizes if size < largest)
+    kind = "assumed" if known is None else "measured"
+    source = f"{driver}: an SM has {largest} bytes at most; the others: {origin.source}"
+    return {field: ((*smaller, largest), Provenance(kind, source))}

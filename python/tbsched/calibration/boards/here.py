@@ -1,0 +1,162 @@
+"""The GPU here as a device: shipped rules, and the map of this board."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tbsched.calibration.boards.describe import described, largest_cluster
+from tbsched.calibration.boards.map import BoardMap, measured
+from tbsched.calibration.lab import NotTold
+from tbsched.hardware.catalogue import ATTACHED, nearest
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.device_file import INHERITED, assembled, read
+from tbsched.hardware.field import Field
+from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.hardware.written import device_toml
+from tbsched.launcher.observe import Gpu
+from tbsched.launcher.query import Queried, queried
+from tbsched.storage import replacing
+
+_BY_NAME = {field.name: field for field in FIELDS if field.section}
+_MAP = ("gpcs", "sm_preference", "max_cluster")
+
+# Of each field its value and where that is from.
+_Values = Mapping[Field, tuple[Any, Provenance]]
+
+
+@functools.cache
+def device_here() -> DeviceSpec:
+    """See :func:`tbsched.device`; asked once a process.
+
+    Raises:
+        NoGpuError: no usable GPU; the message says what was looked for.
+        CudaError: the driver refused a call.
+    """
+    found = queried(0)
+    base = nearest(str(found.info.details["compute_capability"]), found.info.name, found.info.sms)
+    board = _with_rules(found, base)
+    kept = _kept(_place(found), board)
+    spec = board if kept is None else _overlaid(board, kept)
+    if kept is None and (fresh := _measured(board)) is not None:
+        values, trusted = fresh
+        spec = _overlaid(board, values)
+        if trusted and not found.mps:
+            _keep(_place(found), board, values)
+    _compared(spec, base)
+    return spec
+
+
+def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
+    """The board with shipped rules; its map is that of the shipped device, if it has one."""
+    if base.compute_capability != found.info.details["compute_capability"]:
+        return described(found, ATTACHED, largest_cluster(0) if found.clusters else 1)
+    inherited = Provenance(INHERITED, base.name)
+    values = {field: (field.of(base), inherited) for field in _BY_NAME.values()}
+    if found.info.sms != base.sms:
+        # What a file without a map says.
+        first = described(found, ATTACHED, base.max_cluster)
+        for name in ("gpcs", "sm_preference"):
+            field = _BY_NAME[name]
+            values[field] = (field.of(first), first.provenance[field.path])
+    driver = f"driver {found.info.details['driver']}"
+    said = Provenance("measured", f"{driver}: cuDeviceGetName")
+    values[_BY_NAME["title"]] = (found.info.name, said)
+    said = Provenance("measured", f"{driver}: cuDeviceGetAttribute")
+    values[_BY_NAME["compute_capability"]] = (base.compute_capability, said)
+    values[_BY_NAME["sms"]] = (found.info.sms, said)
+    return assembled(ATTACHED, values)
+
+
+def _measured(board: DeviceSpec) -> tuple[_Values, bool] | None:
+    """The map, and whether the rules predict what showed it; None: nothing shows a map."""
+    try:
+        with Gpu(0) as gpu:
+            found = measured(gpu, board)
+    except (NotTold, ValueError) as error:
+        _warn(
+            f"the map of this board could not be measured: {error}. It is assumed to be the "
+            "shipped one, if there is one"
+        )
+        return None
+    if found.wrong:
+        _warn(
+            f"of {found.sequences} sequences that show the map, {found.wrong} went otherwise than "
+            "the shipped rules predict. `tbsched calibrate` measures the rules"
+        )
+    return _rows(found), not found.wrong
+
+
+def _rows(found: BoardMap) -> _Values:
+    return {
+        _BY_NAME[name]: (value, Provenance("measured", f"on this board: {found.sources[name]}"))
+        for name, value in found.values.items()
+    }
+
+
+def _overlaid(board: DeviceSpec, values: _Values) -> DeviceSpec:
+    every = {field: (field.of(board), board.provenance[field.path]) for field in _BY_NAME.values()}
+    return assembled(ATTACHED, {**every, **values})
+
+
+def _compared(spec: DeviceSpec, base: DeviceSpec) -> None:
+    """Says so if the board is not as the shipped one."""
+    if spec.compute_capability != base.compute_capability:
+        _warn(
+            f"no shipped device has compute capability {spec.compute_capability}. The rules are "
+            f"assumed to be those of {base.name}; `tbsched calibrate` measures them"
+        )
+        return
+    other = [name for name in ("sms", *_MAP) if getattr(spec, name) != getattr(base, name)]
+    if other:
+        _warn(
+            f"its map differs from that of {base.name} in {', '.join(other)}: boards differ in "
+            f"which units are fused off. Predictions use the map of this board; `tbsched devices "
+            f"--diff {ATTACHED} {base.name}` shows both"
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"device 'gpu': {text}", UserWarning, stacklevel=2)
+
+
+def _place(found: Queried) -> Path:
+    """Where the map of a board is kept; another driver may number its SMs otherwise."""
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    folder = chosen if chosen.is_absolute() else Path.home() / ".cache"
+    details = found.info.details
+    return folder / "tbsched" / "boards" / str(details["uuid"]) / f"{details['driver']}.toml"
+
+
+def _kept(place: Path, board: DeviceSpec) -> _Values | None:
+    """The map that was kept; None: there is none that fits this board."""
+    try:
+        spec = read(place, lambda _: board)
+    except (OSError, ValueError):
+        return None
+    values = {
+        field: (field.of(spec), spec.provenance[field.path])
+        for field in _BY_NAME.values()
+        if spec.provenance[field.path].kind != INHERITED
+    }
+    return values if _BY_NAME["sm_preference"] in values else None
+
+
+def _keep(place: Path, board: DeviceSpec, values: _Values) -> None:
+    text = device_toml(
+        _overlaid(board, values),
+        {field.path: origin for field, (_, origin) in values.items()},
+        "The map of a board, measured for tbsched.device('gpu'). Without this file it is measured\n"
+        "again.",
+        extends=board.name,
+    )
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(place) as file:
+            file.write(text.encode())
+    except (OSError, ValueError) as error:
+        _warn(f"its map is not kept, and will be measured again: {error}")
