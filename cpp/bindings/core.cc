@@ -4,6 +4,7 @@
 #include "bindings/device.h"
 #include "bindings/device_spec.h"
 #include "bindings/predictions.h"
+#include "bindings/sm_sim.h"
 #include "bindings/together.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -11,5 +12,6 @@ PYBIND11_MODULE(_core, module) {
   tbsched::bind_device_spec(module);
   tbsched::bind_device(module);
   tbsched::bind_predictions(module);
+  tbsched::bind_sm_sim(module);
   tbsched::bind_together(module);
 }

@@ -64,11 +64,12 @@ _NAMES_OF = {
     "traces.trace": "Trace",
 }
 _HOME = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
-_MODULES = ("show", "strategies")  # public by their own names
+_MODULES = ("show", "sm", "strategies")  # public by their own names
 
 if TYPE_CHECKING:
     __version__: str
     from tbsched import show as show
+    from tbsched import sm as sm
     from tbsched import strategies as strategies
     from tbsched.advice.bounds import MakespanBounds as MakespanBounds
     from tbsched.advice.bounds import makespan_bounds as makespan_bounds

@@ -1,5 +1,7 @@
 # Written by tests/repo/test_stubs.py.
+from collections.abc import Callable as _Callable
 from collections.abc import Iterable as _Iterable
+from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ from tbsched.program.sequence import Event as _Event
 
 _Ints = npt.NDArray[np.int32]
 _Longs = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.uint8]
 
 CAUSES: tuple[str, ...]
 MAX_TIMED_BLOCKS: int
@@ -132,6 +135,39 @@ def shortest_order(
     limit_ns: int,
     threads: int,
 ) -> tuple[int, int] | None: ...
+def sm_cache(
+    sets: int, ways: int, lines: npt.NDArray[np.uint64], writes: npt.NDArray[np.uint8]
+) -> tuple[_Bytes, _Longs]: ...
+def sm_check_commands(
+    cycle: npt.NDArray[np.int64],
+    bank: npt.NDArray[np.int32],
+    kind: npt.NDArray[np.uint8],
+    row: npt.NDArray[np.int64],
+    config: _Mapping[str, int],
+) -> None: ...
+def sm_counters() -> list[tuple[str, str]]: ...
+def sm_dram_commands(
+    cycle: npt.NDArray[np.int64],
+    address: npt.NDArray[np.uint64],
+    write: npt.NDArray[np.uint8],
+    config: _Mapping[str, int],
+    prefetch: bool,
+) -> tuple[Any, ...]: ...
+def sm_parameters() -> list[tuple[str, str, int, int, int, str]]: ...
+def sm_schedulers() -> list[tuple[str, str]]: ...
+def sm_simulate(
+    sizes: tuple[int, int],
+    rows: npt.NDArray[np.int64],
+    compute: npt.NDArray[np.int32],
+    access: npt.NDArray[np.uint8],
+    address: npt.NDArray[np.uint64],
+    config: _Mapping[str, int],
+    scheduler: str,
+    make: _Callable[..., Any] | None,
+    cores_of: npt.NDArray[np.int32],
+    commands: bool,
+    checked: bool,
+) -> tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...]]: ...
 def snapshot_after(
     model: Model, sequence: Sequence, state: InitialState, events: int
 ) -> tuple[

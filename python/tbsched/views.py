@@ -38,6 +38,8 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Sequence": ("sequences", "sequence"),
+    "Simulation": ("sm.simulations", "simulation"),
+    "Simulations": ("sm.simulations", "simulations"),
     "TimeDiff": ("differences", "time_diff"),
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),

@@ -1,4 +1,4 @@
-"""How many instructions the predictor executes in four fixed cases, as callgrind counts them.
+"""How many instructions predictor and simulator execute in fixed cases, as callgrind counts them.
 
 A slow-down shows without timing anything. Counts are those of one compiler and are compared for
 that compiler only; a mismatch leaves the right file beside the old one, as ``.new``.

@@ -19,6 +19,7 @@ from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.cli.app import VERBS, app
+from tbsched.cli.sm.verbs import SM_VERBS
 from tbsched.traces.cases import Case
 
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
@@ -78,7 +79,12 @@ def traces(tmp_path: Path) -> dict[str, Path]:
 def test_page_has_every_verb() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
     have_it = {verb.__name__ for verb in VERBS if "as_json" in inspect.signature(verb).parameters}
-    assert set(headings) == have_it
+    assert set(headings) == have_it | {f"sm {verb.__name__}" for verb in SM_VERBS}
+
+
+def test_sm_simulate(tmp_path: Path) -> None:
+    tb.sm.save_workload(tb.sm.preset("SCP", blocks=2), tmp_path / "scp.npz")
+    check_alike(EXAMPLES["sm simulate"], document("sm", "simulate", tmp_path / "scp.npz"))
 
 
 def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:

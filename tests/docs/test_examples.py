@@ -13,6 +13,7 @@ import pytest
 import tbsched
 import tbsched.campaigns
 import tbsched.show
+import tbsched.sm
 import tbsched.strategies
 from tbsched.advice.change import Change
 from tbsched.advice.orders import BestOrder
@@ -24,14 +25,15 @@ from tbsched.hardware.spec import Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import Policy
 from tbsched.prediction.together.search import FullSms
+from tbsched.sm.running import SchedulerRow
 from tbsched.traces.placement import DeviceInfo, Room
 from tbsched.traces.residents import SmLimits
 
-PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns)
+PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns, tbsched.sm)
 # What public functions return or take, but users do not make by name.
 RETURNED = (
     BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, LaunchDiff, LaunchTimes, Policy,
-    Provenance, Room, SmLimits, WhatIf,
+    Provenance, Room, SchedulerRow, SmLimits, WhatIf,
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}
 # A constant has no docstring: an example of another name must use it.

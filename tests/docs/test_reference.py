@@ -14,6 +14,7 @@ import pytest
 import tbsched
 import tbsched.calibration
 import tbsched.campaigns
+import tbsched.sm
 import tbsched.strategies
 from helpers import ROOT
 from tbsched.cli.app import VERBS, main
@@ -61,7 +62,9 @@ def test_every_public_name_is_on_a_page() -> None:
     entries = re.findall(r"\.\. (?:auto\w+|py:data):: ([\w.]+)", pages)
     shown = {name.rsplit(".", 1)[1] for name in entries}
     assert ".. automodule:: tbsched.show\n   :members:" in pages
-    packages = (tbsched, tbsched.strategies, tbsched.campaigns, tbsched.calibration)
+    packages = (
+        tbsched, tbsched.strategies, tbsched.campaigns, tbsched.calibration, tbsched.sm,
+    )  # fmt: skip
     assert {name for package in packages for name in package.__all__} - shown == set()
 
 

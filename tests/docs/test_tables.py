@@ -18,13 +18,18 @@ import pytest
 from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
 from docs.verbs import options_of
+from tbsched import _core
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.app import VERBS
+from tbsched.cli.sm.verbs import SM_VERBS
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch
 from tbsched.show.words import launch_words
+from tbsched.sm.parameters import PARAMETERS
+from tbsched.sm.parameters import config as simulated
+from tbsched.sm.running import schedulers
 from tbsched.traces.cases import cases
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -140,9 +145,41 @@ def configs_example() -> str:
     return "\n".join(["```", "$ tbsched configs 202752 --registers 40", *rows, "...", "```", ""])
 
 
+def schedulers_table() -> str:
+    rows = ((f"`{row.name}`", row.summary) for row in schedulers())
+    return table(("scheduler", "which warp issues"), rows)
+
+
+def parameters_table() -> str:
+    gpus = [simulated(name) for name in ("owl-table1", "h200-like")]
+    rows = []
+    for row in PARAMETERS.values():
+        source = gpus[0].provenance[row.name]
+        values = [
+            str(bool(gpu[row.name])).lower() if row.is_flag else gpu[row.name] for gpu in gpus
+        ]
+        where = f"{source.kind}: {source.source}"
+        rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, values[1]))
+    header = ("section", "parameter", "what", "`owl-table1`", "its source", "`h200-like`")
+    return table(header, rows)
+
+
+def counters_table() -> str:
+    rows = ((f"`{name}`", doc) for name, doc in _core.sm_counters())
+    return table(("counter", "what"), rows)
+
+
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
-    "command-line.md": {f"{verb.__name__}-options": partial(options_of, verb) for verb in VERBS},
+    "command-line.md": {
+        **{f"{verb.__name__}-options": partial(options_of, verb) for verb in VERBS},
+        **{f"sm-{verb.__name__}-options": partial(options_of, verb) for verb in SM_VERBS},
+    },
+    "simulating.md": {
+        "schedulers": schedulers_table,
+        "parameters": parameters_table,
+        "counters": counters_table,
+    },
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
     "even-spread.md": {"configs": configs_example},

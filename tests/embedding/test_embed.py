@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cpp_library import CXX, built
@@ -16,6 +17,8 @@ from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.export import cpp_header
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
+from tbsched.sm.running import simulate
+from tbsched.sm.workloads import Workload
 
 EXAMPLE = ROOT / "examples" / "embed"
 HEADERS = [EXAMPLE / "rtx3090.h", ROOT / "examples" / "simulator" / "h200.h"]
@@ -150,6 +153,19 @@ def test_example_refuses_what_it_cannot_run(build: Path, text: str, message: str
     done = subprocess.run([build / "embed"], input=text, capture_output=True, text=True)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_example_simulates_warp_schedulers_as_python_does(build: Path) -> None:
+    done = subprocess.run([build / "warps"], capture_output=True, text=True, check=True)
+    lines = 560 * 4 * 40
+    kernel = Workload(
+        "lines", 4, 8, np.arange(0, lines + 1, 40), np.full(lines, 5), np.zeros(lines, int),
+        np.arange(lines) * 64,
+    )  # fmt: skip
+    cycles = {name: simulate(kernel, name).counts["cycles"] for name in ("round_robin", "locality")}
+    printed = dict(line.removesuffix(" cycles").split(": ") for line in done.stdout.splitlines())
+    assert printed.keys() == {*cycles, "lowest"}
+    assert {name: int(printed[name]) for name in cycles} == cycles
 
 
 def test_example_decides_whether_launches_run_together(build: Path) -> None:

@@ -24,6 +24,7 @@ LINES_PER_FILE = 500
 MAY_INCLUDE = {
     "tbsched/program": {"tbsched/program"},
     "tbsched/hardware": {"tbsched/hardware", "tbsched/program"},
+    "tbsched/sm_sim": {"tbsched/sm_sim", "tbsched/hardware"},
     "tbsched/policy": {"tbsched/policy", "tbsched/hardware", "tbsched/program"},
     "tbsched/engine": {"tbsched/engine", "tbsched/policy", "tbsched/hardware", "tbsched/program"},
     "launcher": {"launcher", "tbsched/program"},
@@ -52,8 +53,9 @@ MAY_IMPORT = {
     "strategies": {*_ADVISED, "campaigns"},
     "importers": {*_OBSERVED, "launcher", "prediction"},
     "papers": {"program"},
-    "show": {*_ADVISED, "advice", "calibration", "campaigns"},
-    "cli": {*_ADVISED, "advice", "calibration", "campaigns", "importers", "show"},
+    "sm": {"errors", "hardware", "program", "storage", "views", "_core"},
+    "show": {*_ADVISED, "advice", "calibration", "campaigns", "sm"},
+    "cli": {*_ADVISED, "advice", "calibration", "campaigns", "importers", "show", "sm"},
     "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
     "__main__": {"cli"},
     "_core": {"program"},  # its stub

@@ -42,6 +42,12 @@ RETURNS = {
     ),
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
+    "sm_cache": "tuple[_Bytes, _Longs]",
+    "sm_counters": "list[tuple[str, str]]",
+    "sm_dram_commands": "tuple[Any, ...]",
+    "sm_parameters": "list[tuple[str, str, int, int, int, str]]",
+    "sm_schedulers": "list[tuple[str, str]]",
+    "sm_simulate": "tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...]]",
     "split_sms": "tuple[list[list[int]], list[int]]",
     "state_names": "list[tuple[str, ...]]",
     "states": "list[tuple[InitialState, dict[str, int]]]",
@@ -56,7 +62,9 @@ RETURNS = {
 CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
+from collections.abc import Callable as _Callable
 from collections.abc import Iterable as _Iterable
+from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 from typing import Any
 
@@ -68,6 +76,7 @@ from tbsched.program.sequence import Event as _Event
 
 _Ints = npt.NDArray[np.int32]
 _Longs = npt.NDArray[np.int64]
+_Bytes = npt.NDArray[np.uint8]
 """
 
 
@@ -76,9 +85,19 @@ def plain(annotation: str) -> str:
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
     text = re.sub(
+        r"typing\.Annotated\[numpy\.typing\.\w+(?:\[numpy\.\w+\])?, numpy\.(uint\d+)\]",
+        r"npt.NDArray[np.\1]",
+        text,
+    )
+    text = re.sub(
         r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[numpy\.int32\])"
         r", (numpy\.int32|\"[^\"]*\")\]",
         "npt.NDArray[np.int32]",
+        text,
+    )
+    text = re.sub(
+        r"typing\.Annotated\[numpy\.typing\.\w+(?:\[numpy\.\w+\])?, numpy\.(uint\d+)\]",
+        r"npt.NDArray[np.\1]",
         text,
     )
     text = re.sub(
@@ -89,6 +108,8 @@ def plain(annotation: str) -> str:
     text = re.sub(r"typing\.Optional\[(.*)\]", r"\1 | None", text)
     text = re.sub(r"\bIterable\b", "_Iterable[_Event]", text)
     text = re.sub(r"\btuple$", "tuple[_Partition, ...]", text)
+    text = re.sub(r"\bCallable\b", "_Callable[..., Any]", text)
+    text = re.sub(r"\bMapping\[", "_Mapping[", text)
     return re.sub(r"\bSequence\[", "_Sequence[", text)
 
 

@@ -186,5 +186,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         [tb.Launch(128, 256, 168, 100 * 1024, name=GEMM), SCHEDULERS], "h200"
     ),
     "coresidency-safe": lambda: tb.coresident([SCHEDULERS], "h200"),
+    "simulation": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=28)),
+    "simulations": lambda: tb.sm.simulate_many(tb.sm.preset("KMN", blocks=28)),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }

@@ -59,6 +59,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
     "DeviceDiff": lambda: tb.compare_devices("h100", "h200"),
     "DeviceSpec": lambda: tb.device("h200"),
+    "Simulation": lambda: tb.sm.simulate(tb.sm.preset("SCP", blocks=2)),
+    "Simulations": lambda: tb.sm.simulate_many(tb.sm.preset("SCP", blocks=2)),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),
 }
 PAGE = (ROOT / "docs" / "reference" / "tables.md").read_text("utf-8")

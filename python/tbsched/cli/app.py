@@ -29,6 +29,7 @@ from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
+from tbsched.cli.sm.verbs import sm
 from tbsched.cli.together.capacity import capacity
 from tbsched.cli.together.coresident import coresident
 from tbsched.errors import TbschedError
@@ -51,6 +52,7 @@ app = typer.Typer(
 )
 for verb in VERBS:
     app.command(short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
+app.add_typer(sm, name="sm")
 
 
 def _show_version(wanted: bool) -> None:

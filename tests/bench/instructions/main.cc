@@ -1,11 +1,14 @@
-// Runs one fixed case on the model of an H200. Only what happens within measured() is counted.
+// Runs one fixed case: of the predictor on the model of an H200, or of the simulator of SMs. Only
+// what happens within measured() is counted.
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <random>
 #include <string>
 
 #include "h200.h"
+#include "simulator.h"
 #include "tbsched/engine/predict.h"
 
 namespace {
@@ -56,24 +59,30 @@ Sequence streams() {
 }  // namespace
 
 // A name that callgrind is told.
-extern "C" [[gnu::noinline]] void measured(const tbsched::Model& model, const Sequence& sequence,
-                                           const bool timed) {
-  if (timed) {
-    predict_timeline(model, sequence, {}, tbsched::CallIntervals{});
-  } else {
-    predict(model, sequence, {});
-  }
-}
+extern "C" [[gnu::noinline]] void measured(const std::function<void()>& work) { work(); }
 
 int main(const int argc, const char* const* const argv) {
   const std::map<std::string, Sequence (*)()> cases = {
       {"waves", waves}, {"streams", streams}, {"mixed", mixed}, {"small", small}};
-  const auto found = cases.find(argc == 2 ? argv[1] : "");
+  const std::string name = argc == 2 ? argv[1] : "";
+  if (const auto simulation = simulation_named(name)) {
+    measured(*simulation);
+    return 0;
+  }
+  const auto found = cases.find(name);
   if (found == cases.end()) {
-    std::cerr << "one of waves, streams, mixed, small is needed\n";
+    std::cerr << "one of waves, streams, mixed, small, computing, missing is needed\n";
     return 2;
   }
   const tbsched::DeviceSpec spec = h200();
   const Sequence sequence = found->second();
-  measured(tbsched::Model(spec), sequence, tbsched::is_timed(sequence));
+  const bool timed = tbsched::is_timed(sequence);
+  const tbsched::Model model(spec);
+  measured([&] {
+    if (timed) {
+      predict_timeline(model, sequence, {}, tbsched::CallIntervals{});
+    } else {
+      predict(model, sequence, {});
+    }
+  });
 }

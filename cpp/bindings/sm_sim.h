@@ -1,0 +1,10 @@
+// The simulator of warp schedulers, caches and memory for Python.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tbsched {
+
+void bind_sm_sim(pybind11::module_& module);
+
+}  // namespace tbsched

@@ -1,0 +1,56 @@
+// Lines that are on their way, and who waits for each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace tbsched::sm_sim {
+
+template <typename Waiters>
+class Mshrs {
+ public:
+  struct Entry {
+    uint64_t line;
+    int64_t since;  // a tick
+    Waiters waiters{};
+  };
+
+  explicit Mshrs(const int32_t most) : most_(static_cast<size_t>(most)) { lines_.reserve(most_); }
+
+  bool full() const { return lines_.size() >= most_; }
+  bool empty() const { return lines_.empty(); }
+
+  // nullptr where the line is not on its way. Valid until the next call that is not const.
+  Entry* find(const uint64_t line) {
+    for (size_t at = 0; at < lines_.size(); ++at) {
+      if (lines_[at] == line) return &entries_[at];
+    }
+    return nullptr;
+  }
+
+  // Of a line that is not on its way.
+  Entry& add(const uint64_t line, const int64_t since) {
+    lines_.push_back(line);
+    return entries_.emplace_back(Entry{line, since, {}});
+  }
+
+  // The line has arrived.
+  Entry take(Entry* const entry) {
+    const size_t at = static_cast<size_t>(entry - entries_.data());
+    Entry taken = std::move(entries_[at]);
+    lines_[at] = lines_.back();
+    lines_.pop_back();
+    if (at + 1 < entries_.size()) entries_[at] = std::move(entries_.back());
+    entries_.pop_back();
+    return taken;
+  }
+
+ private:
+  size_t most_;
+  std::vector<uint64_t> lines_;  // as in entries_, close together: they are searched
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,57 @@
+// A slice of L2, beside its memory controller.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "tbsched/sm_sim/caches/cache.h"
+#include "tbsched/sm_sim/caches/mshrs.h"
+#include "tbsched/sm_sim/clocks.h"
+#include "tbsched/sm_sim/config.h"
+#include "tbsched/sm_sim/dram/controller.h"
+#include "tbsched/sm_sim/event_queue.h"
+#include "tbsched/sm_sim/statistics.h"
+
+namespace tbsched::sm_sim {
+
+// Serves one line a cycle in order of arrival. One that needs the memory waits, and those behind
+// it with it, until there is an MSHR and room in the controller's queue.
+class Slice {
+ public:
+  Slice(int32_t number, const Memory& memory, Controller& controller, bool perfect);
+
+  void arrive(const Event& request);
+  void serve(int64_t tick);
+  // A request has left the controller's queue.
+  void resume(int64_t tick);
+  void data(const Event& read);
+
+  // Whether nothing is under way.
+  bool idle() const { return waiting_.empty() && missing_.empty(); }
+
+ private:
+  struct Waiting {
+    uint64_t own;
+    int32_t core;
+    bool write;
+  };
+
+  bool read(int64_t tick, const Waiting& request);
+  bool write(int64_t tick, const Waiting& request);
+  void fill(int64_t tick, uint64_t own, bool dirty);
+  void reply(int64_t tick, uint64_t own, int32_t core);
+
+  Memory memory_;
+  Controller& controller_;
+  Cache cache_;
+  Mshrs<std::vector<int32_t>> missing_;  // the cores that wait
+  std::deque<Waiting> waiting_;
+  int64_t free_ = 0;    // when the next line can be served
+  int64_t asked_ = -1;  // when it looks again
+  int64_t delay_;
+  int32_t number_;
+  bool perfect_;
+};
+
+}  // namespace tbsched::sm_sim

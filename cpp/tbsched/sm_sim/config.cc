@@ -1,0 +1,148 @@
+#include "tbsched/sm_sim/config.h"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace tbsched::sm_sim {
+namespace {
+
+constexpr int32_t kMany = 1 << 20;
+constexpr int32_t kLong = 1 << 30;
+
+// A name begins with the same letters as its section where it would not be clear alone.
+constexpr std::array kParameters = {
+    Parameter{"core", "cores", &Config::cores, 1, 1024, "cores, each with an L1 cache"},
+    Parameter{"core", "core_mhz", &Config::core_mhz, 1, 100'000, "clock of the cores, MHz"},
+    Parameter{"core", "issue_cycles", &Config::issue_cycles, 1, 64,
+              "core cycles from one issue slot to the next"},
+    Parameter{"core", "issue_width", &Config::issue_width, 1, 8,
+              "warp instructions that a slot issues, each of another warp"},
+    Parameter{"core", "pipeline_stages", &Config::pipeline_stages, 1, 64,
+              "slots from an instruction of a warp to its next one"},
+    Parameter{"core", "warps_per_core", &Config::warps_per_core, 1, 64, "resident warps at most"},
+    Parameter{"core", "blocks_per_core", &Config::blocks_per_core, 1, 64,
+              "resident blocks at most"},
+    Parameter{"core", "store_entries", &Config::store_entries, 1, 1024,
+              "written lines of a core on their way to L2, beyond which stores wait"},
+    Parameter{"scheduling", "group_warps", &Config::group_warps, 1, 64,
+              "warps that a group has at least"},
+    Parameter{"scheduling", "strict_groups", &Config::strict_groups, 0, 1,
+              "a slot stays empty rather than to go to another group, unless all warps of the "
+              "group wait for memory"},
+    Parameter{"scheduling", "refill_to_back", &Config::refill_to_back, 0, 1,
+              "a group that only has new blocks comes last; else it keeps its priority"},
+    Parameter{"scheduling", "own_blocks", &Config::own_blocks, 0, 1,
+              "block b runs on core b modulo cores; else on the core that has room first"},
+    Parameter{"scheduling", "fair_cycles", &Config::fair_cycles, 1, kLong,
+              "core cycles for which the fair scheduler prefers a group"},
+    Parameter{"l1", "line_bytes", &Config::line_bytes, 16, 512, "bytes of a line of both caches"},
+    Parameter{"l1", "l1_bytes", &Config::l1_bytes, 16, kLong, "size of an L1 cache"},
+    Parameter{"l1", "l1_ways", &Config::l1_ways, 1, 64, "lines of a set"},
+    Parameter{"l1", "l1_mshrs", &Config::l1_mshrs, 1, 1024,
+              "missing lines of a core at once; loads of more wait, and are replayed"},
+    Parameter{"l1", "l1_write_back", &Config::l1_write_back, 0, 1,
+              "stores stay in L1 until evicted; else each goes to L2 at once"},
+    Parameter{"l1", "replay_all", &Config::replay_all, 0, 1,
+              "once an MSHR is free, all that need one try again; else the one that waits longest"},
+    Parameter{"network", "crossbar", &Config::crossbar, 0, 1, "a crossbar takes the mesh's place"},
+    Parameter{"network", "mesh_width", &Config::mesh_width, 1, 64, "nodes of a row"},
+    Parameter{"network", "mesh_height", &Config::mesh_height, 1, 64, "rows of nodes"},
+    Parameter{"network", "controllers_at_edges", &Config::controllers_at_edges, 0, 1,
+              "controllers are in the first and the last row; else spread evenly"},
+    Parameter{"network", "network_mhz", &Config::network_mhz, 1, 100'000,
+              "clock of the network and of L2, MHz"},
+    Parameter{"network", "channel_bytes", &Config::channel_bytes, 1, 1024,
+              "bytes that a link carries in a cycle"},
+    Parameter{"network", "router_cycles", &Config::router_cycles, 1, 100,
+              "network cycles from router to router"},
+    Parameter{"l2", "controllers", &Config::controllers, 1, 256,
+              "memory controllers, each with a slice of L2"},
+    Parameter{"l2", "l2_bytes", &Config::l2_bytes, 16, kLong, "size of a slice"},
+    Parameter{"l2", "l2_ways", &Config::l2_ways, 1, 64, "lines of a set"},
+    Parameter{"l2", "l2_mshrs", &Config::l2_mshrs, 1, 4096, "missing lines of a slice at once"},
+    Parameter{"l2", "l2_cycles", &Config::l2_cycles, 0, 10'000,
+              "core cycles that a slice adds to every read"},
+    Parameter{"address", "channel_interleave", &Config::channel_interleave, 16, kMany,
+              "bytes in a row that go to one controller"},
+    Parameter{"address", "bank_interleave", &Config::bank_interleave, 16, kMany,
+              "bytes in a row, of those of a controller, that go to one bank"},
+    Parameter{"address", "hash_banks", &Config::hash_banks, 0, 1,
+              "the bank depends on the row's number, too"},
+    Parameter{"dram", "dram_mhz", &Config::dram_mhz, 1, 100'000, "clock of the memory, MHz"},
+    Parameter{"dram", "banks", &Config::banks, 1, 64, "banks of a controller"},
+    Parameter{"dram", "row_bytes", &Config::row_bytes, 64, 1 << 15, "bytes of a row"},
+    Parameter{"dram", "dram_queue", &Config::dram_queue, 1, 4096,
+              "requests that a controller holds before it takes no more"},
+    Parameter{"dram", "bus_bytes", &Config::bus_bytes, 1, 256,
+              "width of a controller's data bus; it moves twice that in a cycle"},
+    Parameter{"dram", "t_cl", &Config::t_cl, 1, 200, "read to its data"},
+    Parameter{"dram", "t_wl", &Config::t_wl, 1, 200, "write to its data"},
+    Parameter{"dram", "t_rcd", &Config::t_rcd, 1, 200, "activate to read or write"},
+    Parameter{"dram", "t_ras", &Config::t_ras, 1, 200, "activate to precharge"},
+    Parameter{"dram", "t_rp", &Config::t_rp, 1, 200, "precharge to activate"},
+    Parameter{"dram", "t_rc", &Config::t_rc, 1, 400, "activate to activate of one bank"},
+    Parameter{"dram", "t_rrd", &Config::t_rrd, 1, 200, "activate to activate of another bank"},
+    Parameter{"dram", "t_faw", &Config::t_faw, 0, 400,
+              "activate to the fourth activate after it; 0: no limit"},
+    Parameter{"dram", "t_ccd", &Config::t_ccd, 1, 200, "read to read, or write to write"},
+    Parameter{"dram", "t_rtp", &Config::t_rtp, 1, 200, "read to precharge"},
+    Parameter{"dram", "t_rtw", &Config::t_rtw, 1, 200, "read to write"},
+    Parameter{"dram", "t_cdlr", &Config::t_cdlr, 1, 200, "last data of a write to read"},
+    Parameter{"dram", "t_wr", &Config::t_wr, 1, 200, "last data of a write to precharge"},
+    Parameter{"prefetch", "prefetch_lower", &Config::prefetch_lower, 0, 512,
+              "lines of an open row that are prefetched although another row is asked for"},
+    Parameter{"prefetch", "prefetch_higher", &Config::prefetch_higher, 0, 512,
+              "as many instead while few requests wait"},
+    Parameter{"prefetch", "prefetch_threshold", &Config::prefetch_threshold, -1, kMany,
+              "how many requests are few: less than this; -1: less than their mean"},
+    Parameter{"prefetch", "queue_mean_shift", &Config::queue_mean_shift, 0, 20,
+              "the mean is over about 2 to this power arrivals"},
+    Parameter{"prefetch", "prefetch_absent", &Config::prefetch_absent, 0, 1,
+              "lines that L2 has are not prefetched"},
+};
+
+void demand(const bool holds, const char* const what) {
+  if (!holds) throw std::invalid_argument(std::string("config: ") + what);
+}
+
+void check_sizes(const Config& config) {
+  const auto whole = [](const int32_t all, const int32_t part) { return all % part == 0; };
+  demand(whole(config.l1_bytes, config.line_bytes * config.l1_ways),
+         "l1_bytes is no multiple of line_bytes * l1_ways");
+  demand(whole(config.l2_bytes, config.line_bytes * config.l2_ways),
+         "l2_bytes is no multiple of line_bytes * l2_ways");
+  demand(whole(config.channel_interleave, config.line_bytes),
+         "channel_interleave is no multiple of line_bytes");
+  demand(whole(config.bank_interleave, config.line_bytes),
+         "bank_interleave is no multiple of line_bytes");
+  demand(whole(config.row_bytes, config.bank_interleave),
+         "row_bytes is no multiple of bank_interleave");
+  demand(config.row_bytes / config.line_bytes <= 512, "a row has more than 512 lines");
+  demand(config.burst() > 0 && whole(config.line_bytes, 2 * config.bus_bytes),
+         "line_bytes is no multiple of 2 * bus_bytes");
+}
+
+}  // namespace
+
+std::span<const Parameter> parameters() { return kParameters; }
+
+void check(const Config& config) {
+  for (const Parameter& parameter : kParameters) {
+    const int32_t value = config.*parameter.member;
+    if (value < parameter.least || value > parameter.greatest) {
+      throw std::invalid_argument(
+          "config." + std::string(parameter.name) + ": " + std::to_string(value) + " is outside " +
+          std::to_string(parameter.least) + ".." + std::to_string(parameter.greatest));
+    }
+  }
+  check_sizes(config);
+  demand(config.crossbar != 0 ||
+             config.cores + config.controllers <= config.mesh_width * config.mesh_height,
+         "the mesh has fewer nodes than cores and controllers");
+  demand(config.crossbar != 0 || config.controllers_at_edges == 0 ||
+             config.controllers <= 2 * config.mesh_width,
+         "controllers_at_edges: two rows of the mesh have fewer nodes than controllers");
+}
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,296 @@
+#include "tbsched/sm_sim/cores/core.h"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tbsched::sm_sim {
+namespace {
+
+Warps only(const int32_t warp) { return Warps{1} << warp; }
+
+int32_t take_first(Warps& warps) {
+  const int32_t first = std::countr_zero(warps);
+  warps &= warps - 1;
+  return first;
+}
+
+}  // namespace
+
+Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> scheduler)
+    : chip_(chip),
+      shape_(shape),
+      scheduler_(std::move(scheduler)),
+      l1_(chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways),
+      missing_(chip.config.l1_mshrs),
+      left_(static_cast<size_t>(shape.places), 0),
+      blocks_(static_cast<size_t>(shape.places), -1),
+      pipeline_(static_cast<size_t>(chip.config.pipeline_stages), 0),
+      stores_(chip.config.store_entries) {}
+
+void Core::start_block(const int64_t tick, const int32_t place) {
+  const std::optional<int32_t> block = chip_.blocks.next(shape_.core);
+  if (!block) return;
+  count_idle(tick);
+  const int32_t size = shape_.warps_per_block;
+  const Warps warps = shape_.warps_at(place);
+  for (int32_t number = 0; number < size; ++number) {
+    const size_t warp =
+        static_cast<size_t>(*block) * static_cast<size_t>(size) + static_cast<size_t>(number);
+    const int64_t row = chip_.workload.rows[warp];
+    warps_[static_cast<size_t>(place * size + number)] = {
+        row, chip_.workload.rows[warp + 1], chip_.workload.compute[static_cast<size_t>(row)], 0, 0};
+  }
+  left_[static_cast<size_t>(place)] = size;
+  blocks_[static_cast<size_t>(place)] = *block;
+  BlockTime& time = chip_.times[static_cast<size_t>(*block)];
+  time.core = shape_.core;
+  time.start = tick / chip_.clocks.core;
+  done_ &= ~warps;
+  resident_ |= warps;
+  scheduler_->block_started(place);
+  make_ready(tick, warps);
+}
+
+void Core::make_ready(const int64_t tick, const Warps warps) {
+  if (warps == 0) return;
+  waiting_ &= ~warps;
+  stalled_loads_ &= ~warps;
+  stalled_stores_ &= ~warps;
+  ready_ |= warps;
+  ask_for(next_multiple(tick, chip_.clocks.slot) / chip_.clocks.slot);
+}
+
+void Core::ask_for(int64_t slot) {
+  slot = std::max(slot, last_slot_ + 1);
+  if (next_slot_ >= 0 && next_slot_ <= slot) return;
+  next_slot_ = slot;
+  chip_.events.push(
+      {.tick = slot * chip_.clocks.slot, .to = shape_.core, .what = Happening::issue});
+}
+
+void Core::issue(const int64_t tick) {
+  const int64_t slot = tick / chip_.clocks.slot;
+  if (slot != next_slot_) return;  // it has asked for an earlier one since
+  count_idle(tick);
+  idle_since_ = -1;
+  emerge(slot);
+  for (int32_t issued = 0; issued < chip_.config.issue_width && ready_ != 0; ++issued) {
+    const int32_t warp = scheduler_->pick({ready_, waiting_, resident_, tick / chip_.clocks.core});
+    if (warp == -1) break;
+    if (warp < -1 || warp > 63 || (ready_ & only(warp)) == 0) {
+      throw std::invalid_argument("scheduler: it picked warp " + std::to_string(warp) +
+                                  " of core " + std::to_string(shape_.core) +
+                                  ", which is not ready");
+    }
+    execute(tick, warp);
+  }
+  look_again(tick);
+}
+
+// Warps come out of the pipeline, in the slots since it was asked last.
+void Core::emerge(const int64_t slot) {
+  Warps& out = pipeline_[static_cast<size_t>(slot) % pipeline_.size()];
+  const Warps ended = out & done_;
+  ready_ |= out & ~done_;
+  out = 0;
+  if (ended != 0) retire(slot * chip_.clocks.slot, ended);
+}
+
+void Core::execute(const int64_t tick, const int32_t number) {
+  Warp& warp = warps_[static_cast<size_t>(number)];
+  ready_ &= ~only(number);
+  if (warp.compute > 0) {
+    --warp.compute;
+    ++chip_.statistics.instructions;
+    const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
+    if (warp.compute == 0 && kind == Access::none) to_next_row(warp);
+  } else {
+    access(tick, number);
+    if ((waiting_ & only(number)) != 0) return;
+  }
+  if (warp.row == warp.end) done_ |= only(number);
+  const int64_t slot = tick / chip_.clocks.slot;
+  pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= only(number);
+}
+
+void Core::to_next_row(Warp& warp) const {
+  if (++warp.row < warp.end) warp.compute = chip_.workload.compute[static_cast<size_t>(warp.row)];
+}
+
+// One line after the other, those that go with the first one, too.
+void Core::access(const int64_t tick, const int32_t number) {
+  Warp& warp = warps_[static_cast<size_t>(number)];
+  const auto kind_of = [&](const int64_t row) {
+    return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
+  };
+  int64_t first = warp.row;
+  while (kind_of(first) == Access::also) --first;
+  const Access kind = kind_of(first);
+  const auto line_bytes = static_cast<uint64_t>(chip_.config.line_bytes);
+  do {
+    const uint64_t line = chip_.workload.address[static_cast<size_t>(warp.row)] / line_bytes;
+    if (!access_line(tick, number, kind, line)) {
+      stall(number, kind);
+      return;
+    }
+    if (warp.row == first) ++chip_.statistics.instructions;
+    to_next_row(warp);
+  } while (warp.row < warp.end && kind_of(warp.row) == Access::also);
+  // It may have left the room that it was woken for.
+  if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
+  if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
+  if (warp.missing == 0) return;
+  waiting_ |= only(number);
+  if (warp.row == warp.end) done_ |= only(number);
+}
+
+// It waits for room, and issues the same instruction again.
+void Core::stall(const int32_t number, const Access kind) {
+  ++chip_.statistics.replays;
+  waiting_ |= only(number);
+  (kind == Access::store ? stalled_stores_ : stalled_loads_) |= only(number);
+  warps_[static_cast<size_t>(number)].stalled = stalls_++;
+}
+
+// Those that try again, now that there is room for one.
+Warps Core::to_replay(const Warps stalled) const {
+  if (chip_.config.replay_all != 0 || stalled == 0) return stalled;
+  Warps left = stalled;
+  int32_t first = take_first(left);
+  while (left != 0) {
+    const int32_t warp = take_first(left);
+    const auto since = [&](const int32_t one) { return warps_[static_cast<size_t>(one)].stalled; };
+    if (since(warp) < since(first)) first = warp;
+  }
+  return only(first);
+}
+
+// Returns false where it must be tried again later.
+bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind,
+                       const uint64_t line) {
+  const bool hit = chip_.perfect_l1;
+  if (kind == Access::store) {
+    if (!hit && !store(tick, line)) return false;
+    ++chip_.statistics.l1_stores;
+  } else {
+    if (!hit && !load(tick, warp, line)) return false;
+    ++chip_.statistics.l1_loads;
+  }
+  return true;
+}
+
+bool Core::load(const int64_t tick, const int32_t number, const uint64_t line) {
+  if (l1_.touch(line, false)) return true;
+  auto* entry = missing_.find(line);
+  if (entry != nullptr) {
+    ++chip_.statistics.l1_merges;
+  } else {
+    if (missing_.full()) return false;
+    entry = &missing_.add(line, tick);
+    const int32_t slice = chip_.map.controller_of(line);
+    chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, 1),
+                       .line = line,
+                       .to = slice,
+                       .from = shape_.core,
+                       .what = Happening::request});
+  }
+  ++chip_.statistics.l1_misses;
+  if ((entry->waiters & only(number)) == 0) {
+    entry->waiters |= only(number);
+    ++warps_[static_cast<size_t>(number)].missing;
+  }
+  return true;
+}
+
+// A warp does not wait for what it stores. Whole lines are written, so that none is read for it.
+bool Core::store(const int64_t tick, const uint64_t line) {
+  const bool stays = chip_.config.l1_write_back != 0;
+  if (l1_.touch(line, stays) && stays) return true;
+  if (stores_ <= 0) return false;
+  if (!stays) {
+    send_write(tick, line);
+  } else if (const std::optional<uint64_t> evicted = l1_.fill(line, true)) {
+    send_write(tick, *evicted);
+  }
+  return true;
+}
+
+void Core::send_write(const int64_t tick, const uint64_t line) {
+  const int32_t flits = 1 + (chip_.config.line_bytes - 1) / chip_.config.channel_bytes;
+  const int32_t slice = chip_.map.controller_of(line);
+  --stores_;
+  ++chip_.statistics.l1_writes;
+  chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, flits),
+                     .line = line,
+                     .to = slice,
+                     .from = shape_.core,
+                     .what = Happening::write});
+}
+
+void Core::written(const int64_t tick) {
+  ++stores_;
+  make_ready(tick, to_replay(stalled_stores_));
+}
+
+void Core::fill(const int64_t tick, const uint64_t line) {
+  auto* const entry = missing_.find(line);
+  if (entry == nullptr) throw std::logic_error("a core received a line that it did not ask for");
+  const auto filled = missing_.take(entry);
+  ++chip_.statistics.fills;
+  chip_.statistics.latency_cycles += (tick - filled.since) / chip_.clocks.core;
+  if (const std::optional<uint64_t> evicted = l1_.fill(line, false)) send_write(tick, *evicted);
+  Warps again = to_replay(stalled_loads_);
+  for (Warps waiters = filled.waiters; waiters != 0;) {
+    const int32_t warp = take_first(waiters);
+    if (--warps_[static_cast<size_t>(warp)].missing == 0) again |= only(warp);
+  }
+  if (const Warps ended = again & done_; ended != 0) retire(tick, ended);
+  make_ready(tick, again & ~done_ & waiting_);
+}
+
+void Core::retire(const int64_t tick, Warps warps) {
+  count_idle(tick);
+  waiting_ &= ~warps;
+  resident_ &= ~warps;
+  while (warps != 0) {
+    const int32_t place = take_first(warps) / shape_.warps_per_block;
+    if (--left_[static_cast<size_t>(place)] > 0) continue;
+    chip_.times[static_cast<size_t>(blocks_[static_cast<size_t>(place)])].end =
+        tick / chip_.clocks.core;
+    chip_.blocks.ended();
+    start_block(tick, place);
+  }
+}
+
+// In which slot there is something to do next.
+void Core::look_again(const int64_t tick) {
+  const int64_t slot = tick / chip_.clocks.slot;
+  last_slot_ = slot;
+  next_slot_ = -1;
+  const auto stages = static_cast<int64_t>(pipeline_.size());
+  for (int64_t ahead = 1; ahead <= stages; ++ahead) {
+    const bool emerges = pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0;
+    if (!emerges && (ready_ == 0 || ahead > 1)) continue;
+    ask_for(slot + ahead);
+    return;
+  }
+  idle_since_ = (slot + 1) * chip_.clocks.slot;
+}
+
+// Of a core that is idle: the time since this was called last.
+void Core::count_idle(const int64_t tick) {
+  if (idle_since_ < 0 || tick <= idle_since_) return;
+  (resident_ != 0 ? blocked_ : empty_) += tick - idle_since_;
+  idle_since_ = tick;
+}
+
+void Core::finish(const int64_t tick) {
+  count_idle(tick);
+  chip_.statistics.memory_block_cycles += blocked_ / chip_.clocks.core;
+  chip_.statistics.no_warp_cycles += empty_ / chip_.clocks.core;
+}
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,112 @@
+// A core: issues instructions of its warps, one per slot, and takes a warp out of turn when it
+// misses its L1 cache.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tbsched/sm_sim/caches/cache.h"
+#include "tbsched/sm_sim/caches/mshrs.h"
+#include "tbsched/sm_sim/clocks.h"
+#include "tbsched/sm_sim/config.h"
+#include "tbsched/sm_sim/cores/blocks.h"
+#include "tbsched/sm_sim/dram/address_map.h"
+#include "tbsched/sm_sim/event_queue.h"
+#include "tbsched/sm_sim/network.h"
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+#include "tbsched/sm_sim/statistics.h"
+#include "tbsched/sm_sim/workload.h"
+
+namespace tbsched::sm_sim {
+
+// What all cores share.
+struct Chip {
+  const Config& config;
+  const Clocks& clocks;
+  const Workload& workload;
+  const AddressMap& map;
+  EventQueue& events;
+  Network& requests;
+  Blocks& blocks;
+  Statistics& statistics;
+  std::vector<BlockTime>& times;
+  bool perfect_l1;
+};
+
+class Core {
+ public:
+  Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> scheduler);
+
+  // A block comes to a free place, if there is one for this core.
+  void start_block(int64_t tick, int32_t place);
+
+  // Its slot has come.
+  void issue(int64_t tick);
+
+  // A line has arrived.
+  void fill(int64_t tick, uint64_t line);
+
+  // L2 has taken a line that this core wrote.
+  void written(int64_t tick);
+
+  // Adds what is still to be counted, once the last block has ended.
+  void finish(int64_t tick);
+
+  // Whether nothing is under way.
+  bool idle() const {
+    return resident_ == 0 && missing_.empty() && stores_ == chip_.config.store_entries;
+  }
+
+ private:
+  struct Warp {
+    int64_t row;
+    int64_t end;
+    int32_t compute;  // instructions before the row's access
+    int32_t missing;  // lines that it waits for
+    int64_t stalled;  // when it was stalled last, in order of such times
+  };
+
+  void emerge(int64_t slot);
+  void execute(int64_t tick, int32_t warp);
+  void access(int64_t tick, int32_t warp);
+  bool access_line(int64_t tick, int32_t warp, Access kind, uint64_t line);
+  bool load(int64_t tick, int32_t warp, uint64_t line);
+  bool store(int64_t tick, uint64_t line);
+  void send_write(int64_t tick, uint64_t line);
+  void to_next_row(Warp& warp) const;
+  void stall(int32_t warp, Access kind);
+  Warps to_replay(Warps stalled) const;
+  void make_ready(int64_t tick, Warps warps);
+  void retire(int64_t tick, Warps warps);
+  void look_again(int64_t tick);
+  void ask_for(int64_t slot);
+  void count_idle(int64_t tick);
+
+  Chip chip_;
+  CoreShape shape_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Cache l1_;
+  Mshrs<Warps> missing_;
+  std::array<Warp, 64> warps_{};
+  std::vector<int32_t> left_;    // of each place, warps that have not ended
+  std::vector<int32_t> blocks_;  // of each place
+  // All that are resident are ready, in the pipeline, or wait for memory.
+  Warps ready_ = 0;
+  Warps waiting_ = 0;
+  Warps resident_ = 0;
+  Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
+  Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
+  Warps done_ = 0;               // have issued their last instruction
+  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its stages
+  int64_t next_slot_ = -1;       // the slot that it has asked for
+  int64_t last_slot_ = -1;       // in which it issued last
+  int64_t idle_since_ = 0;       // -1: something is ready or in the pipeline
+  int64_t blocked_ = 0;          // ticks in which it was idle, and its warps waited
+  int64_t empty_ = 0;            // ticks in which it had no warp
+  int64_t stalls_ = 0;
+  int32_t stores_;  // how many lines it may still write
+};
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,45 @@
+// The network between cores and slices of L2: a mesh with XY routes, or a crossbar.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/sm_sim/clocks.h"
+#include "tbsched/sm_sim/config.h"
+
+namespace tbsched::sm_sim {
+
+// Of each controller, its node in the mesh. Cores have the other nodes, in order.
+std::vector<int32_t> controller_nodes(const Config& config);
+
+// One direction: requests and replies have a network each, so that neither blocks the other.
+// A packet takes the links of its route one after the other, each for a cycle per flit. It waits
+// in the routers, whose buffers are large enough, behind packets that were sent before it.
+class Network {
+ public:
+  Network(const Config& config, const Clocks& clocks, bool to_cores);
+
+  // When the last flit arrives. Calls come in the order of their ticks.
+  int64_t send(const int64_t tick, const int32_t core, const int32_t slice, const int32_t flits) {
+    const size_t route = static_cast<size_t>(core * slices_ + slice);
+    int64_t head = next_multiple(tick, cycle_);
+    for (int32_t at = routes_[route]; at < routes_[route + 1]; ++at) {
+      int64_t& free = free_[links_[at]];
+      if (free > head) head = free;
+      free = head + flits * cycle_;
+      head += hop_;
+    }
+    return head + (flits - 1) * cycle_;
+  }
+
+ private:
+  int32_t slices_;
+  int64_t cycle_;
+  int64_t hop_;
+  std::vector<int32_t> routes_;  // where the links of each core and slice begin
+  std::vector<int32_t> links_;
+  std::vector<int64_t> free_;  // of each link, when
+};
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,40 @@
+// The warp that issued last; where it cannot, the first warp of the block that came first.
+#include <bit>
+#include <vector>
+
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+
+namespace tbsched::sm_sim {
+namespace {
+
+class GreedyThenOldest final : public Scheduler {
+ public:
+  explicit GreedyThenOldest(const CoreShape& shape) : shape_(shape) {}
+
+  int32_t pick(const Situation& now) override {
+    if (last_ >= 0 && (now.ready >> last_ & 1) != 0) return last_;
+    for (const int32_t place : places_) {
+      const Warps among = now.ready & shape_.warps_at(place);
+      if (among != 0) return last_ = std::countr_zero(among);
+    }
+    return -1;
+  }
+
+  void block_started(const int32_t place) override {
+    std::erase(places_, place);
+    places_.push_back(place);
+  }
+
+ private:
+  CoreShape shape_;
+  std::vector<int32_t> places_;  // by the age of their blocks
+  int32_t last_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_greedy_oldest(const Config&, const CoreShape& shape) {
+  return std::make_unique<GreedyThenOldest>(shape);
+}
+
+}  // namespace tbsched::sm_sim

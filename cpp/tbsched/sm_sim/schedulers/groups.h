@@ -1,0 +1,45 @@
+// Groups of warps, and turns within them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+#include "tbsched/sm_sim/schedulers/turns.h"
+
+namespace tbsched::sm_sim {
+
+// Whole blocks: the fewest that have `group_warps` warps, and what is left over is in the last
+// group.
+std::vector<Warps> groups_of_blocks(const Config& config, const CoreShape& shape);
+
+// Warps in order, `group_warps` each, whatever block they are of.
+std::vector<Warps> groups_of_warps(const Config& config, const CoreShape& shape);
+
+class Groups {
+ public:
+  explicit Groups(std::vector<Warps> groups) : groups_(std::move(groups)), last_(size(), 63) {}
+
+  size_t size() const { return groups_.size(); }
+  Warps operator[](const size_t group) const { return groups_[group]; }
+
+  // Whether no warp of the group can issue before memory answers.
+  bool blocked(const size_t group, const Situation& now) const {
+    return (groups_[group] & now.resident & ~now.waiting) == 0;
+  }
+
+  // The next warp of the group in turn, or -1.
+  int32_t pick(const size_t group, const Situation& now) {
+    const Warps among = groups_[group] & now.ready;
+    if (among == 0) return -1;
+    return last_[group] = next_in_turn(among, last_[group]);
+  }
+
+ private:
+  std::vector<Warps> groups_;
+  std::vector<int32_t> last_;  // of each group, the warp that issued last
+};
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,87 @@
+// Groups of blocks in an order of priority: a group issues when those before it cannot.
+#include <algorithm>
+#include <numeric>
+
+#include "tbsched/sm_sim/schedulers/groups.h"
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+
+namespace tbsched::sm_sim {
+namespace {
+
+class Prioritised final : public Scheduler {
+ public:
+  // `first` is the group with the highest priority; `turn` is 0, or for how many cycles it has it.
+  Prioritised(const Config& config, const CoreShape& shape, const size_t first, const int64_t turn)
+      : groups_(groups_of_blocks(config, shape)),
+        shape_(shape),
+        order_(groups_.size()),
+        turn_(turn),
+        turn_ends_(turn),
+        strict_(config.strict_groups != 0),
+        to_back_(config.refill_to_back != 0) {
+    for (size_t rank = 0; rank < order_.size(); ++rank) {
+      order_[rank] = (first + rank) % order_.size();
+    }
+  }
+
+  int32_t pick(const Situation& now) override {
+    for (; turn_ > 0 && now.cycle >= turn_ends_; turn_ends_ += turn_) {
+      std::ranges::rotate(order_, order_.begin() + 1);
+    }
+    for (const size_t group : order_) {
+      const int32_t warp = groups_.pick(group, now);
+      if (warp >= 0 || (strict_ && !groups_.blocked(group, now))) return warp;
+    }
+    return -1;
+  }
+
+  // Once all blocks that a group had are replaced, the group comes last.
+  void block_started(const int32_t place) override {
+    const Warps started = shape_.warps_at(place);
+    const bool first = (filled_ & started) == 0;
+    filled_ |= started;
+    if (first || !to_back_) return;
+    replaced_ |= started;
+    const auto of_place = [&](const size_t group) { return (groups_[group] & started) != 0; };
+    const auto at = std::ranges::find_if(order_, of_place);
+    const Warps all = groups_[*at] & filled_;
+    if ((replaced_ & all) != all) return;
+    replaced_ &= ~all;
+    std::rotate(at, at + 1, order_.end());
+  }
+
+ private:
+  Groups groups_;
+  CoreShape shape_;
+  std::vector<size_t> order_;
+  Warps filled_ = 0;    // had a block once
+  Warps replaced_ = 0;  // have a block that came after their group had its priority
+  int64_t turn_;
+  int64_t turn_ends_;
+  bool strict_;
+  bool to_back_;
+};
+
+std::unique_ptr<Scheduler> make_prioritised(const Config& config, const CoreShape& shape,
+                                            const bool apart, const int64_t turn) {
+  // The priority of group g of core c is g, or (g - c) modulo the number of groups.
+  const size_t groups = groups_of_blocks(config, shape).size();
+  const size_t first = apart ? static_cast<size_t>(shape.core) % groups : 0;
+  return std::make_unique<Prioritised>(config, shape, first, turn);
+}
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_locality(const Config& config, const CoreShape& shape) {
+  return make_prioritised(config, shape, false, 0);
+}
+
+std::unique_ptr<Scheduler> make_bank_parallel(const Config& config, const CoreShape& shape) {
+  return make_prioritised(config, shape, true, 0);
+}
+
+std::unique_ptr<Scheduler> make_fair(const Config& config, const CoreShape& shape) {
+  return make_prioritised(config, shape, false, config.fair_cycles);
+}
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,54 @@
+// The contract of a warp scheduler: in each slot it is asked which warp of a core issues.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tbsched/sm_sim/config.h"
+
+namespace tbsched::sm_sim {
+
+// Warps of a core: bit w stands for warp w. The block in place b has the warps from
+// b * warps_per_block on.
+using Warps = uint64_t;
+
+// A run of `count` warps from `first` on.
+constexpr Warps warps_from(const int32_t first, const int32_t count) {
+  return count >= 64 ? ~Warps{0} : ((Warps{1} << count) - 1) << first;
+}
+
+// A core as its scheduler sees it.
+struct CoreShape {
+  int32_t core;
+  int32_t places;  // for blocks
+  int32_t warps_per_block;
+
+  Warps warps_at(const int32_t place) const {
+    return warps_from(place * warps_per_block, warps_per_block);
+  }
+};
+
+struct Situation {
+  Warps ready;     // may issue; at least one
+  Warps waiting;   // for memory
+  Warps resident;  // of blocks that have not ended
+  int64_t cycle;   // of the core
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // The warp that issues: one of those that are ready, or -1 to leave the slot empty.
+  virtual int32_t pick(const Situation& now) = 0;
+
+  // A block has come to a place, and all its warps are new.
+  virtual void block_started(int32_t /*place*/) {}
+};
+
+// Makes the scheduler of each core. May be called from several threads at once.
+using MakeScheduler =
+    std::function<std::unique_ptr<Scheduler>(const Config& config, const CoreShape& shape)>;
+
+}  // namespace tbsched::sm_sim

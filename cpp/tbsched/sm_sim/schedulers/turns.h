@@ -1,0 +1,16 @@
+// Turns among warps.
+#pragma once
+
+#include <bit>
+
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+
+namespace tbsched::sm_sim {
+
+// The next one of `among`, which is not empty, behind `last`; behind the last one comes the first.
+inline int32_t next_in_turn(const Warps among, const int32_t last) {
+  const Warps behind = last >= 63 ? 0 : among & ~Warps{0} << (last + 1);
+  return std::countr_zero(behind != 0 ? behind : among);
+}
+
+}  // namespace tbsched::sm_sim

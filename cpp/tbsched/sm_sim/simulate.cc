@@ -1,0 +1,201 @@
+#include "tbsched/sm_sim/simulate.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "tbsched/sm_sim/caches/slice.h"
+#include "tbsched/sm_sim/clocks.h"
+#include "tbsched/sm_sim/cores/core.h"
+#include "tbsched/sm_sim/dram/address_map.h"
+#include "tbsched/sm_sim/dram/controller.h"
+#include "tbsched/sm_sim/event_queue.h"
+#include "tbsched/sm_sim/network.h"
+
+namespace tbsched::sm_sim {
+namespace {
+
+constexpr int64_t kEventsBetween = 1 << 16;  // from one call of now_and_then to the next
+
+int32_t places_of(const Workload& workload, const Config& config) {
+  const int32_t by_warps = config.warps_per_core / workload.warps_per_block;
+  if (by_warps == 0) {
+    throw std::invalid_argument(
+        "workload.warps_per_block: " + std::to_string(workload.warps_per_block) +
+        " is more than the " + std::to_string(config.warps_per_core) + " warps of a core");
+  }
+  return std::min({by_warps, config.blocks_per_core, workload.blocks_per_core});
+}
+
+void check_cores_of(const Workload& workload, const Config& config, const Options& options) {
+  if (options.cores_of.empty()) return;
+  if (static_cast<int32_t>(options.cores_of.size()) != workload.blocks()) {
+    throw std::invalid_argument("cores_of: it needs a core for each block");
+  }
+  for (const int32_t core : options.cores_of) {
+    if (core < 0 || core >= config.cores) {
+      throw std::invalid_argument("cores_of: " + std::to_string(core) + " is outside 0.." +
+                                  std::to_string(config.cores - 1));
+    }
+  }
+}
+
+class Machine {
+ public:
+  Machine(const Workload& workload, const Config& config, const Options& options,
+          Simulation& result)
+      : config_(config),
+        options_(options),
+        clocks_(config),
+        map_(config),
+        requests_(config, clocks_, false),
+        replies_(config, clocks_, true),
+        statistics_(result.statistics),
+        times_(result.blocks),
+        use_(statistics_),
+        blocks_(config, workload.blocks(), options.cores_of) {
+    times_.resize(static_cast<size_t>(workload.blocks()));
+    const Memory memory{config_,
+                        clocks_,
+                        map_,
+                        events_,
+                        statistics_,
+                        use_,
+                        options.log_commands ? &result.commands : nullptr,
+                        options.scheduler.prefetch,
+                        options.checked};
+    for (int32_t number = 0; number < config.controllers; ++number) {
+      controllers_.emplace_back(number, memory);
+      slices_.emplace_back(number, memory, controllers_.back(), options.scheduler.perfect_l2);
+    }
+    const Chip chip{config_,   clocks_, workload,    map_,   events_,
+                    requests_, blocks_, statistics_, times_, options.scheduler.perfect_l1};
+    const int32_t places = places_of(workload, config);
+    for (int32_t number = 0; number < config.cores; ++number) {
+      const CoreShape shape{number, places, workload.warps_per_block};
+      cores_.emplace_back(shape, chip, options.make(config, shape));
+    }
+    for (int32_t place = 0; place < places; ++place) {
+      for (Core& core : cores_) core.start_block(0, place);
+    }
+  }
+
+  void run() {
+    Event event;
+    for (int64_t number = 1; events_.pop(event); ++number) {
+      handle(event);
+      if (ended_ < 0 && blocks_.all_ended()) end(event.tick);
+      if (number % kEventsBetween == 0 && options_.now_and_then) options_.now_and_then();
+    }
+    const auto idle = [](const auto& part) { return part.idle(); };
+    if (ended_ < 0 || !std::ranges::all_of(cores_, idle) || !std::ranges::all_of(slices_, idle)) {
+      throw std::logic_error("the simulation has stopped with work left");
+    }
+  }
+
+ private:
+  void handle(const Event& event) {
+    const auto to = static_cast<size_t>(event.to);
+    switch (event.what) {
+      case Happening::issue:
+        return cores_[to].issue(event.tick);
+      case Happening::fill:
+        return cores_[to].fill(event.tick, event.line);
+      case Happening::written:
+        return cores_[to].written(event.tick);
+      case Happening::request:
+      case Happening::write:
+        return slices_[to].arrive(event);
+      case Happening::serve:
+        return slices_[to].serve(event.tick);
+      case Happening::reply:
+        return reply(event);
+      case Happening::controller:
+        if (controllers_[to].wake(event.tick)) slices_[to].resume(event.tick);
+        return;
+      case Happening::data:
+        return slices_[to].data(event);
+    }
+  }
+
+  void reply(const Event& event) {
+    const int32_t flits = 1 + (config_.line_bytes - 1) / config_.channel_bytes;
+    events_.push({.tick = replies_.send(event.tick, event.to, event.from, flits),
+                  .line = event.line,
+                  .to = event.to,
+                  .what = Happening::fill});
+  }
+
+  void end(const int64_t tick) {
+    ended_ = tick;
+    statistics_.cycles = (tick + clocks_.core - 1) / clocks_.core;
+    for (Core& core : cores_) core.finish(tick);
+  }
+
+  Config config_;
+  const Options& options_;
+  Clocks clocks_;
+  AddressMap map_;
+  EventQueue events_;
+  Network requests_;
+  Network replies_;
+  Statistics& statistics_;
+  std::vector<BlockTime>& times_;
+  BankUse use_;
+  Blocks blocks_;
+  std::deque<Controller> controllers_;  // which slices refer to
+  std::deque<Slice> slices_;
+  std::deque<Core> cores_;
+  int64_t ended_ = -1;
+};
+
+}  // namespace
+
+Simulation simulate(const Workload& workload, const Config& config, const Options& options) {
+  check(config);
+  check(workload);
+  check_cores_of(workload, config, options);
+  Simulation result;
+  if (workload.blocks() > 0) Machine(workload, config, options, result).run();
+  return result;
+}
+
+std::vector<Command> dram_commands(const std::span<const MemoryRequest> requests,
+                                   const Config& config, const bool prefetch) {
+  check(config);
+  const Clocks clocks(config);
+  const AddressMap map(config);
+  EventQueue events;
+  Statistics statistics;
+  BankUse use(statistics);
+  std::vector<Command> commands;
+  const Memory memory{config, clocks, map, events, statistics, use, &commands, prefetch, true};
+  std::vector<Controller> controllers;
+  for (int32_t number = 0; number < config.controllers; ++number) {
+    controllers.emplace_back(number, memory);
+  }
+  for (size_t number = 0; number < requests.size(); ++number) {
+    const MemoryRequest& request = requests[number];
+    if (request.cycle < (number == 0 ? 0 : requests[number - 1].cycle)) {
+      throw std::invalid_argument("requests: their cycles go down at " + std::to_string(number));
+    }
+    events.push({.tick = request.cycle * clocks.dram,
+                 .line = request.address / static_cast<uint64_t>(config.line_bytes),
+                 .from = request.write ? 1 : 0,
+                 .what = Happening::request});
+  }
+  Event event;
+  while (events.pop(event)) {
+    if (event.what == Happening::request) {
+      const auto controller = static_cast<size_t>(map.controller_of(event.line));
+      controllers[controller].add(event.tick, map.own_of(event.line), event.from != 0);
+    } else if (event.what == Happening::controller) {
+      controllers[static_cast<size_t>(event.to)].wake(event.tick);
+    }
+  }
+  return commands;
+}
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,49 @@
+// Warp schedulers, caches and memory of a GPU that runs one kernel, cycle by cycle. What idles is
+// skipped.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tbsched/sm_sim/config.h"
+#include "tbsched/sm_sim/dram/command.h"
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+#include "tbsched/sm_sim/schedulers/table.h"
+#include "tbsched/sm_sim/statistics.h"
+#include "tbsched/sm_sim/workload.h"
+
+namespace tbsched::sm_sim {
+
+struct Options {
+  const SchedulerRow& scheduler;  // e.g. scheduler_named("owl")
+  MakeScheduler make = scheduler.make;
+  bool log_commands = false;
+  bool checked = false;                    // every DRAM command is checked against every constraint
+  std::span<const int32_t> cores_of = {};  // the core of each block; empty: as the config says
+  std::function<void()> now_and_then = {};  // may throw, to end it early
+};
+
+struct Simulation {
+  Statistics statistics;
+  std::vector<BlockTime> blocks;
+  std::vector<Command> commands;  // if they were to be logged
+};
+
+// The same arguments give the same answer. Throws std::invalid_argument for a workload or a
+// config that cannot be, and for a scheduler that picks a warp which is not ready.
+Simulation simulate(const Workload& workload, const Config& config, const Options& options);
+
+// A line that a controller is to read or write, from a cycle of the DRAM clock on.
+struct MemoryRequest {
+  int64_t cycle;
+  uint64_t address;
+  bool write;
+};
+
+// The commands for requests, in order of their cycles, that come straight from here.
+std::vector<Command> dram_commands(std::span<const MemoryRequest> requests, const Config& config,
+                                   bool prefetch);
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,56 @@
+// What a simulation counts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tbsched::sm_sim {
+
+struct Statistics {
+  int64_t cycles = 0;
+  int64_t instructions = 0;
+  int64_t memory_block_cycles = 0;
+  int64_t no_warp_cycles = 0;
+  int64_t replays = 0;
+  int64_t l1_loads = 0;
+  int64_t l1_misses = 0;
+  int64_t l1_merges = 0;
+  int64_t l1_stores = 0;
+  int64_t l1_writes = 0;
+  int64_t latency_cycles = 0;
+  int64_t fills = 0;
+  int64_t l2_reads = 0;
+  int64_t l2_misses = 0;
+  int64_t l2_merges = 0;
+  int64_t l2_writes = 0;
+  int64_t dram_reads = 0;
+  int64_t dram_writes = 0;
+  int64_t row_hits = 0;
+  int64_t activates = 0;
+  int64_t queue_cycles = 0;
+  int64_t prefetches = 0;
+  int64_t prefetch_fills = 0;
+  int64_t bank_cycles = 0;
+  int64_t bank_busy_cycles = 0;
+
+  bool operator==(const Statistics&) const = default;
+};
+
+struct Counter {
+  std::string_view name;
+  int64_t Statistics::* member;
+  std::string_view doc;
+};
+
+std::span<const Counter> counters();
+
+// When a block ran, in core cycles.
+struct BlockTime {
+  int32_t core = -1;
+  int64_t start = -1;
+  int64_t end = -1;
+};
+
+}  // namespace tbsched::sm_sim

@@ -1,0 +1,1 @@
+"""``tbsched sm``: what runs inside the SMs."""

@@ -1,0 +1,79 @@
+"""``tbsched sm``: what runs inside the SMs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tbsched import views
+from tbsched.cli.console import show, show_json
+from tbsched.cli.options import AsJson
+from tbsched.sm.generator import presets
+from tbsched.sm.parameters import config as config_named
+from tbsched.sm.running import schedulers, simulate_many
+
+sm = typer.Typer(
+    help="What runs inside the SMs: warp schedulers, caches and DRAM.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def simulate(
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"Presets ({', '.join(presets())}), or .npz files.", metavar="WORKLOADS"
+        ),
+    ],
+    scheduler: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scheduler",
+            "-s",
+            help=f"Of {', '.join(row.name for row in schedulers())}; all by default. The others "
+            "are compared with the first.",
+        ),
+    ] = None,
+    config: Annotated[
+        str, typer.Option("--config", "-c", help="A simulated GPU, or the path of a .toml.")
+    ] = "owl-table1",
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another value for a parameter of the config: banks=8."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate kernels with warp schedulers, caches, a network and DRAM.
+
+    Example: what does each scheduler do to k-means, with eight banks instead of four?
+
+    \b
+      tbsched sm simulate KMN --set banks=8
+    """
+    changes = dict(map(_assignment, values or ()))
+    gpu = config_named(config)
+    found = simulate_many(workloads, scheduler, gpu.changed(**changes) if changes else gpu)
+    if as_json:
+        show_json({"simulations": views.data(found)})
+    else:
+        show(found)
+
+
+def _assignment(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), int(value)
+    except ValueError:
+        raise ValueError(f"--set {text}: a parameter=integer is needed") from None
+
+
+SM_VERBS = (simulate,)
+for _verb in SM_VERBS:
+    sm.command()(_verb)
+
+
+@sm.callback()
+def _root() -> None:
+    """What comes before the verb."""

@@ -1,0 +1,33 @@
+"""Simulated kernels, as HTML."""
+
+from __future__ import annotations
+
+from tbsched.show.html.pages import card
+from tbsched.show.html.parts import table_html, tiles_html
+from tbsched.show.text.sm.simulations import (
+    figures_table,
+    simulation_short,
+    simulations_short,
+    simulations_table,
+)
+from tbsched.sm.results import Simulation, Simulations
+
+
+def simulation_html(found: Simulation) -> str:
+    """The main figures, and a row per figure."""
+    return card(
+        simulation_short(found),
+        tiles_html(
+            (f"{found.ipc:.3f}", "warp instructions a cycle"),
+            (f"{100 * found.l1_miss_rate:.1f} %", "L1 misses"),
+            (f"{100 * found.row_hit_rate:.1f} %", "row hits"),
+            (f"{found.bank_parallelism:.1f}", "banks with requests"),
+        ),
+        table_html(figures_table(found)),
+    )
+
+
+def simulations_html(found: Simulations) -> str:
+    """A row per simulation."""
+    table, more = simulations_table(found)
+    return card(simulations_short(found), table_html(table, more=more))

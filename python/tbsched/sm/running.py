@@ -1,0 +1,185 @@
+"""Simulations: one, or many in parallel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched import _core
+from tbsched.errors import shown
+from tbsched.program.checks import flag, integer
+from tbsched.sm.generator import preset
+from tbsched.sm.memory import commands_of
+from tbsched.sm.parameters import Config, config
+from tbsched.sm.results import Simulation, Simulations
+from tbsched.sm.workloads import Workload, load_workload
+
+
+class Scheduler(Protocol):
+    """A warp scheduler of your own, one object per core."""
+
+    def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
+        """The warp that issues now.
+
+        Bit ``w`` of each set stands for warp ``w`` of the core.
+
+        Args:
+            ready: the warps that may issue, at least one.
+            waiting: those that wait for memory.
+            resident: those of blocks that have not ended.
+            cycle: of the core.
+
+        Returns:
+            One of the warps that are ready, or -1 to leave the slot empty.
+        """
+
+
+MakeScheduler: TypeAlias = Callable[[int, int, int], Scheduler]
+WorkloadLike: TypeAlias = str | os.PathLike[str] | Workload
+ConfigLike: TypeAlias = str | os.PathLike[str] | Config
+
+
+class SchedulerRow(NamedTuple):
+    """A warp scheduler that is shipped.
+
+    Example:
+        >>> tb.sm.schedulers()[0].name
+        'round_robin'
+    """
+
+    name: str
+    summary: str
+
+
+def schedulers() -> tuple[SchedulerRow, ...]:
+    """The warp schedulers that are shipped.
+
+    Example:
+        >>> [row.name for row in tb.sm.schedulers()][-3:]
+        ['fair', 'perfect_l2', 'perfect_l1']
+    """
+    return tuple(SchedulerRow(*row) for row in _core.sm_schedulers())
+
+
+def simulate(
+    workload: WorkloadLike,
+    scheduler: str | MakeScheduler = "owl",
+    config: ConfigLike = "owl-table1",
+    *,
+    cores: npt.ArrayLike | None = None,
+    commands: bool = False,
+    checked: bool = False,
+) -> Simulation:
+    """Runs a kernel on a simulated GPU: warp schedulers, caches, network and DRAM.
+
+    The same arguments give the same result. Other threads of Python go on meanwhile.
+
+    Args:
+        workload: the name of a preset (:func:`presets`), the path of an ``.npz`` file, or a
+            workload.
+        scheduler: a name (:func:`schedulers`), or a class of your own. Each core makes one, from
+            its number, its places for blocks, and the warps of a block; the block in place ``p``
+            has the warps from ``p * warps`` on. It has a method ``pick(ready, waiting, resident,
+            cycle)``, whose sets are integers with a bit per warp: it returns a warp that is ready,
+            or -1 to leave the slot empty. It may have ``block_started(place)``. It is slow.
+        config: the simulated GPU: a name (:func:`configs`), the path of a ``.toml`` file, or a
+            config.
+        cores: int (blocks,), the core of each block, such as ``tb.predict(...)[0].smid``. None is
+            as the config says.
+        commands: whether to keep the commands of the memory controllers.
+        checked: whether to check each of these against every timing constraint.
+
+    Raises:
+        TypeError, ValueError: a workload, scheduler, config or core that cannot be; a scheduler
+            that picks a warp which is not ready.
+
+    Example:
+        >>> found = tb.sm.simulate(tb.sm.preset("KMN", blocks=28), "round_robin", "owl-table1")
+        >>> found.counts["l1_loads"]
+        10752
+    """
+    held, gpu = _workload(workload), _config(config)
+    make = None if isinstance(scheduler, str) else scheduler
+    if make is not None and not callable(make):
+        raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}")
+    counts, core, start, end, columns = _core.sm_simulate(
+        (held.warps_per_block, held.blocks_per_core),
+        held.rows, held.compute, held.access, held.address,
+        dict(gpu.values),
+        scheduler if isinstance(scheduler, str) else "round_robin",
+        make,
+        np.array([] if cores is None else cores, np.int32),
+        flag("simulate", "commands", commands),
+        flag("simulate", "checked", checked),
+    )  # fmt: skip
+    name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__name__", "own")
+    log = commands_of(columns) if commands else None
+    return Simulation(held.name, name, gpu, MappingProxyType(counts), core, start, end, log)
+
+
+def simulate_many(
+    workloads: WorkloadLike | Iterable[WorkloadLike],
+    schedulers: Iterable[str] | None = None,
+    configs: ConfigLike | Iterable[ConfigLike] = "owl-table1",
+    *,
+    threads: int | None = None,
+) -> Simulations:
+    """Runs every workload with every scheduler on every config, several at a time.
+
+    Args:
+        workloads: one or more, as for :func:`simulate`.
+        schedulers: their names; None is all that are shipped.
+        configs: one or more, as for :func:`simulate`.
+        threads: how many run at a time; None is one per processor.
+
+    Raises:
+        TypeError, ValueError: as :func:`simulate`.
+
+    Example:
+        >>> found = tb.sm.simulate_many(tb.sm.preset("SCP", blocks=8), ["round_robin", "owl"])
+        >>> found[1].scheduler
+        'owl'
+    """
+    rows = [
+        (_workload(one), gpu)
+        for one in _listed(workloads)
+        for gpu in map(_config, _listed(configs))
+    ]
+    names = [row[0] for row in _core.sm_schedulers()] if schedulers is None else list(schedulers)
+    many = integer("simulate_many", "threads", threads or os.cpu_count() or 1, 1, 1024)
+    with ThreadPoolExecutor(many) as pool:
+        found = [
+            pool.submit(partial(simulate, one, name, gpu)) for one, gpu in rows for name in names
+        ]
+        try:
+            return Simulations(tuple(each.result() for each in found))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _listed(
+    given: str | os.PathLike[str] | Workload | Config | Iterable[object],
+) -> list[object]:
+    if isinstance(given, str | os.PathLike | Workload | Config):
+        return [given]
+    return list(given)
+
+
+def _workload(given: object) -> Workload:
+    if isinstance(given, Workload):
+        return given
+    if isinstance(given, str | os.PathLike):
+        name = os.fspath(given)
+        return load_workload(name) if name.endswith(".npz") else preset(name)
+    raise TypeError(f"simulate.workload: a name, a path or a Workload, got {shown(given)}")
+
+
+def _config(given: object) -> Config:
+    return config(given)  # type: ignore[arg-type]

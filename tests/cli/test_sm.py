@@ -1,0 +1,53 @@
+"""``tbsched sm``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tbsched.cli.app import app
+from tbsched.sm.generator import preset
+from tbsched.sm.workloads import save_workload
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> str:
+    """A file with few blocks."""
+    save_workload(preset("SCP", blocks=8), tmp_path / "scp.npz")
+    return str(tmp_path / "scp.npz")
+
+
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["sm", "simulate", *arguments], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+def test_schedulers_are_compared_with_the_first(kernel: str) -> None:
+    lines = said(kernel, "-s", "round_robin", "-s", "perfect_l1", "--set", "banks=8").splitlines()
+    assert lines[0].split()[:4] == ["workload", "config", "scheduler", "IPC"]
+    assert [line.split()[4] for line in lines[1:]] == ["1.00", lines[2].split()[4]]
+    assert float(lines[2].split()[4]) > 1
+
+
+def test_document_has_the_counts(kernel: str) -> None:
+    (row,) = json.loads(said(kernel, "-s", "owl", "--json"))["simulations"]
+    assert (row["scheduler"], row["speedup"]) == ("owl", 1)
+    assert row["counts"]["instructions"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["SCQ"], "SCQ.* is unknown; there are SAD"),
+        (["SCP", "--set", "banks"], "--set banks: a parameter=integer is needed"),
+        (["SCP", "--config", "mine"], "mine.* is unknown; there are h200-like, owl-table1"),
+    ],
+)
+def test_wrong_input_is_named(arguments: list[str], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        said(*arguments)

@@ -1,0 +1,121 @@
+"""Laws that hold for every workload, scheduler and config."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import examples
+from sm.machines import LINE, OWL, small, workload, workloads
+from tbsched.sm.parameters import Config
+from tbsched.sm.results import Simulation
+from tbsched.sm.running import schedulers, simulate
+from tbsched.sm.workloads import LOAD, NONE, STORE, Workload
+
+NAMES = [row.name for row in schedulers()]
+CONFIGS = st.builds(
+    small,
+    crossbar=st.integers(0, 1),
+    l1_write_back=st.integers(0, 1),
+    replay_all=st.integers(0, 1),
+    strict_groups=st.integers(0, 1),
+    refill_to_back=st.integers(0, 1),
+    own_blocks=st.integers(0, 1),
+    prefetch_absent=st.integers(0, 1),
+    issue_width=st.integers(1, 2),
+    pipeline_stages=st.integers(1, 5),
+    fair_cycles=st.sampled_from([7, 1000]),
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(workloads(), st.sampled_from(NAMES), CONFIGS)
+def test_nothing_is_lost_and_nothing_is_done_twice(
+    kernel: Workload, name: str, gpu: Config
+) -> None:
+    # It raises where a command breaks a constraint, or where anything is under way at the end.
+    found = simulate(kernel, name, gpu, checked=True)
+    check_counts(kernel, found)
+    check_blocks(kernel, found)
+    again = simulate(kernel, name, gpu)
+    assert dict(again.counts) == dict(found.counts)
+    assert np.array_equal(again.end, found.end)
+
+
+def check_counts(kernel: Workload, found: Simulation) -> None:
+    counts = found.counts
+    first = np.maximum.accumulate(np.where(kernel.access != 2, np.arange(len(kernel.access)), 0))
+    kinds = kernel.access[first]
+    assert counts["instructions"] == kernel.instructions
+    assert counts["l1_loads"] == np.count_nonzero(kinds == LOAD)
+    assert counts["l1_stores"] == np.count_nonzero(kinds == STORE)
+    # A miss brings a line, or comes while it is on its way; each line is asked for once, and comes.
+    assert counts["l1_misses"] - counts["l1_merges"] == counts["fills"] == counts["l2_reads"]
+    assert counts["l2_writes"] == counts["l1_writes"]
+    assert counts["l2_misses"] - counts["l2_merges"] == counts["dram_reads"]
+    assert counts["row_hits"] + counts["activates"] >= counts["dram_reads"] + counts["dram_writes"]
+    assert counts["prefetch_fills"] <= counts["prefetches"]
+    assert counts["bank_busy_cycles"] <= counts["bank_cycles"]
+    idle = counts["memory_block_cycles"] + counts["no_warp_cycles"]
+    assert idle <= counts["cycles"] * found.config["cores"]
+    width, cycles = found.config["issue_width"], found.config["issue_cycles"]
+    slots = (counts["cycles"] // cycles + 1) * width * found.config["cores"]
+    assert counts["instructions"] + counts["replays"] <= slots
+
+
+def check_blocks(kernel: Workload, found: Simulation) -> None:
+    assert len(found.core) == kernel.blocks
+    assert ((found.core >= 0) & (found.core < found.config["cores"])).all()
+    assert (found.start >= 0).all()
+    assert (found.end > found.start).all()
+    # No core has more blocks at a time than places.
+    places = min(found.config["warps_per_core"] // kernel.warps_per_block, 4)
+    for core in range(found.config["cores"]):
+        on_core = found.core == core
+        for start in found.start[on_core]:
+            resident = (found.start[on_core] <= start) & (found.end[on_core] > start)
+            assert np.count_nonzero(resident) <= places
+
+
+def test_shortest_miss_takes_120_cycles() -> None:
+    def latency(core: int, address: int) -> float:
+        one = workload([[(0, LOAD, address // LINE)]])
+        return simulate(one, "round_robin", cores=[core]).latency
+
+    found = [latency(core, 256 * slice_) for core in range(28) for slice_ in range(8)]
+    assert (min(found), max(found)) == (120, 152)
+
+
+def test_lone_miss_takes_what_its_parts_take() -> None:
+    # A crossbar has two links: a flit there, two flits back. Nothing else is under way.
+    gpu = OWL.changed(crossbar=1)
+    found = simulate(workload([[(0, LOAD, 0)]]), "round_robin", gpu)
+    network = 2 * (2 + 0) + 2 * (2 + 1)  # core cycles, two to a network cycle
+    dram = 12 + 10 + 4  # of 800 MHz: t_rcd, t_cl and the burst
+    assert found.latency == pytest.approx(network + dram * 1300 / 800 + 62, abs=3)
+
+
+def test_compute_alone_fills_every_slot() -> None:
+    busy = workload([[(100, NONE, 0)]] * 8)
+    one = OWL.changed(cores=1)
+    assert simulate(busy, "round_robin", one).counts["cycles"] == pytest.approx(3200, rel=0.01)
+    # A warp alone waits for the pipeline: five slots of four cycles for each.
+    alone = workload([[(100, NONE, 0)]])
+    assert simulate(alone, "round_robin", one).counts["cycles"] == 100 * 20
+
+
+def test_blocks_run_where_they_are_told_to() -> None:
+    cores = [3, 1, 3, 0]
+    found = simulate(workload([[(5, NONE, 0)]] * 4), "round_robin", cores=cores)
+    assert found.core.tolist() == cores
+    with pytest.raises(ValueError, match=r"cores_of: 28 is outside 0\.\.27"):
+        simulate(workload([[(5, NONE, 0)]]), cores=[28])
+    with pytest.raises(ValueError, match="cores_of: it needs a core for each block"):
+        simulate(workload([[(5, NONE, 0)]]), cores=[1, 2])
+
+
+def test_workload_without_blocks_takes_no_time() -> None:
+    none = Workload("none", 1, 1, *([np.array([0])] + [np.array([], np.int64)] * 3))
+    assert simulate(none).counts["cycles"] == 0

@@ -1,0 +1,127 @@
+"""Workloads: their arrays, and presets that are like the tables of the paper."""
+
+from __future__ import annotations
+
+import statistics
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers import ROOT
+from sm.machines import LINE, small, workload
+from tbsched.sm.generator import Knobs, preset, presets, synthetic
+from tbsched.sm.running import simulate, simulate_many
+from tbsched.sm.workloads import ALSO, LOAD, NONE, Workload, load_workload, save_workload
+
+TABLES = tomllib.loads((ROOT / "python/tbsched/sm/presets.toml").read_text("utf-8"))
+ONE: dict[str, Any] = {
+    "name": "one", "warps_per_block": 1, "blocks_per_core": 1, "rows": [0, 1], "compute": [0],
+    "access": [LOAD], "address": [0],
+}  # fmt: skip
+
+
+def test_workload_is_written_and_read(tmp_path: Path) -> None:
+    kernel = preset("KMN", blocks=8)
+    save_workload(kernel, tmp_path / "kmn.npz")
+    again = load_workload(tmp_path / "kmn.npz")
+    assert (again.name, again.warps_per_block, again.blocks_per_core) == ("KMN", 4, 8)
+    found = [simulate(x, "owl").counts for x in (kernel, again, str(tmp_path / "kmn.npz"))]
+    assert found[0] == found[1] == found[2]
+    assert repr(kernel).startswith("<Workload: KMN, 8 blocks of 4 warps, ")
+    np.savez(tmp_path / "other.npz", rows=[1])
+    with pytest.raises(ValueError, match=r"other\.npz.*: no workload: "):
+        load_workload(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rows": [0, 2]}, "rows: they do not begin with 0 and end with the number of rows"),
+        ({"rows": [0, 0, 1]}, "rows: warp 0 has none"),
+        ({"warps_per_block": 2}, "rows: the number of warps is no multiple of warps_per_block"),
+        ({"address": np.array([], int)}, "rows: compute, access and address differ in length"),
+        ({"compute": [-1]}, "compute: row 0 is negative"),
+        ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.3"),
+        ({"access": [ALSO]}, "access: row 0 goes with an access before it; there is none"),
+        ({"access": [NONE]}, "compute: row 0 has neither an access nor instructions"),
+        ({"address": [-1]}, r"address: a value is outside 0\.\.18446744073709551615"),
+    ],
+)
+def test_arrays_that_mean_nothing_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=rf"workload\.{words}"):
+        simulate(Workload(**{**ONE, **changes}))
+
+
+def test_values_of_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"workload\.compute: one row of integers is needed"):
+        Workload(**{**ONE, "compute": [0.5]})
+    with pytest.raises(ValueError, match=r"KMM.* is unknown; .*did you mean 'MUM'"):
+        preset("KMM")
+    with pytest.raises(ValueError, match=r"warps.* is no knob"):
+        preset("KMN", warps=3)
+    with pytest.raises(ValueError, match=r"knobs\.reuse: 101 is outside 0\.\.100"):
+        preset("KMN", reuse=101)
+    with pytest.raises(TypeError, match=r"simulate\.workload: a name, a path or a Workload, got 3"):
+        simulate(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="warps_per_block: 9 is more than the 8 warps of a core"):
+        simulate(workload([[(1, NONE, 0)]] * 9, 9), config=small())
+
+
+@pytest.mark.parametrize("name", presets())
+def test_preset_is_like_its_row_of_the_tables(name: str) -> None:
+    kernel, row = preset(name, loads=16, blocks=128, reuse=0), TABLES[name]
+    assert kernel.warps_per_block * kernel.blocks_per_core <= 32
+    block, line = kernel.lines_of_blocks(LINE)
+    assert len(np.unique(line)) == len(line)  # nobody reads what another block has
+    # The blocks that read 2,048 bytes in a row of the matrix, as far as it is full.
+    of_row = [len(np.unique(block[line // 32 == number])) for number in np.unique(line // 32)]
+    assert statistics.median(of_row) == pytest.approx(min(32, row["blocks_per_row"]), rel=0.25)
+
+
+def test_knobs_do_what_they_say() -> None:
+    plain = synthetic(Knobs("x", blocks=4, loads=10, compute=3, lines=1))
+    assert plain.instructions == 4 * 4 * 10 * 4
+    with_stores = synthetic(Knobs("x", blocks=4, loads=10, compute=3, lines=1, stores=50))
+    assert with_stores.instructions == plain.instructions + 4 * 4 * 5
+    # Each block reads the same 2,048 bytes again and again, its own.
+    reused = synthetic(Knobs("x", blocks=4, loads=40, lines=1, reuse=100, reuse_bytes=2048))
+    _, line = reused.lines_of_blocks(LINE)
+    assert len(np.unique(line)) == len(line) == 4 * 32
+    shuffled = synthetic(Knobs("x", blocks=64, consecutive=0)).address
+    assert sorted(shuffled) == sorted(synthetic(Knobs("x", blocks=64)).address)
+
+
+# What the paper's tables say of themselves. Table 2: CINV; Table 3: CTA-Aware. In %.
+CINV = [91, 93, 85, 81, 72, 66, 65, 58, 58, 65, 65, 54, 64, 52, 37, 36, 54, 46, 33]
+CTA_AWARE = [6, 89, 1, 1, 1, 1, 27, 0, 0, 27, 0, 0, 2, 0, 1, 0, 0, 1, 0]
+
+
+def test_averages_that_the_paper_prints() -> None:
+    def mean(column: str) -> float:
+        return statistics.fmean(row[column] for row in TABLES.values())
+
+    assert round(statistics.fmean(CINV)) == 62
+    assert round(statistics.fmean(CTA_AWARE)) == 8
+    assert round(mean("reuse")) == 18
+    # Table 4 prints 64 and 15: averages of more applications than its 19 rows.
+    assert (round(mean("consecutive"), 1), round(mean("blocks_per_row"), 1)) == (53.5, 9.2)
+    # Section 4.5 counts the bits of 4 controllers; Table 1 has 8.
+    assert (4 * 4 * 32, 8 * 4 * 32) == (512, 1024)
+
+
+def test_many_run_in_parallel_as_they_do_alone() -> None:
+    kernels = [preset("SCP", blocks=8), preset("IIX", blocks=8)]
+    found = simulate_many(kernels, ["owl", "locality"], ["owl-table1", small()], threads=3)
+    assert [(row.workload, row.scheduler) for row in found.rows[:2]] == [
+        ("SCP", "owl"), ("SCP", "locality"),
+    ]  # fmt: skip
+    assert len(found) == 8
+    for row in found:
+        alone = simulate(preset(row.workload, blocks=8), row.scheduler, row.config)
+        assert row.counts == alone.counts
+    assert found.speedup(0) == found.speedup(2) == 1
+    with pytest.raises(ValueError, match="scheduler: x is unknown"):
+        simulate_many(kernels, ["x"])
