@@ -17,7 +17,9 @@ def characterization_columns(found: Characterization) -> dict[str, Any]:
         **{name: [_value(getattr(row, name)) for row in rows] for name in measured},
         "spread": [row.throughput.spread if row.throughput else _NAN for row in rows],
         **{name: [_value(getattr(row, name)) for row in rows] for name in plain},
-        "least_warps": [_value(min((row.least_warps or {}).values(), default=None)) for row in rows],
+        "least_warps": [
+            _value(min((row.least_warps or {}).values(), default=None)) for row in rows
+        ],
         **{
             f"{part}_{skew}_skew": [_skew(row, skew, part) for row in rows]
             for skew in ("even", "uneven")

@@ -106,7 +106,8 @@ class Series:
         until: float,
         advance: Callable[[], object],
     ) -> None:
-        self.runs: dict[Key, Run] = {run.key: run for run in file.runs} if file else {}
+        held = () if file is None else file.runs
+        self.runs: dict[Key, Run] = {run.key: run for run in held}
         self._bench, self._file, self._repeats = bench, file, repeats
         self._until, self._advance = until, advance
         self._alone = [placed(bench.spec, Scope.ONE_SM, size) for size in sizes]

@@ -154,7 +154,10 @@ def figures(
 def results_per_clock(run: Run) -> float:
     """Results a clock and SM: of 32 lanes, from the first warp's start to the last one's end."""
     rates = [
-        LANES * run.instructions * len(warps) / (int(warps["end"].max()) - int(warps["start"].min()))
+        LANES
+        * run.instructions
+        * len(warps)
+        / (int(warps["end"].max()) - int(warps["start"].min()))
         for warps in _by_sm(run)
     ]
     return float(np.mean(rates))

@@ -149,8 +149,8 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
     chains = tuple(sorted({words.DESTINATION.of(code[k].word) for k in mine}))
     if len(chains) != opcode.chains or len(wanted) < 2:
         raise Unverified(
-            f"{opcode.name}: {opcode.chains} chains of {opcode.sass} were expected in the loop, and "
-            f"{len(wanted)} of {len(chains)} chains were found"
+            f"{opcode.name}: {opcode.chains} chains of {opcode.sass} were expected in the loop; "
+            f"{len(wanted)} instructions and {len(chains)} chains were found"
         )
     template = code[wanted[0]].word
     sources = _sources(opcode, [code[k].word for k in wanted])
@@ -180,4 +180,3 @@ def _sources(opcode: Opcode, exemplars: list[int]) -> tuple[words.Field, ...]:
         if not varying or other or (word ^ exemplars[0]) & ~known:
             raise Unverified(f"{opcode.name}: not every {opcode.sass} reads what it writes")
     return varying
-

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from tbsched.errors import missing
-from tbsched.hardware.catalogue import device_titled
+from tbsched.hardware.catalogue import ATTACHED
+from tbsched.hardware.catalogue import device as find_device
 from tbsched.launcher.observe import Gpu
 from tbsched.program.arrays import StructuredArray
 from tbsched.sm.characterization.bench import Compiled
 from tbsched.sm.characterization.frames import BOARD_BYTES, KERNEL, RECORD_BYTES
 from tbsched.sm.characterization.loops import Loop
 from tbsched.sm.characterization.opcodes import OPCODES, Opcode
-from tbsched.sm.characterization.placing import Placed
+from tbsched.sm.characterization.placing import Placed, known_as
 from tbsched.sm.characterization.runs import RECORD
 
 _OPERANDS = 4096  # bytes before the board
@@ -31,7 +32,7 @@ class GpuBench:
     Raises:
         ImportError: cuda.core is missing.
         NoGpuError: no usable GPU, with what was looked for.
-        ValueError: no shipped device describes this GPU.
+        ValueError: no shipped device is called like this GPU.
     """
 
     def __init__(self, index: int = 0) -> None:
@@ -41,17 +42,15 @@ class GpuBench:
             raise missing(_CONTEXT, "cuda.core", "'tbsched[sm]'") from None
         with Gpu(index) as gpu:  # says what it is, and refuses what cannot be measured
             self.info = gpu.info
-        spec = device_titled(self.info.name, self.info.sms)
-        if spec is None:
-            raise ValueError(f"gpu: no shipped device describes {self.info.name}; see calibrate")
-        self.spec = spec
+        self.spec = find_device(ATTACHED) if index == 0 else known_as(self.info)
+        self.iterations = 64
         self.iterations = 64
         self._core = core
         self._device = core.Device(index)
         self._device.set_current()
         self._stream = self._device.create_stream()
-        warps = spec.sms * spec.warps_per_sm
-        self._records_at = _OPERANDS + BOARD_BYTES + 8 * spec.sms
+        warps = self.spec.sms * self.spec.warps_per_sm
+        self._records_at = _OPERANDS + BOARD_BYTES + 8 * self.spec.sms
         self._records_at += -self._records_at % RECORD_BYTES
         size = self._records_at + warps * RECORD_BYTES
         self._there = self._device.allocate(size, stream=self._stream)
@@ -59,16 +58,12 @@ class GpuBench:
         self._bytes = np.from_dlpack(self._here).view(np.uint8)
         self._kernels: dict[bytes, Any] = {}
 
-    @property
-    def architecture(self) -> str:
-        """As ptxas names it."""
-        return "sm_" + str(self.info.details["compute_capability"]).replace(".", "")
-
     def about(self) -> Mapping[str, Any]:
         return {"name": self.info.name, "sms": self.info.sms, **self.info.details}
 
     def workshop(self, opcodes: Iterable[Opcode]) -> Compiled:
-        return Compiled(opcodes, self.architecture)
+        number = str(self.info.details["compute_capability"]).replace(".", "")
+        return Compiled(opcodes, f"sm_{number}")
 
     def run(self, loop: Loop, placed: Placed, iterations: int) -> StructuredArray:
         """Launches the kernel, waits for it, and reads what it wrote."""

@@ -176,9 +176,7 @@ def _written(around: Frame, planned: list[int]) -> bytes:
     """The cubin with the loop in it; the clocks are read when everything before is over."""
     cubin = bytearray(around.cubin)
     after_all = Control(words.MOST_STALL, waits=words.ALL_SCOREBOARDS)
-    clocks = {
-        k: after_all.on(around.code[k].word) for k in (around.first - 1, around.last + 1)
-    }
+    clocks = {k: after_all.on(around.code[k].word) for k in (around.first - 1, around.last + 1)}
     for k, word in [*clocks.items(), *enumerate(planned, around.first)]:
         at = around.at + k * words.BYTES
         cubin[at : at + words.BYTES] = word.to_bytes(words.BYTES, "little")
@@ -210,7 +208,7 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
         before = written
     else:
         before = read
-        if set.union(*written) & set.union(*read):
+        if any(found in written for found in read):
             raise Unverified(f"{opcode.name}: a read-read loop reads what it writes")
     for k in range(count):
         # Around the end of the loop: what comes first follows what comes last.

@@ -7,10 +7,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.placement import DeviceInfo
 
 REGISTERS = 32  # of a thread, so that an SM holds 64 warps
 SHARED_MEMORY = 64  # bytes; those of the ring that shared-memory loads go around
@@ -54,6 +56,18 @@ class Placed:
     def measuring_warps(self) -> int:
         """How many warps measure on the whole GPU."""
         return self.warps * (1 if self.scope is Scope.ONE_SM else len(set(self.smid.tolist())))
+
+
+def known_as(info: DeviceInfo) -> DeviceSpec:
+    """The shipped device of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    spec = device_titled(info.name, info.sms)
+    if spec is None:
+        raise ValueError(f"gpu: no shipped device is called {info.name}; give its device file")
+    return spec
 
 
 def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:

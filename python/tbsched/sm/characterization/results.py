@@ -10,7 +10,9 @@ from typing import Any
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.sm.characterization.figures import Figures, figures
+from tbsched.sm.characterization.placing import known_as
 from tbsched.sm.characterization.runs import Run, load_runs
+from tbsched.traces.placement import DeviceInfo
 from tbsched.views import Shown
 
 
@@ -51,17 +53,24 @@ def characterization(
 
 
 def load_characterization(
-    path: str | os.PathLike[str], device: str | os.PathLike[str] | DeviceSpec = "h200"
+    path: str | os.PathLike[str], device: str | os.PathLike[str] | DeviceSpec | None = None
 ) -> Characterization:
     """The figures of runs that were recorded before; no GPU is needed.
 
     Args:
         path: the file that ``raw`` of :func:`tbsched.sm.characterize` kept.
-        device: the GPU that it is of; its number of processing blocks and SMs is read.
+        device: the GPU that it is of; None: the shipped one of its name. Its numbers of SMs and
+            of processing blocks are read.
 
     Raises:
-        FileNotFoundError, ValueError: no such file, or another one.
+        FileNotFoundError, ValueError: no such file, another one, or of an unknown GPU.
+
+    Example:
+        >>> tb.sm.load_characterization("h200.jsonl")["fp32.fma"].throughput  # doctest: +SKIP
+        Measured(value=127.4, low=127.4, high=127.5, runs=3)
     """
     about, runs = load_runs(path)
+    info = DeviceInfo(about["name"], about["sms"], {})
+    spec = known_as(info) if device is None else find_device(device)
     names = dict.fromkeys(run.key.opcode for run in runs)
-    return characterization(find_device(device), about, runs, dict.fromkeys(names, ""))
+    return characterization(spec, about, runs, dict.fromkeys(names, ""))

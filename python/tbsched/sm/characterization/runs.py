@@ -97,8 +97,9 @@ class RunFile:
     def __init__(self, path: str | os.PathLike[str], device: Mapping[str, Any]) -> None:
         self._file = GrowingFile(path, "file of runs", _BEGINS, sync_every=1000)
         try:
-            held, self.runs = self._file.read(load_runs, (None, ()))
-            if held is None:
+            nothing: tuple[dict[str, Any], tuple[Run, ...]] = ({}, ())
+            held, self.runs = self._file.read(load_runs, nothing)
+            if not held:
                 header = {"tbsched_characterization": VERSION, "device": dict(device)}
                 self._file.append(_line(header))
             elif held != device:

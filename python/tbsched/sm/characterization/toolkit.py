@@ -19,6 +19,7 @@ from typing import Any
 from tbsched.errors import TbschedError
 from tbsched.sm.characterization.words import BYTES
 
+_HOMES = ("/usr/local/cuda",)
 _WHEEL = "nvidia-cuda-nvdisasm"
 _INSTALL = {
     "ptxas": "install the CUDA toolkit, or name its folder in CUDA_HOME",
@@ -56,11 +57,8 @@ def tool(name: str) -> Path:
     Raises:
         ToolMissing: nowhere.
     """
-    folders = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
-    found = shutil.which(name) or next(
-        filter(None, (shutil.which(name, path=f"{folder}/bin") for folder in folders if folder)),
-        None,
-    )
+    homes = [os.environ["CUDA_HOME"], *_HOMES] if "CUDA_HOME" in os.environ else _HOMES
+    found = shutil.which(name) or shutil.which(name, path=":".join(f"{h}/bin" for h in homes))
     path = Path(found) if found else _in_wheel(name)
     if path is None:
         raise ToolMissing(f"{name} is needed and was not found: {_INSTALL[name]}")
@@ -113,10 +111,7 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
         path.write_bytes(whole)
         shown = _run("nvdisasm", "-json", "-b", architecture.replace("sm_", "SM"), path)
     rows = json.loads(shown)[1][0]["sass-instructions"]
-    words = [
-        int.from_bytes(whole[at : at + BYTES], "little")
-        for at in range(0, len(whole), BYTES)
-    ]
+    words = [int.from_bytes(whole[at : at + BYTES], "little") for at in range(0, len(whole), BYTES)]
     read = list(zip(rows, words, strict=True))
     ends = itertools.accumulate(len(piece) // BYTES for piece in pieces)
     return [
