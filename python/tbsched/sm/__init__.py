@@ -1,11 +1,11 @@
 """What runs inside the SMs: instructions, measured; and warp schedulers, caches and DRAM,
 simulated cycle by cycle.
 
-    >>> import tbsched as tb
-    >>> baseline = tb.sm.simulate("KMN", scheduler="round_robin")
-    >>> owl = tb.sm.simulate("KMN", scheduler="owl")
-    >>> owl.ipc > baseline.ipc
-    True
+>>> import tbsched as tb
+>>> kernel = tb.sm.preset("IIX", blocks=112)
+>>> found = tb.sm.simulate_many(kernel, ["round_robin", "locality"])
+>>> found[1].l1_miss_rate < found[0].l1_miss_rate
+True
 """
 
 from tbsched.sm.characterization import (

@@ -59,6 +59,8 @@ def characterize(
         TypeError, ValueError: an unknown opcode, or a file of something else.
 
     Example:
+        >>> sorted({row.family for row in tb.sm.OPCODES.values()})[:4]
+        ['FP32', 'FP64', 'INT32', 'bfloat16']
         >>> tb.sm.characterize(opcodes=["fp32.fma"], raw="h200.jsonl")  # doctest: +SKIP
         <Characterization: NVIDIA H200, 1 opcode, 5,124 runs>
     """

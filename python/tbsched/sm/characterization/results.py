@@ -23,6 +23,11 @@ class Characterization(Shown):
     Attributes:
         device: the GPU, as it says of itself.
         figures: of each opcode, in the order in which they were asked for.
+
+    Example:
+        >>> found = tb.sm.load_characterization("h200.jsonl")  # doctest: +SKIP
+        >>> found["fp64.fma"].least_stall  # doctest: +SKIP
+        8
     """
 
     device: Mapping[str, Any]

@@ -8,18 +8,16 @@ from tbsched.sm.characterization import Characterization, Figures, Measured
 
 
 def characterization_columns(found: Characterization) -> dict[str, Any]:
-    """A row per opcode. What was not measured is NaN."""
+    """A row per opcode. What was not measured is None."""
     rows = found.figures
     measured = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
     plain = ("least_stall", "overhead", "best_even", "best_uneven")
     return {
         "opcode": [row.opcode for row in rows],
         **{name: [_value(getattr(row, name)) for row in rows] for name in measured},
-        "spread": [row.throughput.spread if row.throughput else _NAN for row in rows],
-        **{name: [_value(getattr(row, name)) for row in rows] for name in plain},
-        "least_warps": [
-            _value(min((row.least_warps or {}).values(), default=None)) for row in rows
-        ],
+        "spread": [row.throughput.spread if row.throughput else None for row in rows],
+        **{name: [getattr(row, name) for row in rows] for name in plain},
+        "least_warps": [min((row.least_warps or {}).values(), default=None) for row in rows],
         **{
             f"{part}_{skew}_skew": [_skew(row, skew, part) for row in rows]
             for skew in ("even", "uneven")
@@ -30,15 +28,10 @@ def characterization_columns(found: Characterization) -> dict[str, Any]:
     }
 
 
-_NAN = float("nan")
+def _value(found: Measured | None) -> float | None:
+    return None if found is None else found.value
 
 
-def _value(found: Measured | float | None) -> float:
-    if found is None:
-        return _NAN
-    return found.value if isinstance(found, Measured) else float(found)
-
-
-def _skew(row: Figures, which: str, part: str) -> float:
+def _skew(row: Figures, which: str, part: str) -> int | None:
     skew = getattr(row, which)
-    return _NAN if skew is None else float(getattr(skew, part))
+    return None if skew is None else getattr(skew, part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import table_html, text_html
-from tbsched.show.text.characterizations import characterization_short, figures_table, notes
+from tbsched.show.text.sm.characterizations import characterization_short, figures_table, notes
 from tbsched.sm.characterization import Characterization
 
 
