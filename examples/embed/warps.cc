@@ -20,8 +20,8 @@ class Lowest final : public sm::Scheduler {
 }  // namespace
 
 int main() {
-  // 560 blocks of four warps, each of which reads 40 lines of its own.
-  constexpr int32_t kWarps = 560 * 4, kLoads = 40;
+  // 56 blocks of four warps, each of which reads 40 lines of its own.
+  constexpr int32_t kWarps = 56 * 4, kLoads = 40;
   std::vector<int64_t> rows;
   for (int64_t warp = 0; warp <= kWarps; ++warp) rows.push_back(warp * kLoads);
   const std::vector<int32_t> compute(kWarps * kLoads, 5);

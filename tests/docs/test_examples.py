@@ -25,7 +25,7 @@ from tbsched.hardware.spec import Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import Policy
 from tbsched.prediction.together.search import FullSms
-from tbsched.sm.running import SchedulerRow
+from tbsched.sm.running import Scheduler, SchedulerRow
 from tbsched.traces.placement import DeviceInfo, Room
 from tbsched.traces.residents import SmLimits
 
@@ -33,7 +33,7 @@ PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns, tbsche
 # What public functions return or take, but users do not make by name.
 RETURNED = (
     BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, LaunchDiff, LaunchTimes, Policy,
-    Provenance, Room, SchedulerRow, SmLimits, WhatIf,
+    Provenance, Room, Scheduler, SchedulerRow, SmLimits, WhatIf,
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}
 # A constant has no docstring: an example of another name must use it.

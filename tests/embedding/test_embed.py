@@ -157,7 +157,7 @@ def test_example_refuses_what_it_cannot_run(build: Path, text: str, message: str
 
 def test_example_simulates_warp_schedulers_as_python_does(build: Path) -> None:
     done = subprocess.run([build / "warps"], capture_output=True, text=True, check=True)
-    lines = 560 * 4 * 40
+    lines = 56 * 4 * 40
     kernel = Workload(
         "lines", 4, 8, np.arange(0, lines + 1, 40), np.full(lines, 5), np.zeros(lines, int),
         np.arange(lines) * 64,

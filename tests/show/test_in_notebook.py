@@ -56,6 +56,8 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.explain(profiled, device)",
         "report.counterexamples[0]",
         "calibration",
+        'tb.sm.simulate(tb.sm.preset("SCP", blocks=2))',
+        'tb.sm.simulate_many(tb.sm.preset("SCP", blocks=2))',
     ),
     "image/png": (
         "tb.show.gantt(times)",

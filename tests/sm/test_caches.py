@@ -30,7 +30,7 @@ class Literal:
         return False, left[0] if left[1] else -1
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(1, 5),
     st.integers(1, 4),

@@ -152,7 +152,7 @@ REQUESTS = st.lists(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(REQUESTS, st.booleans(), st.booleans(), st.integers(0, 60))
 def test_each_request_is_served_once(
     drawn: list[tuple[int, int, bool]], prefetch: bool, hashed: bool, t_faw: int

@@ -30,7 +30,7 @@ CONFIGS = st.builds(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(workloads(), st.sampled_from(NAMES), CONFIGS)
 def test_nothing_is_lost_and_nothing_is_done_twice(
     kernel: Workload, name: str, gpu: Config

@@ -127,7 +127,7 @@ LITERAL: dict[str, Callable[[int, int, int], Scheduler]] = {
 
 
 @pytest.mark.parametrize("name", LITERAL)
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(kernel=workloads())
 def test_scheduler_is_the_literal_one(name: str, kernel: Workload) -> None:
     fast, slow = simulate(kernel, name, GPU), simulate(kernel, LITERAL[name], GPU)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import statistics
 import tomllib
 from pathlib import Path
@@ -123,5 +124,6 @@ def test_many_run_in_parallel_as_they_do_alone() -> None:
         alone = simulate(preset(row.workload, blocks=8), row.scheduler, row.config)
         assert row.counts == alone.counts
     assert found.speedup(0) == found.speedup(2) == 1
+    assert pickle.loads(pickle.dumps(found[1])).counts == found[1].counts
     with pytest.raises(ValueError, match="scheduler: x is unknown"):
         simulate_many(kernels, ["x"])

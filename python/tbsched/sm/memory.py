@@ -49,7 +49,7 @@ def dram_commands(
         prefetch: whether open rows are prefetched.
 
     Returns:
-        The commands, as in :attr:`Simulation.commands`.
+        The commands, as a :class:`tbsched.sm.Simulation` has them.
 
     Raises:
         ValueError: cycles that go down, or no such config.

@@ -47,7 +47,7 @@ class Config:
     """A simulated GPU.
 
     Attributes:
-        name: of the file that it was read from.
+        name: of the file that it was read from; with what was changed since.
         values: an integer for each parameter; 0 or 1 where it is a flag.
         provenance: of each value, whether a ``paper``, a ``vendor`` or a measurement says it
             (``measured``), or nobody (``assumed``); and where.
@@ -72,7 +72,7 @@ class Config:
         return _config, (self.name, dict(self.values), dict(self.provenance))
 
     def changed(self, **values: int) -> Config:
-        """The same with other values.
+        """The same with other values, which its name tells.
 
         Args:
             values: by parameter.
@@ -81,13 +81,14 @@ class Config:
             TypeError, ValueError: an unknown parameter, or a value out of range.
 
         Example:
-            >>> tb.sm.config("owl-table1").changed(banks=8)["banks"]
-            8
+            >>> tb.sm.config("owl-table1").changed(banks=8).name
+            'owl-table1, banks=8'
         """
         checked = {name: _checked(name, value) for name, value in values.items()}
         origins = dict.fromkeys(checked, _CHANGED)
         return replace(
             self,
+            name=", ".join([self.name, *(f"{name}={value}" for name, value in checked.items())]),
             values=MappingProxyType({**self.values, **checked}),
             provenance=MappingProxyType({**self.provenance, **origins}),
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array, StructuredArray
 from tbsched.sm.parameters import Config
@@ -20,7 +22,8 @@ class Simulation(Shown, HoldsArrays):
         config: the simulated GPU.
         counts: each counter's value; :ref:`the page <sm-counters>` says what they count.
         core: int32 (blocks,), the core of each block.
-        start, end: int64 (blocks,), when each block ran, in core cycles.
+        start: int64 (blocks,), when each block started, in core cycles.
+        end: int64 (blocks,), when it ended.
         commands: the commands of the memory controllers, in the order of their cycles, if they
             were asked for: a structured array with ``cycle`` (of the DRAM clock), ``controller``,
             ``bank``, ``kind`` (0 activate, 1 read, 2 write, 3 precharge), ``row``, ``column`` and
@@ -41,6 +44,14 @@ class Simulation(Shown, HoldsArrays):
     start: Int64Array
     end: Int64Array
     commands: StructuredArray | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+        HoldsArrays.__post_init__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, values = HoldsArrays.__reduce__(self)
+        return kind, tuple(dict(v) if isinstance(v, MappingProxyType) else v for v in values)
 
     def _ratio(self, above: int, below: int) -> float:
         return above / below if below else 0.0
@@ -63,7 +74,7 @@ class Simulation(Shown, HoldsArrays):
 
     @property
     def row_hit_rate(self) -> float:
-        """Row-buffer locality: of the lines read and written, those whose row was open already."""
+        """Row-buffer locality, the share of the lines read and written whose row was open."""
         lines = self.counts["dram_reads"] + self.counts["dram_writes"]
         return self._ratio(self.counts["row_hits"], lines)
 
@@ -140,6 +151,6 @@ class Simulations(Shown):
             1.0
         """
         row = self.rows[number]
-        same = (row.workload, id(row.config))
-        first = next(one for one in self.rows if (one.workload, id(one.config)) == same)
+        same = (row.workload, row.config)
+        first = next(one for one in self.rows if (one.workload, one.config) == same)
         return row.ipc / first.ipc

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -23,7 +22,16 @@ from tbsched.sm.workloads import Workload, load_workload
 
 
 class Scheduler(Protocol):
-    """A warp scheduler of your own, one object per core."""
+    """A warp scheduler of your own, one object per core. It may have ``block_started(place)``, too.
+
+    Example:
+        >>> class Lowest:
+        ...     def __init__(self, core, places, warps): ...
+        ...     def pick(self, ready, waiting, resident, cycle):
+        ...         return (ready & -ready).bit_length() - 1
+        >>> tb.sm.simulate(tb.sm.preset("SCP", blocks=1, loads=2), Lowest).scheduler
+        'Lowest'
+    """
 
     def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
         """The warp that issues now.
@@ -86,9 +94,8 @@ def simulate(
             workload.
         scheduler: a name (:func:`schedulers`), or a class of your own. Each core makes one, from
             its number, its places for blocks, and the warps of a block; the block in place ``p``
-            has the warps from ``p * warps`` on. It has a method ``pick(ready, waiting, resident,
-            cycle)``, whose sets are integers with a bit per warp: it returns a warp that is ready,
-            or -1 to leave the slot empty. It may have ``block_started(place)``. It is slow.
+            has the warps from ``p * warps`` on. :class:`tbsched.sm.running.Scheduler` says what it
+            needs. It is slow.
         config: the simulated GPU: a name (:func:`configs`), the path of a ``.toml`` file, or a
             config.
         cores: int (blocks,), the core of each block, such as ``tb.predict(...)[0].smid``. None is
@@ -121,7 +128,7 @@ def simulate(
     )  # fmt: skip
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__name__", "own")
     log = commands_of(columns) if commands else None
-    return Simulation(held.name, name, gpu, MappingProxyType(counts), core, start, end, log)
+    return Simulation(held.name, name, gpu, counts, core, start, end, log)
 
 
 def simulate_many(

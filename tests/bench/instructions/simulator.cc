@@ -34,9 +34,8 @@ Kernel kernel_of(const int64_t rows, const int32_t compute, const sm::Access acc
 
 std::optional<std::function<void()>> simulation_named(const std::string& name) {
   if (name != "computing" && name != "missing") return {};
-  const auto kernel =
-      std::make_shared<const Kernel>(name == "computing" ? kernel_of(1, 60, sm::Access::none)
-                                                         : kernel_of(6, 1, sm::Access::load));
+  const auto kernel = std::make_shared<const Kernel>(
+      name == "computing" ? kernel_of(1, 60, sm::Access::none) : kernel_of(6, 1, sm::Access::load));
   return [kernel] {
     const sm::Workload workload{
         4, 8, kernel->rows, kernel->compute, kernel->access, kernel->address};

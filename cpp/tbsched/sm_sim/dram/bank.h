@@ -52,10 +52,10 @@ class Bank {
   }
 
   // The hit has been served.
-  Request take_hit() {
+  Request take_hit(const int64_t cycle) {
     const Request request = requests_[hit_];
     requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(hit_));
-    send(request.column);
+    send(request.column, cycle);
     find_hit(hit_);
     return request;
   }
@@ -63,13 +63,16 @@ class Bank {
   // Of the open row, whether a column was read or written since it was opened.
   bool sent(const int32_t column) const { return sent_[static_cast<size_t>(column)]; }
   int32_t prefetched() const { return prefetched_; }
-  void prefetch(const int32_t column) {
-    send(column);
+  // When it read or wrote last.
+  int64_t served() const { return served_; }
+  void prefetch(const int32_t column, const int64_t cycle) {
+    send(column, cycle);
     ++prefetched_;
   }
 
  private:
-  void send(const int32_t column) {
+  void send(const int32_t column, const int64_t cycle) {
+    served_ = cycle;
     sent_.set(static_cast<size_t>(column));
     fresh_ = false;
   }
@@ -84,6 +87,7 @@ class Bank {
   std::vector<Request> requests_;
   std::bitset<512> sent_;
   int64_t open_ = -1;
+  int64_t served_ = -1;
   size_t hit_ = kNone;
   int32_t prefetched_ = 0;
   bool fresh_ = false;

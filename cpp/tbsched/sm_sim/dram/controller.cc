@@ -78,7 +78,14 @@ std::optional<Controller::Choice> Controller::choice_of(const int32_t number) co
   };
   const int32_t column = prefetcher_.column(bank, waiting_, held);
   if (column >= 0) {
-    return Choice{timing_.read(timing), kPrefetch, number, number, CommandKind::read, column};
+    // What waits behind it lends it its age.
+    const bool in_the_way = !bank.idle();
+    return Choice{timing_.read(timing),
+                  in_the_way ? kRow : kPrefetch,
+                  in_the_way ? bank.oldest().number : bank.served(),
+                  number,
+                  CommandKind::read,
+                  column};
   }
   if (bank.idle()) return {};
   return Choice{timing_.precharge(timing), kRow, bank.oldest().number, number,
@@ -126,7 +133,7 @@ bool Controller::send(const Choice& choice, const int64_t cycle) {
 void Controller::serve(Bank& bank, const Choice& choice, const int64_t cycle) {
   Statistics& statistics = memory_.statistics;
   statistics.row_hits += bank.fresh() ? 0 : 1;
-  const Request request = bank.take_hit();
+  const Request request = bank.take_hit(cycle);
   --waiting_;
   if (bank.idle()) memory_.use.change(cycle, -1);
   if (choice.kind == CommandKind::write) {
@@ -141,7 +148,7 @@ void Controller::serve(Bank& bank, const Choice& choice, const int64_t cycle) {
 
 void Controller::prefetch(Bank& bank, const Choice& choice, const int64_t cycle) {
   ++memory_.statistics.prefetches;
-  bank.prefetch(choice.prefetch);
+  bank.prefetch(choice.prefetch, cycle);
   data(timing_.has_read(cycle, bank.timing),
        memory_.map.own_at({choice.bank, choice.prefetch, bank.open()}), true);
 }
