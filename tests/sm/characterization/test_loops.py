@@ -116,6 +116,9 @@ def test_another_distance_is_found_out(built: dict[str, Frame | Unverified]) -> 
         with pytest.raises(Unverified):
             check(around, code, Wanted("fp32.fma", mode, distance))
     k = around.first + 7
+    clash = dataclasses.replace(code[k], operands=("R0", "R2", "R4", "R6"))
+    with pytest.raises(Unverified, match="bank"):
+        check(around, (*code[:k], clash, *code[k + 1 :]), Wanted("fp32.fma", Mode.WRITE_READ, 4))
     other = dataclasses.replace(code[k], opcode="FMUL")
     with pytest.raises(Unverified, match="FMUL"):
         check(around, (*code[:k], other, *code[k + 1 :]), Wanted("fp32.fma", Mode.WRITE_READ, 4))

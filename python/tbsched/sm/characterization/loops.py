@@ -198,6 +198,8 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
         raise Unverified(f"{opcode.name}: the loop also has {', '.join(others - control)}")
     if any(each.guard.rstrip("0123456789") != opcode.guard for each in mine):
         raise Unverified(f"{opcode.name}: the guard {opcode.guard or 'none'} is not everywhere")
+    if opcode.wide == 1 and any(_in_one_bank(_registers(each.operands[1:])) for each in mine):
+        raise Unverified(f"{opcode.name}: three operands are in one bank of the registers")
     chained = set(around.chains)
     written = [_registers(each.operands[:1]) & chained for each in mine]
     read = [_registers(each.operands[1:]) & chained for each in mine]
@@ -217,6 +219,11 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
             raise Unverified(
                 f"{opcode.name}: distance {found} at instruction {k}, not {wanted.distance}"
             )
+
+
+def _in_one_bank(registers: set[int]) -> bool:
+    """Whether reading them takes two turns: since Volta there are two banks, even and odd."""
+    return len(registers) > 2 and len({number % 2 for number in registers}) == 1
 
 
 def _registers(operands: tuple[str, ...]) -> set[int]:
