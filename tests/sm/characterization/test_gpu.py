@@ -121,7 +121,9 @@ def test_it_says_which_gpu_it_is(core: Core) -> None:
     assert about["uuid"] == "GPU-1"
 
 
-def test_without_cuda_core_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cuda_core_the_message_says_how_to_get_it(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "cuda", None)
     with pytest.raises(ImportError, match=r"cuda\.core: pip install 'tbsched\[sm\]'"):
         gpu.GpuBench(0)

@@ -24,7 +24,8 @@ class Measured:
 
     Attributes:
         value: the mean of the repeats.
-        low, high: the least and the greatest of them.
+        low: the least of them.
+        high: the greatest of them.
         runs: how many there were.
     """
 
@@ -81,7 +82,8 @@ class Figures:
         overhead: how many warps more than arithmetic asks for are needed, with the best loop.
         even: skew where each processing block has as many warps.
         uneven: skew where they have not.
-        best_even, best_uneven: the share of numbers of warps within 5 % of the best throughput.
+        best_even: of the even numbers of warps, the share within 5 % of the best throughput.
+        best_uneven: the same of the others.
         unbalanced: of the runs, how many had warps spread less evenly than possible.
         failed: of the runs, how many did not record every warp.
         misplaced: of the runs, how many had a block where the predictor did not say.

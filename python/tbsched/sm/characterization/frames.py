@@ -37,10 +37,11 @@ class Frame:
         cubin: as ptxas wrote it.
         code: its instructions.
         at: where they are in the cubin, in bytes.
-        first, last: the loop's instructions.
+        first: the number of the loop's first instruction.
+        last: the number of its last one.
         control: those that count, test and branch.
         template: the instruction, on any chain.
-        sources: which of the fields of :data:`words.SOURCES` are the chain register.
+        sources: the fields that hold the chain register.
         chains: the chain registers.
         waits: whether the compiler tells by a scoreboard that the result is there, and not by a
             number of clocks.

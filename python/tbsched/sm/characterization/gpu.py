@@ -30,18 +30,18 @@ class GpuBench:
         index: number of the GPU as CUDA counts them.
 
     Raises:
-        ImportError: cuda.core is missing.
         NoGpuError: no usable GPU, with what was looked for.
+        ImportError: cuda.core is missing.
         ValueError: no shipped device is called like this GPU.
     """
 
     def __init__(self, index: int = 0) -> None:
+        with Gpu(index) as gpu:  # says what it is, and refuses what cannot be measured
+            self.info = gpu.info
         try:
             from cuda import core
         except ImportError:
             raise missing(_CONTEXT, "cuda.core", "'tbsched[sm]'") from None
-        with Gpu(index) as gpu:  # says what it is, and refuses what cannot be measured
-            self.info = gpu.info
         self.spec = find_device(ATTACHED) if index == 0 else known_as(self.info)
         self.iterations = 64
         self.iterations = 64

@@ -46,7 +46,7 @@ class Opcode:
 
     @property
     def chains(self) -> int:
-        """How many chains fit: the largest distance."""
+        """The number of chains that fit, which is the largest distance."""
         return _REGISTERS // self.wide
 
     @property
@@ -56,7 +56,7 @@ class Opcode:
 
     @property
     def executes(self) -> bool:
-        """Whether it changes its register: not if its guard never holds."""
+        """Whether it changes its register; it does not if its guard never holds."""
         return self.guard != "@!P"
 
     def instruction(self, chain: int) -> str:

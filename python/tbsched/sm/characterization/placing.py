@@ -38,7 +38,8 @@ class Placed:
         threads: of a block.
         target: the only SM where blocks measure; ``NOBODY``: all.
         measuring: how many blocks measure.
-        short_block, short_warps: the block of which only so many warps measure; ``NOBODY``: none.
+        short_block: the block of which only some warps measure; ``NOBODY``: none.
+        short_warps: how many of its warps measure.
         smid: the predicted SM of each block.
     """
 
