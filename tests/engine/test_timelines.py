@@ -185,7 +185,7 @@ def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
         exit_latency=draw(LATENCIES),
         event_latency=draw(LATENCIES),
         launch_switch=draw(LATENCIES),
-        # A trigger takes time. At the very moment of a start, who is first in line is nobody's rule.
+        # A trigger takes time. In the very nanosecond of a start, nothing says who is first.
         trigger_latency=draw(LATENCIES) or 1,
         completed_latency=draw(LATENCIES),
         load=draw(LATENCIES),
