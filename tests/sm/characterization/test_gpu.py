@@ -20,16 +20,9 @@ from tbsched.traces.placement import DeviceInfo
 class Memory:
     """Memory of the GPU, or of the host."""
 
-    handle = 0x10000
-
     def __init__(self, size: int, stream: object = None) -> None:
         self.bytes = np.zeros(size, np.uint8)
-
-    def __dlpack__(self, **options: Any) -> object:
-        return self.bytes.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.bytes.__dlpack_device__()
+        self.handle = self.bytes.ctypes.data
 
     def copy_from(self, other: Memory, stream: object) -> None:
         self.bytes[:] = other.bytes
@@ -65,7 +58,7 @@ class Core:
         assert self.next is not None
         self.launched.append((config, kernel, arguments, self.memory.bytes.copy()))
         records = self.sm.run(*self.next, 1)
-        at = int(arguments[0]) - Memory.handle
+        at = int(arguments[0]) - self.memory.handle
         self.memory.bytes[at : at + records.nbytes] = records.view(np.uint8)
 
 
@@ -112,7 +105,7 @@ def test_a_launch_has_its_arguments_and_its_records_come_back(core: Core, warps:
     ]  # fmt: skip
     given = OPCODES["fp32.fma"].operands()
     assert memory[: len(given)].tobytes() == given
-    assert not memory[board - Memory.handle :].any()
+    assert not memory[board - core.memory.handle :].any()
 
 
 def test_it_says_which_gpu_it_is(core: Core) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -55,7 +56,8 @@ class GpuBench:
         size = self._records_at + warps * RECORD_BYTES
         self._there = self._device.allocate(size, stream=self._stream)
         self._here = core.LegacyPinnedMemoryResource().allocate(size)
-        self._bytes = np.from_dlpack(self._here).view(np.uint8)
+        memory = (ctypes.c_ubyte * size).from_address(int(self._here.handle))
+        self._bytes = np.ctypeslib.as_array(memory)
         self._kernels: dict[bytes, Any] = {}
 
     def about(self) -> Mapping[str, Any]:
