@@ -22,6 +22,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Capacities": ("together", "capacities"),
     "Capacity": ("together", "capacity"),
     "Coresidency": ("together", "coresidency"),
+    "Characterization": ("sm.characterizations", "characterization"),
     "Counterexample": ("campaigns", "counterexample"),
     "DeviceDiff": ("devices", "device_diff"),
     "DeviceSpec": ("devices", "device"),

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import tbsched as tb
 from helpers import ROOT
+from sm.characterization.model_sm import ModelSm
 from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
@@ -85,6 +86,15 @@ def test_page_has_every_verb() -> None:
 def test_sm_simulate(tmp_path: Path) -> None:
     tb.sm.save_workload(tb.sm.preset("SCP", blocks=2), tmp_path / "scp.npz")
     check_alike(EXAMPLES["sm simulate"], document("sm", "simulate", tmp_path / "scp.npz"))
+
+
+def test_sm_characterize(tmp_path: Path) -> None:
+    raw = tmp_path / "runs.jsonl"
+    bench = ModelSm()
+    bench.about = lambda: {"name": "NVIDIA H200", "sms": 132}  # type: ignore[method-assign]
+    tb.sm.characterize(bench, ["fp32.fma"], raw=raw, repeats=1, warps=(1, 4, 5), progress=False)
+    found = document("sm", "characterize", "--raw", raw, "--replay")
+    check_alike(EXAMPLES["sm characterize"], found)
 
 
 def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:

@@ -53,3 +53,9 @@ def test_document_has_the_counts(kernel: str) -> None:
 def test_wrong_input_is_named(arguments: list[str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         said(*arguments)
+
+
+def test_a_replay_needs_the_runs() -> None:
+    arguments = ["sm", "characterize", "--replay"]
+    result = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert "--raw is needed" in str(result.exception)

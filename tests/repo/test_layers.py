@@ -40,10 +40,11 @@ MAY_IMPORT = {
     "errors": set(),
     "progress": set(),
     "storage": {"errors"},
+    "growing": {"storage"},
     "views": set(),
     "program": {"errors", "views"},
     "hardware": {"attached", "errors", "program", "storage", "views", "_core"},
-    "traces": _OBSERVED,
+    "traces": {*_OBSERVED, "growing"},
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
     "comparison": {*_OBSERVED, "prediction"},
@@ -53,7 +54,7 @@ MAY_IMPORT = {
     "strategies": {*_ADVISED, "campaigns"},
     "importers": {*_OBSERVED, "launcher", "prediction"},
     "papers": {"program"},
-    "sm": {"errors", "hardware", "program", "storage", "views", "_core"},
+    "sm": {*_OBSERVED, "growing", "launcher", "prediction", "_core"},
     "show": {*_ADVISED, "advice", "calibration", "campaigns", "sm"},
     "cli": {*_ADVISED, "advice", "calibration", "campaigns", "importers", "show", "sm"},
     "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
@@ -75,8 +76,9 @@ LATE = {
     ("tbsched.show.files.arrow", "pyarrow"),
     ("tbsched.show.files.frames", "pandas"),
     ("tbsched.show.files.perfetto", "perfetto"),
+    ("tbsched.sm.characterization.gpu", "cuda"),
 }
-EXTRAS = {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
+EXTRAS = {"cuda", "hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.attached", "tbsched.show", "tbsched.views"}
 

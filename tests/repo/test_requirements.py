@@ -13,7 +13,7 @@ PINS = dict(
     for line in (ROOT / "tests" / "constraints.txt").read_text("utf-8").splitlines()
     if not line.startswith("#")
 )
-OF_NO_TEST = {"pre-commit"}
+OF_NO_TEST = {"cuda-core", "pre-commit"}
 
 
 def numbers(version: str) -> tuple[int, ...]:

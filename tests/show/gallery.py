@@ -11,6 +11,7 @@ import numpy as np
 import tbsched as tb
 from helpers import ROOT, gpu, recorded
 from profiled import profiled
+from sm.characterization.model_sm import Class, ModelSm
 from tbsched.traces.placement import DeviceInfo, Placement
 
 GEMM = (
@@ -186,6 +187,13 @@ GALLERY: dict[str, Callable[[], object]] = {
         [tb.Launch(128, 256, 168, 100 * 1024, name=GEMM), SCHEDULERS], "h200"
     ),
     "coresidency-safe": lambda: tb.coresident([SCHEDULERS], "h200"),
+    "characterization": lambda: tb.sm.characterize(
+        ModelSm({"fp64.fma": Class(8, 2)}, reasons={"int32.add": "the compiler writes IMAD"}),
+        ["fp32.fma", "fp64.fma", "int32.add"],
+        repeats=1,
+        warps=(1, 4, 8, 16),
+        progress=False,
+    ),
     "simulation": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=28)),
     "simulations": lambda: tb.sm.simulate_many(tb.sm.preset("KMN", blocks=28)),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),

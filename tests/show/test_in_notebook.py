@@ -50,6 +50,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.capacity(kernel, device)",
         "tb.capacities(kernel, device)",
         "tb.coresident([kernel], device)",
+        'tb.sm.Characterization({"name": "mine", "sms": 1}, ())',
         "report",
         "profiled",
         "tb.explain(profiled, device)",

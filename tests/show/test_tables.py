@@ -16,6 +16,7 @@ import pytest
 import tbsched as tb
 from helpers import ROOT, gpu, launch
 from profiled import profiled
+from sm.characterization.model_sm import ModelSm
 from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
@@ -59,6 +60,9 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
     "DeviceDiff": lambda: tb.compare_devices("h100", "h200"),
     "DeviceSpec": lambda: tb.device("h200"),
+    "Characterization": lambda: tb.sm.characterize(
+        ModelSm(), ["fp32.fma"], repeats=1, warps=(1, 4), progress=False
+    ),
     "Simulation": lambda: tb.sm.simulate(tb.sm.preset("SCP", blocks=2)),
     "Simulations": lambda: tb.sm.simulate_many(tb.sm.preset("SCP", blocks=2)),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),

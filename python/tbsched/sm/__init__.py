@@ -1,4 +1,5 @@
-"""What runs inside the SMs: warp schedulers, caches and DRAM, simulated cycle by cycle.
+"""What runs inside the SMs: instructions, measured; and warp schedulers, caches and DRAM,
+simulated cycle by cycle.
 
 >>> import tbsched as tb
 >>> kernel = tb.sm.preset("IIX", blocks=112)
@@ -7,6 +8,12 @@
 True
 """
 
+from tbsched.sm.characterization import (
+    OPCODES,
+    Characterization,
+    characterize,
+    load_characterization,
+)
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
@@ -15,14 +22,18 @@ from tbsched.sm.running import schedulers, simulate, simulate_many
 from tbsched.sm.workloads import Workload, load_workload, save_workload
 
 __all__ = [
+    "OPCODES",
+    "Characterization",
     "Config",
     "Knobs",
     "Simulation",
     "Simulations",
     "Workload",
+    "characterize",
     "config",
     "configs",
     "dram_commands",
+    "load_characterization",
     "load_workload",
     "preset",
     "presets",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from types import TracebackType
 
-from tbsched import storage
-from tbsched.traces.files import MAX_LINE_BYTES, load_traces
+from tbsched.growing import GrowingFile
+from tbsched.traces.files import load_traces
 from tbsched.traces.records import Header, header_line, record_line
 from tbsched.traces.trace import Trace
 
@@ -33,19 +31,13 @@ class TraceFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, sync_every: int = 1) -> None:
-        self.path = storage.as_path(path)
-        if self.path.suffix in (".xz", ".gz"):
-            name = storage.shown(self.path)
-            raise ValueError(f"{name}: a compressed file cannot grow; write .jsonl")
-        self._sync_every = sync_every
-        self._unsynced = 0
         self._header: Header | None = None
-        self._descriptor = storage.opened_to_append(self.path)
+        self._file = GrowingFile(path, "trace file", b'{"tbsched_trace"', sync_every=sync_every)
+        self.path = self._file.path
         try:
-            self._lock()
-            self.traces: tuple[Trace, ...] = self._read()
+            self.traces: tuple[Trace, ...] = tuple(self._file.read(load_traces, []))
         except BaseException:
-            os.close(self._descriptor)
+            self._file.close()
             raise
 
     def append(self, trace: Trace) -> None:
@@ -56,25 +48,11 @@ class TraceFile:
         """
         header = Header.of(trace, self._header)
         data = (b"" if header is self._header else header_line(header)) + record_line(trace)
-        end = os.fstat(self._descriptor).st_size
-        try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
-        except BaseException as error:
-            os.ftruncate(self._descriptor, end)  # no torn line that the next would land on
-            if isinstance(error, OSError):
-                error.filename = storage.shown(self.path)
-            raise
+        self._file.append(data)
         self._header = header
-        self._unsynced += 1
-        if self._unsynced >= self._sync_every:
-            self._sync()
 
     def close(self) -> None:
-        try:
-            self._sync()
-        finally:
-            os.close(self._descriptor)
+        self._file.close()
 
     def __enter__(self) -> TraceFile:
         return self
@@ -86,53 +64,3 @@ class TraceFile:
         where: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _sync(self) -> None:
-        os.fsync(self._descriptor)
-        self._unsynced = 0
-
-    def _lock(self) -> None:
-        # The kernel drops the lock with the process, so a killed campaign leaves none behind.
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{storage.shown(self.path)}: in use by another campaign") from None
-
-    def _read(self) -> tuple[Trace, ...]:
-        size = os.fstat(self._descriptor).st_size
-        tail = self._tail(size)
-        if _is_json(tail):
-            found = load_traces(self.path)
-            os.write(self._descriptor, b"\n")
-            return tuple(found)
-        whole = size - len(tail)
-        if tail.strip():
-            if not _begins_as_traces(os.pread(self._descriptor, _CHUNK, 0)):
-                raise ValueError(f"{storage.shown(self.path)}: not a trace file")
-            os.ftruncate(self._descriptor, whole)
-        return tuple(load_traces(self.path)) if whole else ()
-
-    def _tail(self, size: int) -> bytes:
-        """What is behind the last newline."""
-        tail, begin = b"", size
-        while begin and b"\n" not in tail and len(tail) <= MAX_LINE_BYTES:
-            begin = max(0, begin - _CHUNK)
-            tail = os.pread(self._descriptor, size - begin - len(tail), begin) + tail
-        return tail[tail.rfind(b"\n") + 1 :]
-
-
-_CHUNK = 2**20
-_HEADER = b'{"tbsched_trace"'
-
-
-def _begins_as_traces(content: bytes) -> bool:
-    """Whether it is the beginning of what :meth:`TraceFile.append` writes, however short."""
-    return content[: len(_HEADER)] == _HEADER[: len(content)]
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tbsched import views
 from tbsched.cli.console import show, show_json
-from tbsched.cli.options import AsJson
+from tbsched.cli.options import AsJson, GpuIndex
+from tbsched.sm.characterization import OPCODES, load_characterization
+from tbsched.sm.characterization import characterize as characterization_of
 from tbsched.sm.generator import presets
 from tbsched.sm.parameters import config as config_named
 from tbsched.sm.running import schedulers, simulate_many
 
 sm = typer.Typer(
-    help="What runs inside the SMs: warp schedulers, caches and DRAM.",
+    help="What runs inside the SMs: simulated, or measured.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -61,6 +64,45 @@ def simulate(
         show(found)
 
 
+def characterize(
+    raw: Annotated[
+        Path | None,
+        typer.Option(
+            "--raw", "-r", help="A .jsonl file that keeps every run, and is gone on with."
+        ),
+    ] = None,
+    opcode: Annotated[
+        list[str] | None,
+        typer.Option("--opcode", "-c", help=f"Of {', '.join(OPCODES)}; all by default."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="For how long.")] = 300.0,
+    gpu: GpuIndex = 0,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Run nothing: the figures of what --raw holds.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure instructions on the GPU: throughput, waits, warps needed, skew.
+
+    Every loop is proved in the machine code before it runs. It needs ptxas and nvdisasm.
+
+    Example: two opcodes, with all runs kept.
+
+    \b
+      tbsched sm characterize -c fp32.fma -c fp64.fma --raw h200.jsonl
+    """
+    if replay and raw is None:
+        raise ValueError("--replay: --raw is needed, too")
+    if replay and raw is not None:
+        found = load_characterization(raw)
+    else:
+        found = characterization_of(gpu, opcode, seconds, raw=raw)
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
+
+
 def _assignment(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     try:
@@ -69,7 +111,7 @@ def _assignment(text: str) -> tuple[str, int]:
         raise ValueError(f"--set {text}: a parameter=integer is needed") from None
 
 
-SM_VERBS = (simulate,)
+SM_VERBS = (simulate, characterize)
 for _verb in SM_VERBS:
     sm.command()(_verb)
 

@@ -1,0 +1,289 @@
+"""From recorded runs to quantities: pure functions, also of runs that were recorded long ago."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tbsched.sm.characterization.loops import Mode
+from tbsched.sm.characterization.placing import Scope
+from tbsched.sm.characterization.runs import Run
+
+LANES = 32
+NEAR = 0.95  # of the best throughput counts as best
+_SAME = 0.01  # throughputs of one warp that differ by less are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A quantity, and how well repeats agree.
+
+    Attributes:
+        value: the mean of the repeats.
+        low: the least of them.
+        high: the greatest of them.
+        runs: how many there were.
+    """
+
+    value: float
+    low: float
+    high: float
+    runs: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Measured:
+        found = list(values)
+        return cls(float(np.mean(found)), min(found), max(found), len(found))
+
+    @property
+    def spread(self) -> float:
+        """Between the greatest and the least, as a share of the value."""
+        return (self.high - self.low) / self.value if self.value else 0.0
+
+
+class Point(NamedTuple):
+    """Repeats of one loop with so many warps."""
+
+    mode: Mode
+    distance: int
+    warps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """Clocks between the first and the last warp of an SM, at most.
+
+    Attributes:
+        starting: at the loop's beginning.
+        ending: at its end.
+    """
+
+    starting: int
+    ending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was found out about an opcode. None: not measured.
+
+    Attributes:
+        opcode: its name.
+        throughput: results a clock on one SM, with the best loop and number of warps.
+        confirmed: whether a second loop comes within 5 % of it.
+        all_sms: the best results a clock and SM, with warps on every SM.
+        scheduling_wait: clocks from one instruction of a warp to its next, at least.
+        dependence_wait: clocks until the next instruction can read the result.
+        least_stall: the least stall in the machine code with which the result is right.
+        least_warps: by mode and distance, the fewest warps within 5 % of the best throughput.
+        overhead: how many warps more than arithmetic asks for are needed, with the best loop.
+        even: skew where each processing block has as many warps.
+        uneven: skew where they have not.
+        best_even: of the even numbers of warps, the share within 5 % of the best throughput.
+        best_uneven: the same of the others.
+        unbalanced: of the runs, how many had warps spread less evenly than possible.
+        failed: of the runs, how many did not record every warp.
+        misplaced: of the runs, how many had a block where the predictor did not say.
+        runs: how many there were.
+        reason: why nothing was measured.
+    """
+
+    opcode: str
+    throughput: Measured | None = None
+    confirmed: bool = False
+    all_sms: Measured | None = None
+    scheduling_wait: Measured | None = None
+    dependence_wait: Measured | None = None
+    least_stall: int | None = None
+    least_warps: Mapping[tuple[Mode, int], int] | None = None
+    overhead: int | None = None
+    even: Skew | None = None
+    uneven: Skew | None = None
+    best_even: float | None = None
+    best_uneven: float | None = None
+    unbalanced: int = 0
+    failed: int = 0
+    misplaced: int = 0
+    runs: int = 0
+    reason: str = ""
+
+
+def figures(
+    opcode: str, runs: Iterable[Run], processing_blocks: int, sms: int, reason: str = ""
+) -> Figures:
+    """All quantities of an opcode.
+
+    Args:
+        opcode: its name.
+        runs: of any opcodes; only those of this one are read.
+        processing_blocks: of an SM. Warp slot s belongs to processing block s mod this.
+        sms: of the GPU.
+        reason: why it could not be measured.
+    """
+    mine = [run for run in runs if run.key.opcode == opcode]
+    whole = [run for run in mine if _is_whole(run, sms)]
+    timed = [run for run in whole if not run.key.updates]
+    local = _points(run for run in timed if run.key.scope is Scope.ONE_SM)
+    everywhere = _points(run for run in timed if run.key.scope is Scope.ALL_SMS)
+    best = max(local.values(), key=lambda found: found.value, default=None)
+    groups = {is_even: [run for run in timed if _is_even(run, processing_blocks) is is_even]
+              for is_even in (True, False)}  # fmt: skip
+    return Figures(
+        opcode,
+        best,
+        best is not None and len({point[:2] for point in _near(local, best)}) > 1,
+        max(everywhere.values(), key=lambda found: found.value, default=None),
+        _scheduling_wait(local),
+        _dependence_wait(local),
+        least_stall(whole),
+        None if best is None else _least_warps(local, best),
+        None if best is None else _overhead(local, best, processing_blocks),
+        _skew(groups[True]),
+        _skew(groups[False]),
+        _best_share(local, best, processing_blocks, is_even=True),
+        _best_share(local, best, processing_blocks, is_even=False),
+        sum(not _is_balanced(run, processing_blocks) for run in timed),
+        len(mine) - len(whole),
+        sum(not run.as_predicted for run in whole),
+        len(mine),
+        reason,
+    )
+
+
+def results_per_clock(run: Run) -> float:
+    """Results a clock and SM: of 32 lanes, from the first warp's start to the last one's end."""
+    rates = [
+        LANES
+        * run.instructions
+        * len(warps)
+        / (int(warps["end"].max()) - int(warps["start"].min()))
+        for warps in _by_sm(run)
+    ]
+    return float(np.mean(rates))
+
+
+def least_stall(runs: Iterable[Run]) -> int | None:
+    """The least stall from which on every result is the same as with the longest.
+
+    Returns:
+        None: no sweep, or one that does not repeat itself.
+    """
+    results: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for run in runs:
+        if run.key.updates:
+            results[run.key.spacing][run.key.updates].update(run.warps["result"].tolist())
+    if not results:
+        return None
+    safest = results[max(results)]
+    if any(len(found) != 1 for found in safest.values()):
+        return None
+    least = None
+    for spacing in sorted(results, reverse=True):
+        if results[spacing] != safest:
+            break
+        least = spacing
+    return least
+
+
+def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
+    found = defaultdict(list)
+    for run in runs:
+        point = Point(run.key.mode, run.key.distance, run.key.warps)
+        found[point].append(results_per_clock(run))
+    return {point: Measured.of(values) for point, values in found.items()}
+
+
+def _near(points: Mapping[Point, Measured], best: Measured) -> list[Point]:
+    return [point for point, found in points.items() if found.value >= NEAR * best.value]
+
+
+def _waits(points: Mapping[Point, Measured]) -> dict[Point, Measured]:
+    """Clocks an instruction, of single warps."""
+    return {
+        point: Measured(LANES / found.value, LANES / found.high, LANES / found.low, found.runs)
+        for point, found in points.items()
+        if point.warps == 1
+    }
+
+
+def _scheduling_wait(points: Mapping[Point, Measured]) -> Measured | None:
+    """Of the smallest distance at which a warp alone is as fast as it ever is."""
+    waits = _waits(points)
+    if not waits:
+        return None
+    least = min(found.value for found in waits.values())
+    fast = [point for point, found in waits.items() if found.value <= least * (1 + _SAME)]
+    return waits[min(fast, key=lambda point: point.distance)]
+
+
+def _dependence_wait(points: Mapping[Point, Measured]) -> Measured | None:
+    return _waits(points).get(Point(Mode.WRITE_READ, 1, 1))
+
+
+def _least_warps(
+    points: Mapping[Point, Measured], best: Measured
+) -> dict[tuple[Mode, int], int]:  # fmt: skip
+    found: dict[tuple[Mode, int], int] = {}
+    for point in sorted(_near(points, best)):
+        found.setdefault((point.mode, point.distance), point.warps)
+    return found
+
+
+def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> int | None:
+    """From the warps that should be enough, each as fast as alone, to those that are."""
+    where = next(point for point, found in points.items() if found is best)
+    curve = {p.warps: found.value for p, found in points.items() if p[:2] == where[:2]}
+    even = [warps for warps in sorted(curve) if warps % blocks == 0]
+    if 1 not in curve:
+        return None
+    enough = next((warps for warps in even if warps * curve[1] >= NEAR * best.value), None)
+    reached = next((warps for warps in even if curve[warps] >= NEAR * best.value), None)
+    return None if enough is None or reached is None else max(0, reached - enough)
+
+
+def _best_share(
+    points: Mapping[Point, Measured], best: Measured | None, blocks: int, *, is_even: bool
+) -> float | None:
+    """Of the numbers of warps of loops that reach the best at all."""
+    if best is None:
+        return None
+    near = set(_near(points, best))
+    loops = {point[:2] for point in near}
+    asked = [p for p in points if p[:2] in loops and (p.warps % blocks == 0) is is_even]
+    return sum(point in near for point in asked) / len(asked) if asked else None
+
+
+def _skew(runs: Iterable[Run]) -> Skew | None:
+    found = [
+        (int(np.ptp(warps["start"])), int(np.ptp(warps["end"])))
+        for run in runs
+        for warps in _by_sm(run)
+        if len(warps) > 1
+    ]
+    if not found:
+        return None
+    return Skew(max(starting for starting, _ in found), max(ending for _, ending in found))
+
+
+def _by_sm(run: Run) -> list[np.ndarray]:
+    return [run.warps[run.warps["smid"] == sm] for sm in np.unique(run.warps["smid"])]
+
+
+def _is_whole(run: Run, sms: int) -> bool:
+    """Whether every warp recorded, on as many SMs as were to have them."""
+    counts = [len(warps) for warps in _by_sm(run)]
+    wanted = 1 if run.key.scope is Scope.ONE_SM else sms
+    return counts == [run.key.warps] * wanted
+
+
+def _is_even(run: Run, blocks: int) -> bool:
+    return run.key.warps % blocks == 0
+
+
+def _is_balanced(run: Run, blocks: int) -> bool:
+    return all(
+        np.ptp(np.bincount(warps["slot"] % blocks, minlength=blocks)) <= 1 for warps in _by_sm(run)
+    )

@@ -1,0 +1,230 @@
+"""Instruction loops: one opcode, one mode, one distance, proved in the machine code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tbsched.sm.characterization import words
+from tbsched.sm.characterization.frames import Frame, Unverified
+from tbsched.sm.characterization.toolkit import Instruction, disassemble
+from tbsched.sm.characterization.words import Control
+
+# Clocks after which the result of every instruction of fixed latency is there: above all that
+# ptxas waits for on Hopper.
+SAFE_LATENCY = 40
+_REGISTER = re.compile(r"\bR(\d+)\b")
+
+
+class Mode(StrEnum):
+    """What the instructions of a loop have in common."""
+
+    WRITE_READ = "write-read"
+    READ_READ = "read-read"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop that was proved to be what it claims.
+
+    Attributes:
+        opcode: of its instructions.
+        mode: ``write-read``: instruction k reads what k - distance wrote; ``read-read``: it reads
+            what k - distance read, and nobody reads what it writes.
+        distance: how many instructions lie between the two.
+        spacing: clocks, at least, from one instruction of a warp to its next.
+        updates: of each chain in one iteration; 0: as many as there is room for.
+        instructions: of the opcode, in one iteration.
+        cubin: the machine code.
+    """
+
+    opcode: str
+    mode: Mode
+    distance: int
+    spacing: int
+    updates: int
+    instructions: int
+    cubin: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A loop that is asked for; see :class:`Loop`.
+
+    Attributes:
+        spacing: None: enough for every result to be right.
+    """
+
+    opcode: str
+    mode: Mode
+    distance: int
+    spacing: int | None = None
+    updates: int = 0
+
+
+def distances(around: Frame, mode: Mode) -> tuple[int, ...]:
+    """The distances that a loop can have.
+
+    A scoreboard tells of one chain, and there are six; and results of read-read instructions take
+    half of the registers.
+    """
+    most = around.opcode.chains if mode is Mode.WRITE_READ else around.opcode.chains // 2
+    if mode is Mode.WRITE_READ and around.waits:
+        most = min(most, words.SCOREBOARDS)
+    return tuple(range(1, most + 1))
+
+
+def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Loop]:
+    """Writes loops into the compiled kernel, and proves each.
+
+    Args:
+        around: the compiled kernel.
+        wanted: loops of its opcode.
+        architecture: that it was compiled for.
+
+    Raises:
+        ToolMissing: nvdisasm is not there.
+        Unverified: the machine code is not as wanted.
+        ValueError: no such distance or spacing.
+
+    Example:
+        >>> from tbsched.sm.characterization import Mode, OPCODES, Wanted, frames, loops
+        >>> frame = frames([OPCODES["fp32.fma"]], "sm_90")["fp32.fma"]
+        >>> loops(frame, [Wanted("fp32.fma", Mode.WRITE_READ, 4)], "sm_90")[0].instructions
+        480
+    """
+    given = [_spaced(around, each) for each in wanted]
+    planned = [_planned(around, each, spacing) for each, spacing in given]
+    cubins = [_written(around, plan) for plan in planned]
+    end = around.at + len(around.code) * words.BYTES
+    codes = disassemble([cubin[around.at : end] for cubin in cubins], architecture)
+    found = []
+    for (each, spacing), plan, cubin, code in zip(given, planned, cubins, codes, strict=True):
+        check(around, code, each)
+        inside = code[around.first : around.last + 1]
+        if [instruction.word for instruction in inside] != plan:
+            raise Unverified(f"{each.opcode}: the loop was not written as planned")
+        count = sum(instruction.opcode == around.opcode.sass for instruction in inside)
+        found.append(
+            Loop(each.opcode, each.mode, each.distance, spacing, each.updates, count, cubin)
+        )
+    return found
+
+
+def _spaced(around: Frame, wanted: Wanted) -> tuple[Wanted, int]:
+    known = distances(around, wanted.mode)
+    if wanted.distance not in known:
+        raise ValueError(f"distance: {wanted.distance} is outside 1..{known[-1]}")
+    spacing = wanted.spacing
+    if spacing is None:
+        spacing = safe_spacing(around, wanted.mode, wanted.distance)
+    return wanted, spacing
+
+
+def safe_spacing(around: Frame, mode: Mode, distance: int) -> int:
+    """Clocks between two instructions with which every result is right."""
+    if around.waits:
+        # The wait for a scoreboard sees a mark that was set two clocks before.
+        return 2 if distance == 1 else 1
+    if mode is Mode.READ_READ or not around.opcode.executes:
+        return 1
+    return -(-SAFE_LATENCY // distance)
+
+
+def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
+    """The words of the loop: count, half of the instructions, test, the others, branch."""
+    group = _group(around, wanted.mode, wanted.distance, spacing)
+    groups = min(around.items // len(group), wanted.updates or around.items)
+    if spacing < 1 or not groups:
+        raise ValueError(f"spacing: {spacing} clocks do not fit the loop")
+    items = group * groups
+    items += [Control(1).on(words.NOP)] * (around.items - len(items))
+    count, test, branch = (around.code[k].word for k in around.control)
+    middle = len(items) // 2
+    return [
+        Control(1).on(count), *items[:middle], Control(1).on(test), *items[middle:], branch,
+    ]  # fmt: skip
+
+
+def _group(around: Frame, mode: Mode, distance: int, spacing: int) -> list[int]:
+    """An instruction on each chain, with what lies between two of them."""
+    found = []
+    for k in range(distance):
+        source = around.chains[k]
+        word = around.template
+        for place in around.sources:
+            word = place.set(word, source)
+        stall = min(spacing, words.MOST_STALL)
+        if mode is Mode.WRITE_READ:
+            word = words.DESTINATION.set(word, source)
+            control = Control(stall, k, waits=1 << k) if around.waits else Control(stall)
+        else:
+            word = words.DESTINATION.set(word, around.chains[distance + k])
+            control = Control(stall, 0) if around.waits else Control(stall)
+        found.append(control.on(word))
+        left = spacing - stall
+        while left > 0:
+            found.append(Control(min(left, words.MOST_STALL)).on(words.NOP))
+            left -= words.MOST_STALL
+    return found
+
+
+def _written(around: Frame, planned: list[int]) -> bytes:
+    """The cubin with the loop in it; the clocks are read when everything before is over."""
+    cubin = bytearray(around.cubin)
+    after_all = Control(words.MOST_STALL, waits=words.ALL_SCOREBOARDS)
+    clocks = {k: after_all.on(around.code[k].word) for k in (around.first - 1, around.last + 1)}
+    for k, word in [*clocks.items(), *enumerate(planned, around.first)]:
+        at = around.at + k * words.BYTES
+        cubin[at : at + words.BYTES] = word.to_bytes(words.BYTES, "little")
+    return bytes(cubin)
+
+
+def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
+    """Proves by what nvdisasm reads that the loop has the opcode, the mode and the distance.
+
+    Raises:
+        Unverified: it has not.
+    """
+    opcode = around.opcode
+    inside = code[around.first : around.last + 1]
+    control = Counter(around.code[k].opcode for k in around.control)
+    mine = [each for each in inside if each.opcode == opcode.sass]
+    others = Counter(each.opcode for each in inside if each.opcode not in (opcode.sass, "NOP"))
+    if others != control or not mine:
+        raise Unverified(f"{opcode.name}: the loop also has {', '.join(others - control)}")
+    if any(each.guard.rstrip("0123456789") != opcode.guard for each in mine):
+        raise Unverified(f"{opcode.name}: the guard {opcode.guard or 'none'} is not everywhere")
+    if opcode.wide == 1 and any(_in_one_bank(_registers(each.operands[1:])) for each in mine):
+        raise Unverified(f"{opcode.name}: three operands are in one bank of the registers")
+    chained = set(around.chains)
+    written = [_registers(each.operands[:1]) & chained for each in mine]
+    read = [_registers(each.operands[1:]) & chained for each in mine]
+    if any(len(found) != 1 for found in (*written, *read)):
+        raise Unverified(f"{opcode.name}: an instruction has more than one chain register")
+    count = len(mine)
+    if wanted.mode is Mode.WRITE_READ:
+        before = written
+    else:
+        before = read
+        if any(found in written for found in read):
+            raise Unverified(f"{opcode.name}: a read-read loop reads what it writes")
+    for k in range(count):
+        # Around the end of the loop: what comes first follows what comes last.
+        found = next(d for d in range(1, count + 1) if before[(k - d) % count] == read[k])
+        if found != wanted.distance:
+            raise Unverified(
+                f"{opcode.name}: distance {found} at instruction {k}, not {wanted.distance}"
+            )
+
+
+def _in_one_bank(registers: set[int]) -> bool:
+    """Whether reading them takes two turns: since Volta there are two banks, even and odd."""
+    return len(registers) > 2 and len({number % 2 for number in registers}) == 1
+
+
+def _registers(operands: tuple[str, ...]) -> set[int]:
+    return {int(number) for text in operands for number in _REGISTER.findall(text)}

@@ -1,0 +1,106 @@
+"""Launches whose places are known before: so many warps on one SM, or on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from tbsched.hardware.catalogue import device_titled
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.arrays import Int32Array
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.traces.placement import DeviceInfo
+
+REGISTERS = 32  # of a thread, so that an SM holds 64 warps
+SHARED_MEMORY = 64  # bytes; those of the ring that shared-memory loads go around
+NOBODY = 2**32 - 1
+_WARP = 32
+
+
+class Scope(StrEnum):
+    """Where warps measure at the same time."""
+
+    ONE_SM = "one SM"
+    ALL_SMS = "all SMs"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A launch of the loop's kernel, and where the predictor says that its blocks go.
+
+    Attributes:
+        scope: where its warps measure.
+        warps: that measure, on each such SM.
+        blocks: of the grid.
+        threads: of a block.
+        target: the only SM where blocks measure; ``NOBODY``: all.
+        measuring: how many blocks measure.
+        short_block: the block of which only some warps measure; ``NOBODY``: none.
+        short_warps: how many of its warps measure.
+        smid: the predicted SM of each block.
+    """
+
+    scope: Scope
+    warps: int
+    blocks: int
+    threads: int
+    target: int
+    measuring: int
+    short_block: int
+    short_warps: int
+    smid: Int32Array
+
+    @property
+    def measuring_warps(self) -> int:
+        """How many warps measure on the whole GPU."""
+        return self.warps * (1 if self.scope is Scope.ONE_SM else len(set(self.smid.tolist())))
+
+
+def known_as(info: DeviceInfo) -> DeviceSpec:
+    """The shipped device of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    spec = device_titled(info.name, info.sms)
+    if spec is None:
+        raise ValueError(f"gpu: no shipped device is called {info.name}; give its device file")
+    return spec
+
+
+def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
+    """A launch with so many warps on one SM, or on each.
+
+    Up to what a block holds they are one block. More are two blocks; where one SM is wanted, the
+    grid fills all of them, and blocks of the others hold their places until it is done.
+
+    Args:
+        spec: the GPU.
+        scope: one SM, or all.
+        warps: on each such SM.
+
+    Returns:
+        None if the predictor knows no such launch.
+    """
+    most = spec.threads_per_block // _WARP
+    per_sm = 1 if warps <= most else 2
+    per_block = -(-warps // per_sm)
+    alone = scope is Scope.ONE_SM and per_sm == 1
+    if not 1 <= warps <= spec.warps_per_sm or (scope is Scope.ALL_SMS and warps % per_sm):
+        return None
+    blocks = 1 if alone else per_sm * spec.sms
+    launch = Launch(blocks, _WARP * per_block, REGISTERS, shared_memory=SHARED_MEMORY)
+    smid = predict(Sequence([launch]), spec)[0].smid
+    if not alone and set(np.bincount(smid, minlength=spec.sms)) != {per_sm}:
+        return None
+    one = scope is Scope.ONE_SM and not alone
+    target = int(smid[0]) if one else NOBODY
+    there = np.flatnonzero(smid == target) if one else np.arange(blocks)
+    is_odd = per_block * per_sm != warps
+    return Placed(
+        scope, warps, blocks, _WARP * per_block, target, len(there),
+        int(there[-1]) if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""What was found out about the instructions of a GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.sm.characterization.figures import Figures, figures
+from tbsched.sm.characterization.placing import known_as
+from tbsched.sm.characterization.runs import Run, load_runs
+from tbsched.traces.placement import DeviceInfo
+from tbsched.views import Shown
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Characterization(Shown):
+    """The figures of each opcode. Prints as a table.
+
+    Attributes:
+        device: the GPU, as it says of itself.
+        figures: of each opcode, in the order in which they were asked for.
+
+    Example:
+        >>> found = tb.sm.load_characterization("h200.jsonl")  # doctest: +SKIP
+        >>> found["fp64.fma"].least_stall  # doctest: +SKIP
+        8
+    """
+
+    device: Mapping[str, Any]
+    figures: tuple[Figures, ...]
+
+    def __getitem__(self, opcode: str) -> Figures:
+        for found in self.figures:
+            if found.opcode == opcode:
+                return found
+        raise KeyError(opcode)
+
+    @property
+    def runs(self) -> int:
+        """How many runs the figures come from."""
+        return sum(found.runs for found in self.figures)
+
+
+def characterization(
+    spec: DeviceSpec, device: Mapping[str, Any], runs: Iterable[Run], reasons: Mapping[str, str]
+) -> Characterization:
+    """From runs, and why some opcodes have none, by name."""
+    listed = list(runs)
+    found = (
+        figures(name, listed, spec.processing_blocks, spec.sms, reason)
+        for name, reason in reasons.items()
+    )
+    return Characterization(dict(device), tuple(found))
+
+
+def load_characterization(
+    path: str | os.PathLike[str], device: str | os.PathLike[str] | DeviceSpec | None = None
+) -> Characterization:
+    """The figures of runs that were recorded before; no GPU is needed.
+
+    Args:
+        path: the file that ``raw`` of :func:`tbsched.sm.characterize` kept.
+        device: the GPU that it is of; None: the shipped one of its name. Its numbers of SMs and
+            of processing blocks are read.
+
+    Raises:
+        FileNotFoundError, ValueError: no such file, another one, or of an unknown GPU.
+
+    Example:
+        >>> tb.sm.load_characterization("h200.jsonl")["fp32.fma"].throughput  # doctest: +SKIP
+        Measured(value=127.4, low=127.4, high=127.5, runs=3)
+    """
+    about, runs = load_runs(path)
+    info = DeviceInfo(about["name"], about["sms"], {})
+    spec = known_as(info) if device is None else find_device(device)
+    names = dict.fromkeys(run.key.opcode for run in runs)
+    return characterization(spec, about, runs, dict.fromkeys(names, ""))

@@ -1,0 +1,184 @@
+"""What one launch of a loop recorded, and the file that keeps all of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tbsched import storage
+from tbsched.errors import shown
+from tbsched.growing import GrowingFile
+from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.sm.characterization.loops import Loop, Mode
+from tbsched.sm.characterization.placing import Placed, Scope
+
+VERSION = 1
+_BEGINS = b'{"tbsched_characterization"'
+# What the kernel writes for each warp. kind: 0 nothing, 1 it measured, 2 its block held a place.
+RECORD = np.dtype(
+    [
+        ("start", "<u8"), ("end", "<u8"), ("start_ns", "<u8"), ("end_ns", "<u8"),
+        ("kind", "<u4"), ("smid", "<u4"), ("slot", "<u4"), ("result", "<u4"),
+    ]
+)  # fmt: skip
+ABSENT, MEASURED, HELD = range(3)
+_COLUMNS = ("start", "end", "start_ns", "end_ns", "smid", "slot", "result")
+
+
+class Key(NamedTuple):
+    """Which run it is."""
+
+    opcode: str
+    mode: Mode
+    distance: int
+    spacing: int
+    updates: int
+    scope: Scope
+    warps: int
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run(HoldsArrays):
+    """One launch of a loop.
+
+    Attributes:
+        key: which run it is.
+        instructions: of the opcode, that a warp executed.
+        as_predicted: whether every block was where the predictor said.
+        warps: structured array, a row per warp that measured: ``start`` and ``end`` in clocks of
+            its SM, ``start_ns`` and ``end_ns`` by the GPU's clock, ``smid``, ``slot`` (the warp
+            slot), and ``result``, a number made of the chain registers at the end.
+    """
+
+    key: Key
+    instructions: int
+    as_predicted: bool
+    warps: StructuredArray
+
+    @classmethod
+    def of(
+        cls, loop: Loop, placed: Placed, repeat: int, iterations: int, records: StructuredArray
+    ) -> Run:
+        """From what the kernel wrote."""
+        key = Key(
+            loop.opcode, loop.mode, loop.distance, loop.spacing, loop.updates,
+            placed.scope, placed.warps, repeat,
+        )  # fmt: skip
+        first_warps = records.reshape(placed.blocks, -1)[:, 0]
+        as_predicted = bool((first_warps["smid"] == placed.smid).all())
+        kept = records[records["kind"] == MEASURED][list(_COLUMNS)]
+        return cls(key, loop.instructions * iterations, as_predicted, kept)
+
+
+class RunFile:
+    """The runs of one GPU, kept as they are made; one process at a time may hold the file.
+
+    Args:
+        path: a ``.jsonl`` file, created if it is not there.
+        device: of what GPU, and by which tools its loops were made.
+
+    Attributes:
+        runs: what the file held when it was opened.
+
+    Raises:
+        ValueError: a file of something else or of another GPU, or one that is in use.
+        FileNotFoundError: no such folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], device: Mapping[str, Any]) -> None:
+        self._file = GrowingFile(path, "file of runs", _BEGINS, sync_every=1000)
+        try:
+            nothing: tuple[dict[str, Any], tuple[Run, ...]] = ({}, ())
+            held, self.runs = self._file.read(load_runs, nothing)
+            if not held:
+                header = {"tbsched_characterization": VERSION, "device": dict(device)}
+                self._file.append(_line(header))
+            elif held != device:
+                name = storage.shown(self._file.path)
+                raise ValueError(f"{name}: has runs of {shown(held)}, not of {shown(device)}")
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, run: Run) -> None:
+        """Keeps one more."""
+        self._file.append(
+            _line(
+                {
+                    **run.key._asdict(),
+                    "instructions": run.instructions,
+                    "as_predicted": run.as_predicted,
+                    "warps_recorded": len(run.warps),
+                    "columns": _packed(run.warps),
+                }
+            )
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, ...]]:
+    """Reads a file of runs.
+
+    Returns:
+        The GPU, and the runs.
+
+    Raises:
+        FileNotFoundError, ValueError: there is none, or it is broken; names the line.
+    """
+    name = Path(path)
+    lines = storage.content(name, most=2**30).splitlines()
+    if not lines or not lines[0].startswith(_BEGINS):
+        raise ValueError(f"{storage.shown(name)}: not a file of runs")
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            data = json.loads(line)
+            if number == 1:
+                header = data
+                continue
+            found.append(_run(data))
+        except (ValueError, KeyError, TypeError, zlib.error) as error:
+            raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
+    if header["tbsched_characterization"] > VERSION:
+        raise ValueError(f"{storage.shown(name)}: made by a later version of tbsched")
+    return dict(header["device"]), tuple(found)
+
+
+def _run(data: dict[str, Any]) -> Run:
+    key = Key(
+        data["opcode"], Mode(data["mode"]), data["distance"], data["spacing"], data["updates"],
+        Scope(data["scope"]), data["warps"], data["repeat"],
+    )  # fmt: skip
+    warps = _unpacked(data["columns"], data["warps_recorded"])
+    return Run(key, data["instructions"], data["as_predicted"], warps)
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+def _packed(warps: StructuredArray) -> str:
+    """Each column as differences from one warp to the next, compressed."""
+    columns = np.stack([warps[name].astype(np.int64) for name in _COLUMNS])
+    differences = np.diff(columns, axis=1, prepend=0)
+    return base64.b64encode(zlib.compress(differences.tobytes())).decode()
+
+
+def _unpacked(text: str, count: int) -> StructuredArray:
+    content = zlib.decompress(base64.b64decode(text, validate=True))
+    columns = np.frombuffer(content, np.int64).reshape(len(_COLUMNS), count).cumsum(axis=1)
+    warps = np.zeros(count, RECORD)[list(_COLUMNS)]
+    for name, values in zip(_COLUMNS, columns, strict=True):
+        warps[name] = values
+    return warps

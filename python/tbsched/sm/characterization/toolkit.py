@@ -1,0 +1,142 @@
+"""The programs that assemble PTX and take machine code apart: ptxas and nvdisasm."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tbsched.errors import TbschedError
+from tbsched.sm.characterization.words import BYTES
+
+_HOMES = ("/usr/local/cuda",)
+_WHEEL = "nvidia-cuda-nvdisasm"
+_INSTALL = {
+    "ptxas": "install the CUDA toolkit, or name its folder in CUDA_HOME",
+    "nvdisasm": f"pip install 'tbsched[sm]', which brings {_WHEEL}, or install the CUDA toolkit",
+}
+
+
+class ToolMissing(TbschedError):
+    """A program of the CUDA toolkit is not there; the message says how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One of machine code, as nvdisasm reads it.
+
+    Attributes:
+        opcode: with its modifiers, such as ``LOP3.LUT``.
+        operands: as they are written, without ``.reuse``.
+        guard: such as ``@!P0``; empty: none.
+        target: the number of the instruction that a branch leads to.
+        word: its 128 bits.
+    """
+
+    opcode: str
+    operands: tuple[str, ...]
+    guard: str
+    target: int | None
+    word: int
+
+
+@functools.cache
+def tool(name: str) -> Path:
+    """Where a program of the CUDA toolkit is.
+
+    Raises:
+        ToolMissing: nowhere.
+    """
+    homes = [os.environ["CUDA_HOME"], *_HOMES] if "CUDA_HOME" in os.environ else _HOMES
+    found = shutil.which(name) or shutil.which(name, path=":".join(f"{h}/bin" for h in homes))
+    path = Path(found) if found else _in_wheel(name)
+    if path is None:
+        raise ToolMissing(f"{name} is needed and was not found: {_INSTALL[name]}")
+    return path
+
+
+def assemble(ptx: str, architecture: str) -> bytes:
+    """The machine code of PTX, as a cubin.
+
+    Raises:
+        ToolMissing: there is no ptxas.
+        ValueError: ptxas refuses it, in its words.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder) / "loop.ptx", Path(folder) / "loop.cubin"
+        source.write_text(ptx, "utf-8")
+        _run("ptxas", f"-arch={architecture}", "-o", str(cubin), str(source))
+        return cubin.read_bytes()
+
+
+def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
+    """Where the machine code of a kernel begins and ends in a cubin, which is an ELF file.
+
+    Raises:
+        ValueError: it has no such kernel.
+    """
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    sections = [
+        struct.unpack_from("<I20xQQ", cubin, table + size * number) for number in range(count)
+    ]
+    for name, offset, length in sections:
+        at = sections[names][1] + name
+        if cubin[at : cubin.index(0, at)] == f".text.{kernel}".encode():
+            return offset, offset + length
+    raise ValueError(f"cubin: it has no kernel {kernel}")
+
+
+def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruction, ...]]:
+    """The instructions of pieces of machine code. One call for all: most of its time is its start.
+
+    Raises:
+        ToolMissing: there is no nvdisasm.
+        ValueError: nvdisasm refuses it, in its words.
+    """
+    pieces = list(codes)
+    whole = b"".join(pieces)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "loops.bin"
+        path.write_bytes(whole)
+        shown = _run("nvdisasm", "-json", "-b", architecture.replace("sm_", "SM"), path)
+    rows = json.loads(shown)[1][0]["sass-instructions"]
+    words = [int.from_bytes(whole[at : at + BYTES], "little") for at in range(0, len(whole), BYTES)]
+    read = list(zip(rows, words, strict=True))
+    ends = itertools.accumulate(len(piece) // BYTES for piece in pieces)
+    return [
+        tuple(_instruction(row, word, first) for row, word in read[first:end])
+        for first, end in itertools.pairwise([0, *ends])
+    ]
+
+
+def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
+    operands = tuple(row.get("operands", "").replace(".reuse", "").split(","))
+    target = int(operands[-1], 16) // BYTES - first if row["opcode"] == "BRA" else None
+    return Instruction(row["opcode"], operands, row.get("predicate", ""), target, word)
+
+
+def _run(name: str, *arguments: str | Path) -> str:
+    done = subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ValueError(f"{name}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def _in_wheel(name: str) -> Path | None:
+    try:
+        files = metadata.files(_WHEEL) or []
+    except metadata.PackageNotFoundError:
+        return None
+    paths = (Path(str(file.locate())) for file in files if file.name == name)
+    return next((path for path in paths if os.access(path, os.X_OK)), None)
