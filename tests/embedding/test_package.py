@@ -93,5 +93,5 @@ def test_python_package_has_no_file_of_the_cpp_package() -> None:
     suffixes = {path.suffix for path in files if path.parts[0] == "tbsched"}
     assert suffixes <= {
         *(".py", ".pyi", ".pyc", ".so", ".typed"),
-        *(".toml", ".json", ".jsonl", ".xz", ".html", ".css"),
+        *(".toml", ".json", ".jsonl", ".xz", ".html", ".css", ".ptx"),
     }
