@@ -227,6 +227,17 @@ def test_cache_that_cannot_be_written_only_warns(
         assert tb.device("gpu").gpcs == H200.gpcs
 
 
+def test_user_without_a_home_is_only_warned(plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    plug(H200)
+    with pytest.warns(UserWarning, match="its map is not kept"):
+        assert tb.device("gpu").gpcs == H200.gpcs
+
+
 def test_name_works_where_a_device_is_named(plug: Plug, tmp_path: Path) -> None:
     plug(H200)
     assert not tb.device("gpu-no-warp-skip").mechanisms.warp_skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,13 @@ from calibration.hidden import Hidden, drawn, effective, wrong
 from helpers import examples, gpu
 from tbsched import views
 from tbsched.calibration import Calibration
+from tbsched.calibration.asking.journal import Journal
+from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.calibrate import LEFT_OUT
 from tbsched.calibration.finding import TOLD
+from tbsched.campaigns.oracles import ModelGpu
 from tbsched.hardware.catalogue import ablated
+from tbsched.traces.growing_file import TraceFile
 
 LONG = 3600.0  # no test depends on the time
 SEEDS = range(examples(12))
@@ -216,9 +221,58 @@ def test_killed_calibration_goes_on_with_the_same_result(tmp_path: Path) -> None
         tb.calibrate(Hidden(tb.device("tx2")), LONG, evidence=kept, progress=False)
 
 
+class Unsteady(ModelGpu):
+    """Its first run says nothing."""
+
+    looked = False
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        if not self.looked:
+            self.looked = True
+            raise tb.UnstableMeasurement("another run differed")
+        return super().observe(seq)
+
+
+@pytest.mark.parametrize("oracle", [ModelGpu, Unsteady])
+def test_evidence_of_another_board_of_the_same_name_is_refused(
+    tmp_path: Path, oracle: type[ModelGpu]
+) -> None:
+    kept = tmp_path / "seen.jsonl"
+    with TraceFile(kept) as file:
+        file.append(tb.predict(tb.Sequence([tb.Launch(1, 32, 16)]), "rtx3090"))
+    held = kept.read_bytes()
+    other = oracle("rtx3090-no-warp-skip")
+    assert other.spec.title == tb.device("rtx3090").title
+    with pytest.raises(ValueError, match="its model is 'rtx3090', and that of the oracle is"):
+        tb.calibrate(other, LONG, sequences=0, evidence=kept, progress=False)
+    assert kept.read_bytes() == held
+
+
+def test_evidence_that_ends_between_two_runs_of_one_sequence_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    oracle = Hidden(tb.device("xavier"))
+    sequence = tb.Sequence([tb.Launch(3, 32, 16)])
+    with TraceFile(tmp_path / "seen.jsonl") as file:
+        file.append(oracle.observe(sequence))
+    with TraceFile(tmp_path / "seen.jsonl") as file:
+        lab = Lab(oracle, LONG, lambda _: None, Journal(file))
+        assert len(lab.run([sequence, sequence])) == 2
+
+
 def test_without_time_for_the_first_probe_there_is_no_device() -> None:
     with pytest.raises(ValueError, match="the time was over"):
         tb.calibrate(Hidden(tb.device("xavier")), 1e-9, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seconds", float("inf")), ("seconds", -1.0), ("sequences", -1), ("seed", -1)],
+)
+def test_numbers_out_of_range_are_refused_before_anything_is_asked(name: str, value: float) -> None:
+    asked: dict[str, Any] = {"seconds": LONG, name: value}
+    with pytest.raises(ValueError, match=rf"calibrate\.{name}: .* is outside 0"):
+        tb.calibrate(Killed("tx2", 0), **asked, progress=False)
 
 
 def test_views_have_every_finding(h200: Calibration) -> None:

@@ -138,3 +138,12 @@ def test_asking_leaves_nothing_behind(fake_gpu: tuple[Gpu, Fake]) -> None:
     tb.describe()
     assert driver.live() == before
     assert gpu.observe(tb.Sequence([tb.Launch(4, 32, 16)]))[0].placed == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("compute_capability", ["8.9"]), ("compute_capability", 8.9), ("title", 5)]
+)
+def test_what_is_no_text_is_refused_and_named(name: str, value: object) -> None:
+    given: dict[str, Any] = {"compute_capability": "8.9", "sms": 3, name: value}
+    with pytest.raises(TypeError, match=rf"describe\.{name}: a str is needed"):
+        tb.describe(**given)

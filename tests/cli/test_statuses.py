@@ -228,6 +228,32 @@ def test_what_is_read_is_not_overwritten(
     assert one.read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["--output", "--evidence"])
+def test_report_does_not_take_the_place_of_what_a_calibration_writes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run, option: str
+) -> None:
+    written = {"--output": tmp_path / "mine.toml", "--evidence": tmp_path / "mine.jsonl"}
+    given = [each for pair in written.items() for each in pair]
+    assert run("calibrate", "--oracle", "tx2", *given, "--report", written[option]) == 2
+    assert f"is what {option} writes" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["calibrate", "--oracle", "tx2"],
+        ["describe", "--compute-capability", "8.9", "--sms", "128"],
+    ],
+)
+def test_device_files_that_no_device_option_would_find_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run, arguments: list[str]
+) -> None:
+    assert run(*arguments, "-o", tmp_path / "mine") == 2
+    assert "a device file's name ends in .toml" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_record_says_that_it_appends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:

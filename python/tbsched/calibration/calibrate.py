@@ -22,12 +22,14 @@ from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
 from tbsched.campaigns.results import Report
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program import checks
 from tbsched.progress import bar
 from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle
 
 # Of the time; the campaign has the rest.
 _FOR_PROBES = 0.7
+_MOST_COUNT = 2**63 - 1
 
 
 def calibrate(
@@ -64,8 +66,8 @@ def calibrate(
         value, and a certificate.
 
     Raises:
-        TypeError, ValueError: nothing that can observe, an oracle that places no blocks at all, or
-            evidence of another GPU.
+        TypeError, ValueError: nothing that can observe, an oracle that places no blocks at all,
+            evidence of another GPU, or a number that is outside its range.
         NoGpuError: no usable GPU; the message says what was looked for.
         CudaError: the driver refused a call.
 
@@ -77,6 +79,9 @@ def calibrate(
         >>> tb.device("mine.toml").sms
         8
     """
+    seconds = checks.seconds("calibrate", "seconds", seconds)
+    sequences = checks.integer("calibrate", "sequences", sequences, 0, _MOST_COUNT)
+    seed = checks.integer("calibrate", "seed", seed, 0, _MOST_COUNT)
     start = time.monotonic()
     with open_oracle(oracle) as opened:
         with contextlib.ExitStack() as files:

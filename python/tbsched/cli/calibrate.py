@@ -12,7 +12,7 @@ from tbsched import storage, views
 from tbsched.calibration.calibrate import calibrate as calibration_of
 from tbsched.calibration.results import Calibration
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
-from tbsched.cli.files import check_output, note_written
+from tbsched.cli.files import check_apart, check_device_output, note_written
 from tbsched.cli.options import AsJson, complete_oracle
 from tbsched.show.html.pages import to_html
 
@@ -46,10 +46,10 @@ def calibrate(
 
     tbsched calibrate -o mine.toml --evidence mine.jsonl --report mine.html
     """
-    check_output(output, option="--output")
+    name = check_device_output(output)
+    check_apart(output=output, evidence=evidence, report=report)
     is_there = storage.check_writable(output)
     report_is_there = report is not None and storage.check_writable(report)
-    name = output.name.removesuffix(".toml")
     found = calibration_of(
         oracle, seconds, sequences=sequences, seed=seed, name=name, evidence=evidence
     )

@@ -12,7 +12,7 @@ from tbsched import storage, views
 from tbsched.calibration.boards.describe import describe as describe_gpu
 from tbsched.calibration.boards.describe import heading
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
-from tbsched.cli.files import check_output, note_written
+from tbsched.cli.files import check_device_output, note_written
 from tbsched.cli.options import AsJson, GpuIndex, complete_capability, complete_device
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
@@ -92,14 +92,14 @@ def describe(
     values are assumed to be those of the nearest shipped device, and the file says so.
     With --compute-capability and --sms no GPU is needed.
     """
-    check_output(output, option="--output")
+    name = check_device_output(output)
     is_there = storage.check_writable(output)
     spec = describe_gpu(
         gpu,
         compute_capability=compute_capability,
         sms=sms,
         title=title,
-        name=output.name.removesuffix(".toml"),
+        name=name,
     )
     save_device(output, spec, heading=heading(spec))
     note_written(output, is_there, "a device file")

@@ -91,6 +91,40 @@ def check_output(output: Path | None, *inputs: Path, option: str = "--output") -
             raise ValueError(f"{option}: {output} is what is read; write another file")
 
 
+def check_device_output(output: Path) -> str:
+    """Refuses a device file that could not be written, or that no ``--device`` would find.
+
+    Returns:
+        The name of the device.
+
+    Raises:
+        FileNotFoundError, ValueError: naming the file.
+    """
+    is_there = storage.check_writable(output)
+    is_file = is_there or not output.exists()
+    if is_file and not output.name.endswith(".toml"):
+        raise ValueError(f"--output: {output}: a device file's name ends in .toml")
+    return output.name.removesuffix(".toml")
+
+
+def check_apart(**outputs: Path | None) -> None:
+    """Refuses two options of which one would overwrite what the other writes.
+
+    Args:
+        outputs: by the names of their options.
+
+    Raises:
+        ValueError: naming the file and both.
+    """
+    written: dict[Path, str] = {}
+    for option, output in outputs.items():
+        if output is None:
+            continue
+        other = written.setdefault(output.resolve(), option)
+        if other != option:
+            raise ValueError(f"--{option}: {output} is what --{other} writes; write another file")
+
+
 def write_traces(output: Path, traces: list[Trace]) -> None:
     """Writes the traces, and says so on standard error."""
     is_there = storage.check_writable(output)

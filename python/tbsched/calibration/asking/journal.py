@@ -40,34 +40,34 @@ class Journal:
     def __init__(self, file: TraceFile | None) -> None:
         self._file = file
         self._held: dict[Sequence, deque[Trace]] = {}
-        self._device: DeviceInfo | None = None
+        self._devices: list[DeviceInfo] = []
         for trace in file.traces if file is not None else ():
             self._held.setdefault(trace.sequence, deque()).append(trace)
-            self._device = trace.device
+            if trace.device not in self._devices:
+                self._devices.append(trace.device)
 
     def check(self, device: DeviceInfo) -> None:
-        """Refuses a file that is of another GPU.
+        """Refuses a file that is of another GPU, or of the same one under another driver.
 
         Raises:
-            ValueError: naming both.
+            ValueError: naming what differs.
         """
-        held = self._device
-        if held is not None and (held.name, held.sms) != (device.name, device.sms):
-            path = "" if self._file is None else shown(str(self._file.path))
-            raise ValueError(
-                f"evidence: {path}: it is of {shown(held.name)} with {held.sms} SMs, and the "
-                f"oracle is {shown(device.name)} with {device.sms}; give another file"
-            )
-        self._device = device
+        for held in self._devices:
+            if held != device:
+                path = "" if self._file is None else shown(str(self._file.path))
+                raise ValueError(
+                    f"evidence: {path}: {_difference(held, device)}; give another file"
+                )
+        self._devices = [device]
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be given back."""
         return not self._held
 
-    def holds(self, sequence: Sequence) -> bool:
-        """Whether a run of it is left to be given back."""
-        return bool(self._held.get(sequence))
+    def holds(self, sequence: Sequence, runs: int = 1) -> bool:
+        """Whether so many runs of it are left to be given back."""
+        return len(self._held.get(sequence, ())) >= runs
 
     def taken(self, sequence: Sequence) -> Outcome:
         """The next run of it that is held."""
@@ -82,9 +82,9 @@ class Journal:
         if self._file is None:
             return
         if isinstance(outcome, Trace):
-            self._device = outcome.device
+            self.check(outcome.device)
             self._file.append(outcome)
-        elif self._device is not None:
+        elif self._devices:
             extra = (
                 marked_unstable({}, "the run did not agree with itself")
                 if outcome is None
@@ -93,4 +93,13 @@ class Journal:
             nowhere = tuple(
                 Placement(np.full(launch.blocks, -1, np.int32)) for launch in sequence.launches
             )
-            self._file.append(Trace(sequence, self._device, nowhere, extra=extra))
+            self._file.append(Trace(sequence, self._devices[0], nowhere, extra=extra))
+
+
+def _difference(held: DeviceInfo, device: DeviceInfo) -> str:
+    """The first of what a trace file's header says of the two that is not the same."""
+    ours, theirs = ({"name": info.name, "sms": info.sms, **info.details} for info in (held, device))
+    key = next(key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key))
+    return (
+        f"its {key} is {shown(ours.get(key))}, and that of the oracle is {shown(theirs.get(key))}"
+    )

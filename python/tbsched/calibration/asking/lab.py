@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as ListOf
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from tbsched.campaigns.oracles import ManyOracle
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
+from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.trace import Trace
 
 # Of so many runs, two must agree; three once some have not.
@@ -60,9 +62,7 @@ class Lab:
         self._oracle = oracle
         self._journal = journal or Journal(None)
         if not self._journal.is_empty:
-            seen = self._once(Sequence([small()]))
-            if isinstance(seen, Trace):
-                self._journal.check(seen.device)
+            self._journal.check(self._device())
         self._seconds = seconds
         self._start = time.monotonic()
         self._progress = progress
@@ -127,7 +127,11 @@ class Lab:
         self.sequences += len(sequences)
         self.launches += sum(len(sequence.launches) for sequence in sequences)
         self._progress(self.spent)
-        kept = [self._journal.holds(sequence) for sequence in sequences]
+        asked: Counter[Sequence] = Counter()
+        kept = []
+        for sequence in sequences:
+            asked[sequence] += 1
+            kept.append(self._journal.holds(sequence, asked[sequence]))
         outcomes = iter(
             self._observed([s for s, held in zip(sequences, kept, strict=True) if not held])
         )
@@ -144,6 +148,17 @@ class Lab:
             traces.append(outcome)
         self.unstable += traces.count(None)
         return traces
+
+    def _device(self) -> DeviceInfo:
+        """Which one the oracle is."""
+        for _ in range(_TRIES):
+            seen = self._once(Sequence([small()]))
+            if isinstance(seen, Trace):
+                return seen.device
+        raise ValueError(
+            f"evidence: the oracle did not agree with itself in {_TRIES} runs, which would show "
+            "whether the file is of it; see that nothing else uses the GPU, and try again"
+        )
 
     def _observed(self, sequences: ListOf[Sequence]) -> Iterator[object]:
         """In their order; each as soon as it is there."""

@@ -13,7 +13,7 @@ from tbsched.hardware.field import MOST_IN_RANGES, Field
 from tbsched.hardware.spec import DeviceSpec, Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.launcher.query import Queried, queried
-from tbsched.program.checks import integer
+from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch
 
 _MOST_CLUSTER = 16  # that any GPU takes, so far
@@ -67,12 +67,13 @@ def describe(
             raise ValueError(f"{which}: needs compute_capability; the GPU here says its own")
         found = queried(gpu)
         return described(found, name, largest_cluster(gpu) if found.clusters else 1)
-    known = _documented(compute_capability)
+    known = _documented(instance("describe", "compute_capability", compute_capability, str))
+    title = instance("describe", "title", title or "", str)
     if sms is None:
         raise ValueError("sms: is needed with compute_capability, which does not tell it")
     sms = integer("describe", "sms", sms, 1, MOST_IN_RANGES)
     given = Provenance("assumed", "as it was given")
-    values = _assumed(compute_capability, title or "", sms, known)
+    values = _assumed(compute_capability, title, sms, known)
     values.update(_of_documents(compute_capability, known))
     values[_BY_NAME["title"]] = (title or f"NVIDIA GPU, {compute_capability}", given)
     values[_BY_NAME["compute_capability"]] = (compute_capability, given)

@@ -40,13 +40,13 @@ def device_here() -> DeviceSpec:
     found = queried(0)
     base = nearest(str(found.info.details["compute_capability"]), found.info.name, found.info.sms)
     board = _with_rules(found, base)
-    kept = _kept(_place(found), board)
+    kept = _kept(found, board)
     spec = board if kept is None else _overlaid(board, kept)
     if kept is None and (fresh := _measured(board)) is not None:
         values, trusted = fresh
         spec = _overlaid(board, values)
         if trusted and not found.mps:
-            _keep(_place(found), board, values)
+            _keep(found, board, values)
     _compared(spec, base)
     return spec
 
@@ -125,18 +125,22 @@ def _warn(text: str) -> None:
 
 
 def _place(found: Queried) -> Path:
-    """Where the map of a board is kept; another driver may number its SMs otherwise."""
+    """Where the map of a board is kept; another driver may number its SMs otherwise.
+
+    Raises:
+        RuntimeError: the user has no home.
+    """
     chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
     folder = chosen if chosen.is_absolute() else Path.home() / ".cache"
     details = found.info.details
     return folder / "tbsched" / "boards" / str(details["uuid"]) / f"{details['driver']}.toml"
 
 
-def _kept(place: Path, board: DeviceSpec) -> _Values | None:
+def _kept(found: Queried, board: DeviceSpec) -> _Values | None:
     """The map that was kept; None: there is none that fits this board."""
     try:
-        spec = read(place, lambda _: board)
-    except (OSError, ValueError):
+        spec = read(_place(found), lambda _: board)
+    except (OSError, ValueError, RuntimeError):
         return None
     values = {
         field: (field.of(spec), spec.provenance[field.path])
@@ -146,7 +150,7 @@ def _kept(place: Path, board: DeviceSpec) -> _Values | None:
     return values if _BY_NAME["sm_preference"] in values else None
 
 
-def _keep(place: Path, board: DeviceSpec, values: _Values) -> None:
+def _keep(found: Queried, board: DeviceSpec, values: _Values) -> None:
     text = device_toml(
         _overlaid(board, values),
         {field.path: origin for field, (_, origin) in values.items()},
@@ -155,8 +159,9 @@ def _keep(place: Path, board: DeviceSpec, values: _Values) -> None:
         extends=board.name,
     )
     try:
+        place = _place(found)
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(place) as file:
             file.write(text.encode())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         _warn(f"its map is not kept, and will be measured again: {error}")

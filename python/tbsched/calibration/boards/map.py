@@ -12,7 +12,7 @@ import numpy as np
 from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.finding import TOLD
 from tbsched.calibration.probes import preference
-from tbsched.calibration.probes.topology import together
+from tbsched.calibration.probes.topology import joined, together
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state
 from tbsched.program.sequence import Event, Launch, Sequence
@@ -142,13 +142,4 @@ def _gpcs(traces: ListOf[Trace], base: DeviceSpec) -> tuple[tuple[int, ...], ...
         for cluster in together(trace)
         if len(cluster) > base.sms_per_tpc
     ]
-    return tuple(sorted(tuple(sorted(group)) for group in _joined(tpcs)))
-
-
-def _joined(groups: Iterable[set[int]]) -> list[set[int]]:
-    """Groups that share a member, directly or through others, as one."""
-    found: list[set[int]] = []
-    for group in groups:
-        apart = [other for other in found if other.isdisjoint(group)]
-        found = [*apart, group.union(*(other for other in found if other not in apart))]
-    return found
+    return tuple(sorted(tuple(sorted(group)) for group in joined(tpcs)))

@@ -74,7 +74,7 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
     # With ever fewer SMs free, each SM is once among the last two of its GPC.
     clusters = look([_filled(whole, 2, lab.sms, whole, beside) for beside in range(lab.sms - 1)])
     rng = np.random.default_rng(6)
-    groups, idle = len(_joined(clusters)), 0
+    groups, idle = len(joined(clusters)), 0
     for _ in range(_MOST_ROUNDS):
         if idle == _IDLE:
             break
@@ -89,7 +89,7 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
             for _ in range(_AT_ONCE)
         ]
         clusters = look(drawn)
-        before, groups = groups, len(_joined(clusters))
+        before, groups = groups, len(joined(clusters))
         idle = idle + 1 if groups == before else 0
     return clusters
 
@@ -159,7 +159,7 @@ def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
 
 def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Rows]:
     """The rows of GPCs for TPCs of a size; none if some are in two GPCs."""
-    rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in _joined(clusters)]
+    rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in joined(clusters)]
     inside = [tpc for row in rows for tpc in row]
     if len(inside) != len(set(inside)):
         return []
@@ -195,14 +195,14 @@ def _doubted(findings: list[Finding]) -> list[Finding]:
     return [assumed(f.path, f.value, f.because + because, f.rivals) for f in findings]
 
 
-def _joined(clusters: Iterable[tuple[int, ...]]) -> list[set[int]]:
-    """SMs that are together, directly or through others."""
-    groups: list[set[int]] = []
-    for cluster in set(clusters):
-        apart = [group for group in groups if group.isdisjoint(cluster)]
-        joined = [group for group in groups if not group.isdisjoint(cluster)]
-        groups = [*apart, set(cluster).union(*joined)]
-    return groups
+def joined(groups: Iterable[Iterable[int]]) -> list[set[int]]:
+    """Groups that share a member, directly or through others, as one."""
+    found: list[set[int]] = []
+    for group in {frozenset(group) for group in groups}:
+        apart = [other for other in found if other.isdisjoint(group)]
+        shared = [other for other in found if not other.isdisjoint(group)]
+        found = [*apart, set(group).union(*shared)]
+    return found
 
 
 def _slots(full: Trace, found: Found) -> Finding:
