@@ -67,7 +67,14 @@ class PythonScheduler final : public sm_sim::Scheduler {
 
   int32_t pick(const sm_sim::Situation& now) override {
     const py::gil_scoped_acquire locked;
-    return scheduler_.attr("pick")(now.ready, now.waiting, now.resident, now.cycle).cast<int32_t>();
+    const py::object picked =
+        scheduler_.attr("pick")(now.ready, now.waiting, now.resident, now.cycle);
+    try {
+      return picked.cast<int32_t>();
+    } catch (const py::cast_error&) {
+      throw py::type_error("scheduler.pick: the number of a warp is needed, got " +
+                           py::repr(picked).cast<std::string>());
+    }
   }
 
   void block_started(const int32_t place) override {

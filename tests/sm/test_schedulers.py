@@ -176,6 +176,15 @@ def test_scheduler_cannot_issue_a_warp_that_is_not_ready() -> None:
         simulate(workload([[(1, LOAD, 0)]]), Wrong, GPU)
 
 
+def test_scheduler_that_picks_no_number_is_told_so() -> None:
+    class Forgetful(RoundRobin):
+        def pick(self, *_: int) -> int:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(TypeError, match=r"scheduler\.pick: the number of a warp .* got None"):
+        simulate(workload([[(1, LOAD, 0)]]), Forgetful, GPU)
+
+
 def test_scheduler_may_leave_a_slot_empty_and_its_errors_arrive() -> None:
     kernel = workload([[(9, NONE, 0)]] * 4)
     assert simulate(kernel, Idle, GPU).ipc < simulate(kernel, RoundRobin, GPU).ipc

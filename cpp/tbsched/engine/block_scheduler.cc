@@ -31,8 +31,7 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
-      // Cooperative launches are as urgent as a launch can be. Source: traces ways/cooperative.
-      .rank = launch.cooperative ? 1 - spec.priority_levels : launch.priority,
+      .rank = rank_of(launch, spec),
       .leaving = leaving,
       .group = group,
   });

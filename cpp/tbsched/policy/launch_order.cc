@@ -33,4 +33,8 @@ const LaunchOrder& launch_order_named(const std::string_view name) {
   throw std::invalid_argument(message);
 }
 
+int32_t rank_of(const Launch& launch, const DeviceSpec& spec) {
+  return launch.cooperative ? 1 - spec.priority_levels : launch.priority;
+}
+
 }  // namespace tbsched

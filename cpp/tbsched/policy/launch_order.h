@@ -2,8 +2,12 @@
 // holds up those behind it. Launches of equal rank keep the order in which they came.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
 
 namespace tbsched {
 
@@ -19,5 +23,9 @@ struct LaunchOrder {
 std::span<const LaunchOrder> launch_order_table();
 // Throws std::invalid_argument where there is no such row.
 const LaunchOrder& launch_order_named(std::string_view name);
+
+// How urgent a launch is where order is by priority: the lower, the more so. Cooperative launches
+// are as urgent as a launch can be. Source: traces ways/cooperative.
+int32_t rank_of(const Launch& launch, const DeviceSpec& spec);
 
 }  // namespace tbsched

@@ -132,6 +132,26 @@ def test_outsiders_of_any_size(launches: tuple[tb.Launch, ...]) -> None:
     assert tb.coresident(launches, "h200", groups=[group], fixes=False).safe is True
 
 
+@pytest.mark.parametrize(
+    ("launch_order", "cooperative", "partitioned"),
+    [("leftover", True, False), ("one_line", False, True)],
+    ids=["a cooperative one whatever the priority", "one elsewhere where all stand in one line"],
+)
+def test_outsider_that_waits_holds_up(
+    launch_order: str, cooperative: bool, partitioned: bool
+) -> None:
+    """The launch behind it finds SMs that are not full, and yet no room."""
+    spec = replace(tb.device("h200"), launch_order=launch_order, provenance={})
+    here, elsewhere = SPLIT if partitioned else (None, None)
+    stays = launch(64, 4, shared_memory=100 * KB, carveout=100, partition=here)
+    waits = replace(stays, shared_memory=200 * KB, cooperative=cooperative)
+    held_up = launch(1, 4, carveout=100, priority=-cooperative, partition=elsewhere)
+    if not partitioned:
+        stays, waits = (replace(one, blocks=132) for one in (stays, waits))
+    found = tb.coresident([stays, waits, held_up], spec, groups=[[2]], fixes=False)
+    assert (found.safe, found.stranded) == (False, 2)
+
+
 def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
     spec = gpu(1, "h200")
     # If the first left before the second came, that would give too little shared memory to the SM.

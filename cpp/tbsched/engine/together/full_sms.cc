@@ -143,10 +143,7 @@ std::optional<double> most_full(const AnySm& sm, const std::vector<SmKind>& kind
 class Line {
  public:
   Line(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
-      : order_(model.order()),
-        launches_(launches),
-        demands_(demands),
-        sms_(model.device().spec.sms) {}
+      : order_(model.order()), launches_(launches), demands_(demands), spec_(model.device().spec) {}
 
   // Itself, or by others of those in between that it makes wait.
   bool holds_up(const size_t holder, const size_t launch, const std::vector<bool>& between) const {
@@ -167,12 +164,13 @@ class Line {
  private:
   bool is_before(const size_t first, const size_t second) const {
     const bool passes =
-        order_.by_priority && launches_[second].priority < launches_[first].priority;
-    return order_.head_of_line && !passes && share_sms(demands_[first], demands_[second]);
+        order_.by_priority && rank_of(launches_[second], spec_) < rank_of(launches_[first], spec_);
+    return order_.head_of_line && !passes &&
+           (!order_.on_own_sms || share_sms(demands_[first], demands_[second]));
   }
 
   bool share_sms(const Demand& one, const Demand& other) const {
-    for (int32_t sm = 0; sm < sms_; ++sm) {
+    for (int32_t sm = 0; sm < spec_.sms; ++sm) {
       if (one.may_use(sm) && other.may_use(sm)) return true;
     }
     return false;
@@ -181,7 +179,7 @@ class Line {
   const LaunchOrder& order_;
   const std::vector<Launch>& launches_;
   const Demands& demands_;
-  const int32_t sms_;
+  const DeviceSpec& spec_;
 };
 
 bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches, const Demands& demands) {
