@@ -127,3 +127,4 @@ def test_many_run_in_parallel_as_they_do_alone() -> None:
     assert pickle.loads(pickle.dumps(found[1])).counts == found[1].counts
     with pytest.raises(ValueError, match="scheduler: x is unknown"):
         simulate_many(kernels, ["x"])
+    assert [row.scheduler for row in simulate_many(kernels[0], "owl")] == ["owl"]

@@ -133,7 +133,7 @@ def simulate(
 
 def simulate_many(
     workloads: WorkloadLike | Iterable[WorkloadLike],
-    schedulers: Iterable[str] | None = None,
+    schedulers: str | Iterable[str] | None = None,
     configs: ConfigLike | Iterable[ConfigLike] = "owl-table1",
     *,
     threads: int | None = None,
@@ -142,7 +142,7 @@ def simulate_many(
 
     Args:
         workloads: one or more, as for :func:`simulate`.
-        schedulers: their names; None is all that are shipped.
+        schedulers: one name or more; None is all that are shipped.
         configs: one or more, as for :func:`simulate`.
         threads: how many run at a time; None is one per processor.
 
@@ -159,7 +159,9 @@ def simulate_many(
         for one in _listed(workloads)
         for gpu in map(_config, _listed(configs))
     ]
-    names = [row[0] for row in _core.sm_schedulers()] if schedulers is None else list(schedulers)
+    shipped = [row[0] for row in _core.sm_schedulers()]
+    given = [schedulers] if isinstance(schedulers, str) else schedulers
+    names = shipped if given is None else list(given)
     many = integer("simulate_many", "threads", threads or os.cpu_count() or 1, 1, 1024)
     with ThreadPoolExecutor(many) as pool:
         found = [

@@ -117,6 +117,8 @@ def test_unknown_opcodes_and_too_few_repeats_are_refused() -> None:
         tb.sm.characterize(ModelSm(), ["fp32.fmaa"])
     with pytest.raises(ValueError, match="repeats: 0"):
         tb.sm.characterize(ModelSm(), [NAME], repeats=0)
+    with pytest.raises(ValueError, match=r"characterize\.seconds: nan"):
+        tb.sm.characterize(ModelSm(), [NAME], seconds=float("nan"))
 
 
 def test_runs_are_kept_and_not_made_again(tmp_path: Path) -> None:

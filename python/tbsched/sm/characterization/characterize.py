@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from tbsched.program import checks
 from tbsched.progress import bar
 from tbsched.sm.characterization.bench import Bench, Workshop
 from tbsched.sm.characterization.figures import least_stall
@@ -67,6 +68,7 @@ def characterize(
     rows = [opcode(name) for name in opcodes] if opcodes is not None else list(OPCODES.values())
     if repeats < 1:
         raise ValueError(f"repeats: {repeats} is less than 1")
+    seconds = checks.seconds("characterize", "seconds", seconds)
     bench = GpuBench(gpu) if isinstance(gpu, int) else gpu
     with ExitStack() as stack:
         file = None if raw is None else RunFile(raw, bench.about())
