@@ -33,11 +33,14 @@ int32_t usable_sms(const Demand& demand, const int32_t sms) {
   return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
 }
 
+int32_t room_when_idle(const Demand& demand, const Device& device) {
+  return device.empty_sm.room(device.spec, demand, demand.configuration.target).blocks;
+}
+
 bool idle_is_best(const Demand& demand, const Device& device) {
-  const auto room = [&](const int32_t configured) {
-    return device.empty_sm.room(device.spec, demand, configured).blocks;
-  };
-  return room(demand.configuration.target) == room(device.spec.shared_memory_configurations.back());
+  const int32_t largest = device.spec.shared_memory_configurations.back();
+  return room_when_idle(demand, device) ==
+         device.empty_sm.room(device.spec, demand, largest).blocks;
 }
 
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec) {

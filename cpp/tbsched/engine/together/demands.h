@@ -25,6 +25,8 @@ class Demands {
 };
 
 int32_t usable_sms(const Demand& demand, int32_t sms);
+// Of an SM that becomes idle: it is configured anew, not always for more blocks.
+int32_t room_when_idle(const Demand& demand, const Device& device);
 // Whether no SM has room for more of its blocks than an idle one.
 bool idle_is_best(const Demand& demand, const Device& device);
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);

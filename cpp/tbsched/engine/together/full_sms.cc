@@ -195,8 +195,7 @@ bool applies(const DeviceSpec& spec, const std::vector<Launch>& launches, const 
   }
   std::set<int32_t> streams;
   return std::ranges::all_of(launches, [&](const Launch& launch) {
-    const bool alone = !launch.stream || streams.insert(*launch.stream).second;
-    return alone;
+    return !launch.stream || streams.insert(*launch.stream).second;
   });
 }
 

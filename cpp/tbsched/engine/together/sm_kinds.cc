@@ -38,11 +38,6 @@ Multiset most_of_coming(const Model& model, const Demands& demands, const Reside
   return most;
 }
 
-// An SM that becomes idle is configured anew, not always for more blocks.
-int32_t room_when_idle(const Demand& demand, const Device& device) {
-  return device.empty_sm.room(device.spec, demand, demand.configuration.target).blocks;
-}
-
 }  // namespace
 
 Resident::Resident(const Device& device, const Demands& demands)
