@@ -128,7 +128,9 @@ def figures(
     timed = [run for run in whole if not run.key.updates]
     local = _points(run for run in timed if run.key.scope is Scope.ONE_SM)
     everywhere = _points(run for run in timed if run.key.scope is Scope.ALL_SMS)
-    best = max(local.values(), key=lambda found: found.value, default=None)
+    most = max((found.runs for found in local.values()), default=0)
+    often = (found for found in local.values() if found.runs == most)
+    best = max(often, key=lambda found: found.value, default=None)
     groups = {is_even: [run for run in timed if _is_even(run, processing_blocks) is is_even]
               for is_even in (True, False)}  # fmt: skip
     return Figures(
@@ -169,7 +171,8 @@ def least_stall(runs: Iterable[Run]) -> int | None:
     """The least stall from which on every result is the same as with the longest.
 
     Returns:
-        None: no sweep, or one that does not repeat itself.
+        None: no sweep, one that does not repeat itself, or one whose results do not tell: the
+        shortest stall is no shorter than a clock, and no result is there so early.
     """
     results: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for run in runs:
@@ -185,7 +188,7 @@ def least_stall(runs: Iterable[Run]) -> int | None:
         if results[spacing] != safest:
             break
         least = spacing
-    return least
+    return None if least == 1 else least
 
 
 def _points(runs: Iterable[Run]) -> dict[Point, Measured]:

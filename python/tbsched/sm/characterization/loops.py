@@ -152,6 +152,8 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
 def _group(around: Frame, mode: Mode, distance: int, spacing: int) -> list[int]:
     """An instruction on each chain, with what lies between two of them."""
     found = []
+    # What is in the reuse cache is lost when the warp yields.
+    reuse = around.opcode.reuse if spacing <= words.PATIENT else 0
     for k in range(distance):
         source = around.chains[k]
         word = around.template
@@ -160,10 +162,12 @@ def _group(around: Frame, mode: Mode, distance: int, spacing: int) -> list[int]:
         stall = min(spacing, words.MOST_STALL)
         if mode is Mode.WRITE_READ:
             word = words.DESTINATION.set(word, source)
-            control = Control(stall, k, waits=1 << k) if around.waits else Control(stall)
+            control = (
+                Control(stall, k, waits=1 << k) if around.waits else Control(stall, reuse=reuse)
+            )
         else:
             word = words.DESTINATION.set(word, around.chains[distance + k])
-            control = Control(stall, 0) if around.waits else Control(stall)
+            control = Control(stall, 0) if around.waits else Control(stall, reuse=reuse)
         found.append(control.on(word))
         left = spacing - stall
         while left > 0:

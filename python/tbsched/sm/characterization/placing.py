@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,6 +42,7 @@ class Placed:
         short_block: the block of which only some warps measure; ``NOBODY``: none.
         short_warps: how many of its warps measure.
         smid: the predicted SM of each block.
+        possible: the same from each latent state of the GPU.
     """
 
     scope: Scope
@@ -52,6 +54,7 @@ class Placed:
     short_block: int
     short_warps: int
     smid: Int32Array
+    possible: tuple[Int32Array, ...]
 
     @property
     def measuring_warps(self) -> int:
@@ -93,7 +96,7 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
         return None
     blocks = 1 if alone else per_sm * spec.sms
     launch = Launch(blocks, _WARP * per_block, REGISTERS, shared_memory=SHARED_MEMORY)
-    smid = predict(Sequence([launch]), spec)[0].smid
+    smid, *others = _places(spec, launch)
     if not alone and set(np.bincount(smid, minlength=spec.sms)) != {per_sm}:
         return None
     one = scope is Scope.ONE_SM and not alone
@@ -103,4 +106,12 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
     return Placed(
         scope, warps, blocks, _WARP * per_block, target, len(there),
         int(there[-1]) if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+        (smid, *others),
     )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def _places(spec: DeviceSpec, launch: Launch) -> tuple[Int32Array, ...]:
+    """The SM of each block, from each latent state of the GPU."""
+    found = (predict(Sequence([launch]), spec, None, s)[0].smid for s in spec.initial_states())
+    return tuple({smid.tobytes(): smid for smid in found}.values())
