@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import shutil
 import subprocess
 import sys
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from kernels.timing import Driver, Function, differs, median
 
 from gpu.script import parse
 
+Functions = dict[int, Function]  # by block size; 0: for any
 ROUNDS = 5
 _AGREE = 1e-2  # sums in another order differ by less
 
@@ -39,34 +41,68 @@ def main() -> int:
     parser.add_argument("--driver", default="libcuda.so.1", help="the driver's library")
     parser.add_argument("--only", nargs="*", help="names of kernels; all by default")
     arguments = parse(parser)
-    until = time.monotonic() + arguments.seconds
+    start = time.monotonic()
     cubins = compiled(arguments.out / "cubins")
-    print(f"compiled after {arguments.seconds - until + time.monotonic():.1f} s", flush=True)
-    driver = Driver(arguments.driver)
-    functions = {}
-    for path in cubins:
-        names = sorted({k.function for k in KERNELS if f" {k.function}(" in source_of(path)})
-        functions.update(driver.functions(path.read_bytes(), names))
-    print(f"loaded after {arguments.seconds - until + time.monotonic():.1f} s", flush=True)
-    failed = 0
+    with_triton = compiled_by_triton(arguments.out / "cubins")
+    print(f"compiled after {time.monotonic() - start:.1f} s", flush=True)
     # By the names' last letters: a run that is cut short has some of everything.
     wanted = [k for k in KERNELS if not arguments.only or k.name in arguments.only]
-    with (arguments.out / "timings.jsonl").open("w", encoding="utf-8") as file:
-        print(json.dumps({"tbsched_timings": 1, "name": driver.name}), file=file)
-        for real in sorted(wanted, key=lambda k: k.function[::-1]):
+    wanted.sort(key=lambda k: k.function[::-1])
+    timings = arguments.out / "timings.jsonl"
+    timings.write_text(json.dumps({"tbsched_timings": 1}) + "\n", "utf-8")
+    until = start + arguments.seconds
+    # A kernel that fails takes its context with it, so that another process goes on.
+    forked = multiprocessing.get_context("fork")
+    before = -1
+    while time.monotonic() < until:
+        done = {json.loads(line).get("kernel") for line in timings.read_text("utf-8").splitlines()}
+        left = [real for real in wanted if real.name not in done]
+        if not left or len(done) == before:
+            break
+        before = len(done)
+        worker = forked.Process(
+            target=work, args=(arguments.driver, left, cubins, with_triton, timings, until)
+        )
+        worker.start()
+        worker.join()
+    print(f"over after {time.monotonic() - start:.1f} s")
+    rows = [json.loads(line) for line in timings.read_text("utf-8").splitlines()[1:]]
+    print(f"{len(rows)} of {len(wanted)} kernels, {sum('failed' in row for row in rows)} failed")
+    return 1 if any("failed" in row for row in rows) else 0
+
+
+def work(
+    library: str,
+    kernels: list[Real],
+    cubins: list[Path],
+    with_triton: dict[tuple[str, int], tuple[Path, int]],
+    timings: Path,
+    until: float,
+) -> None:
+    """Times kernels until one fails."""
+    driver = Driver(library)
+    functions: dict[str, Functions] = {}
+    for path in cubins:
+        names = sorted({k.function for k in KERNELS if f" {k.function}(" in source_of(path)})
+        for name, function in driver.functions(path.read_bytes(), names).items():
+            functions[name] = {0: function}
+    for (name, threads), (path, shared) in with_triton.items():
+        loaded = driver.functions(path.read_bytes(), [name], shared)
+        functions.setdefault(name, {})[threads] = loaded[name]
+    print(f"{driver.name}, {len(functions)} kernels", flush=True)
+    with timings.open("a", encoding="utf-8") as file:
+        for real in kernels:
             if time.monotonic() > until:
                 print(f"{real.name}: no time left")
-                break
+                return
             try:
                 row = measured(driver, real, functions[real.function])
-            except Exception:  # the others still count
-                failed += 1
+                show(row)
+            except Exception as error:
                 traceback.print_exc()
-                continue
-            print(json.dumps(row), file=file, flush=True)
-            show(row)
-    print(f"over after {arguments.seconds - until + time.monotonic():.1f} s")
-    return 1 if failed else 0
+                print(json.dumps({"kernel": real.name, "failed": str(error)}), file=file)
+                return
+            print(json.dumps({"gpu": driver.name, **row}), file=file, flush=True)
 
 
 def compiled(folder: Path) -> list[Path]:
@@ -91,13 +127,46 @@ def source_of(cubin: Path) -> str:
     return next(path for path in SOURCES if path.stem == cubin.stem).read_text("utf-8")
 
 
-def measured(driver: Driver, real: Real, function: Function) -> dict[str, Any]:
+def compiled_by_triton(folder: Path) -> dict[tuple[str, int], tuple[Path, int]]:
+    """By kernel and block size the cubin and its dynamic shared memory; nothing without Triton."""
+    wanted = [(k.function, threads) for k in KERNELS if k.in_triton for threads in sizes(k)]
+    try:
+        with ProcessPoolExecutor() as pool:
+            made = list(pool.map(by_triton, *zip(*wanted, strict=True)))
+    except (ImportError, RuntimeError) as error:
+        print(f"without Triton: {error}")
+        return {}
+    found = {}
+    for (name, threads), result in zip(wanted, made, strict=True):
+        if isinstance(result, str):
+            print(f"{name} with {threads} threads: {result}")
+            continue
+        path = folder / f"{name}.{threads}.cubin"
+        path.write_bytes(result[0])
+        found[name, threads] = path, result[1]
+    return found
+
+
+def by_triton(name: str, threads: int) -> tuple[bytes, int] | str:
+    """The cubin and its dynamic shared memory, or why there is none."""
+    from kernels import triton_sources
+
+    try:
+        return triton_sources.compiled(name, threads // 32)
+    except Exception as error:
+        return str(error).splitlines()[0]
+
+
+def measured(driver: Driver, real: Real, functions: Functions) -> dict[str, Any]:
     """Times all configurations of a kernel, in turns so that a drift meets all of them."""
     launches = {}
     reference = None
     configs: list[dict[str, Any]] = []
     for threads in sizes(real):
-        shared = real.shared + real.shared_per_thread * threads
+        function = functions.get(threads) or functions.get(0)
+        if function is None:
+            continue
+        shared = function.shared + real.shared + real.shared_per_thread * threads
         resident = driver.resident(function, threads, shared)
         if resident == 0:
             continue
@@ -109,6 +178,7 @@ def measured(driver: Driver, real: Real, function: Function) -> dict[str, Any]:
             reference = found if reference is None else reference
             configs.append({
                 "threads": threads, "blocks": grid, "resident": resident,
+                "dynamic": shared, "registers": function.attributes["registers"],
                 "differs": differs(real.type, found, reference), "us": [],
             })  # fmt: skip
             launches[threads, grid] = launcher, launcher.batch()
@@ -119,8 +189,13 @@ def measured(driver: Driver, real: Real, function: Function) -> dict[str, Any]:
     return {
         "kernel": real.name, "kind": str(real.kind), "n": real.n, "m": real.m,
         "shared": real.shared, "shared_per_thread": real.shared_per_thread,
-        "held_out": real.held_out, "attributes": function.attributes,
-        "suggested": driver.suggested(function, real.shared), "configs": configs,
+        "held_out": real.held_out,
+        "attributes": {size: each.attributes for size, each in functions.items()},
+        "suggested": {
+            size: driver.suggested(each, each.shared + real.shared)
+            for size, each in functions.items()
+        },
+        "configs": configs,
     }  # fmt: skip
 
 

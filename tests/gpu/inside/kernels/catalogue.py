@@ -56,6 +56,11 @@ class Real:
         return self.function.rsplit("_", 1)[1]
 
     @property
+    def in_triton(self) -> bool:
+        """Whether it is written in Triton, and compiled for each block size."""
+        return self.function.startswith("triton_")
+
+    @property
     def held_out(self) -> bool:
         """Whether it is only scored, and was never looked at to find a rule; two of three are."""
         return hashlib.sha256(self.function.encode()).digest()[0] % 3 != 0
@@ -160,6 +165,18 @@ KERNELS = (
     Real("cosine_8x8_f32", ITEMS, 600_000),
     Real("haar_f32", ITEMS, 3_000_000),
     Real("rotary_f32", ITEMS, 3_000_000, 64),
+    Real("triton_add_f32", BLOCKS, 4096),
+    Real("triton_gelu_f32", BLOCKS, 1500),
+    Real("triton_softmax_f32", BLOCKS, 4096, 1500),
+    Real("triton_layer_norm_f32", BLOCKS, 8192, 1000),
+    Real("triton_rms_norm_f16", BLOCKS, 3000),
+    Real("triton_matmul_f16", BLOCKS, 16 * 16, 1024),
+    Real("triton_cross_entropy_f32", BLOCKS, 512, 32_000),
+    Real("triton_scan_f32", BLOCKS, 4096),
+    Real("triton_dropout_f32", BLOCKS, 4096),
+    Real("triton_adam_f32", BLOCKS, 1500),
+    Real("triton_transpose_f32", BLOCKS, 32 * 32, 2048),
+    Real("triton_top_f32", BLOCKS, 4096),
     Real("levels_i32", BLOCKS, 2000, 256, shared=3 * 4 * 257),
 )  # fmt: skip
 
@@ -187,5 +204,7 @@ def grids(kernel: Real, threads: int, resident: int) -> list[int]:
 
 def sizes(kernel: Real) -> list[int]:
     """The block sizes that compute all."""
+    if kernel.in_triton:
+        return [WARP * warps for warps in (1, 2, 4, 8, 16, 32)]
     every = LOOP_SIZES if kernel.kind is Kind.LOOP else BLOCK_SIZES
     return [threads for threads in every if kernel.least <= threads <= kernel.most]

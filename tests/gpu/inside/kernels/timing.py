@@ -31,6 +31,7 @@ class Function:
 
     handle: ctypes.c_void_p
     attributes: dict[str, int]
+    shared: int = 0  # bytes of dynamic shared memory that its compiler asks for
 
 
 class Driver:
@@ -93,7 +94,7 @@ class Driver:
             made.append(self._sent(values))
         return made[0], made[1]
 
-    def functions(self, cubin: bytes, names: list[str]) -> dict[str, Function]:
+    def functions(self, cubin: bytes, names: list[str], shared: int = 0) -> dict[str, Function]:
         """Loads kernels of a cubin, and reads what the driver says of them."""
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), cubin)
@@ -106,7 +107,7 @@ class Driver:
                 value = ctypes.c_int()
                 self.call("cuFuncGetAttribute", ctypes.byref(value), number, handle)
                 attributes[key] = value.value
-            found[name] = Function(handle, attributes)
+            found[name] = Function(handle, attributes, shared)
         return found
 
     def resident(self, function: Function, threads: int, shared: int) -> int:
@@ -132,10 +133,10 @@ class Driver:
         """A launch that is ready to be repeated."""
         a, b = self._inputs[real.type]
         n, m = ctypes.c_int(real.n), ctypes.c_int(real.m)
-        shared = real.shared + real.shared_per_thread * threads
-        return Launcher(
-            self, function, (a, b, self._index, self._rows, self._out, n, m), grid, threads, shared
-        )
+        shared = function.shared + real.shared + real.shared_per_thread * threads
+        none = [ctypes.c_uint64(0), ctypes.c_uint64(0)]  # Triton's own last two
+        arguments = (a, b, self._index, self._rows, self._out, n, m, *none)
+        return Launcher(self, function, arguments, grid, threads, shared)
 
     def cleared(self) -> None:
         """Zeros where kernels write."""
