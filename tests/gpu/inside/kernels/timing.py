@@ -34,8 +34,8 @@ class Function:
     shared: int = 0  # bytes of dynamic shared memory that its compiler asks for
 
 
-class Driver:
-    """The primary context of a GPU, with the buffers that all kernels share.
+class Context:
+    """The primary context of a GPU.
 
     Args:
         library: of the driver.
@@ -52,15 +52,6 @@ class Driver:
         context = ctypes.c_void_p()
         self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self.call("cuCtxSetCurrent", context)
-        self._events = [ctypes.c_void_p() for _ in range(2)]
-        for event in self._events:
-            self.call("cuEventCreate", ctypes.byref(event), 0)
-        self._inputs = {name: self._filled(kind) for name, kind in _TYPES.items()}
-        random = np.random.default_rng(3)
-        self._index = self._sent(random.integers(0, 2**31 - 1, _COUNT, np.int32))
-        jitter = random.integers(0, 5, _COUNT // 8, np.int32)
-        self._rows = self._sent(8 * np.arange(_COUNT // 8, dtype=np.int32) + jitter)
-        self._out = self._room(_OUT_BYTES)
 
     def call(self, name: str, *arguments: object) -> None:
         """Calls the driver.
@@ -72,27 +63,17 @@ class Driver:
         if error:
             raise RuntimeError(f"{name}: error {error}")
 
-    def _room(self, size: int) -> ctypes.c_uint64:
+    def room(self, size: int) -> ctypes.c_uint64:
+        """Memory of the GPU."""
         there = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(there), ctypes.c_size_t(size))
         return there
 
-    def _sent(self, values: np.ndarray) -> ctypes.c_uint64:
-        there = self._room(values.nbytes)
-        at = ctypes.c_void_p(values.ctypes.data)
-        self.call("cuMemcpyHtoD_v2", there, at, ctypes.c_size_t(values.nbytes))
-        return there
-
-    def _filled(self, kind: np.dtype) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
-        random = np.random.default_rng(7)
-        made = []
-        for _ in range(2):
-            if kind.kind == "i":
-                values = random.integers(-(2**31), 2**31 - 1, _COUNT, np.int32)
-            else:
-                values = random.random(_COUNT, np.float32).astype(kind)
-            made.append(self._sent(values))
-        return made[0], made[1]
+    def read(self, into: np.ndarray, there: ctypes.c_uint64) -> None:
+        """Waits for all kernels, and copies what they wrote."""
+        self.call("cuCtxSynchronize")
+        at = ctypes.c_void_p(into.ctypes.data)
+        self.call("cuMemcpyDtoH_v2", at, there, ctypes.c_size_t(into.nbytes))
 
     def functions(self, cubin: bytes, names: list[str], shared: int = 0) -> dict[str, Function]:
         """Loads kernels of a cubin, and reads what the driver says of them."""
@@ -109,6 +90,39 @@ class Driver:
                 attributes[key] = value.value
             found[name] = Function(handle, attributes, shared)
         return found
+
+
+class Driver(Context):
+    """A context, with the buffers that all kernels share."""
+
+    def __init__(self, library: str = "libcuda.so.1") -> None:
+        super().__init__(library)
+        self._events = [ctypes.c_void_p() for _ in range(2)]
+        for event in self._events:
+            self.call("cuEventCreate", ctypes.byref(event), 0)
+        self._inputs = {name: self._filled(kind) for name, kind in _TYPES.items()}
+        random = np.random.default_rng(3)
+        self._index = self._sent(random.integers(0, 2**31 - 1, _COUNT, np.int32))
+        jitter = random.integers(0, 5, _COUNT // 8, np.int32)
+        self._rows = self._sent(8 * np.arange(_COUNT // 8, dtype=np.int32) + jitter)
+        self._out = self.room(_OUT_BYTES)
+
+    def _sent(self, values: np.ndarray) -> ctypes.c_uint64:
+        there = self.room(values.nbytes)
+        at = ctypes.c_void_p(values.ctypes.data)
+        self.call("cuMemcpyHtoD_v2", there, at, ctypes.c_size_t(values.nbytes))
+        return there
+
+    def _filled(self, kind: np.dtype) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
+        random = np.random.default_rng(7)
+        made = []
+        for _ in range(2):
+            if kind.kind == "i":
+                values = random.integers(-(2**31), 2**31 - 1, _COUNT, np.int32)
+            else:
+                values = random.random(_COUNT, np.float32).astype(kind)
+            made.append(self._sent(values))
+        return made[0], made[1]
 
     def resident(self, function: Function, threads: int, shared: int) -> int:
         """How many such blocks an SM holds."""
@@ -145,9 +159,7 @@ class Driver:
     def written(self) -> np.ndarray:
         """The first bytes that a kernel wrote; waits for it."""
         found = np.empty(_COMPARED, np.uint8)
-        self.call("cuCtxSynchronize")
-        at = ctypes.c_void_p(found.ctypes.data)
-        self.call("cuMemcpyDtoH_v2", at, self._out, ctypes.c_size_t(_COMPARED))
+        self.read(found, self._out)
         return found
 
     @contextmanager
