@@ -244,10 +244,11 @@ class Search {
     const std::vector<int32_t> order = arrivals();
     const auto known = safe_after_.find(order);
     if (known != safe_after_.end()) return !known->second;
-    const bool is_safe = std::ranges::all_of(model_.states_that_choose(), [&](const InitialState& state) {
-      const Resident resident = resident_after(order, state);
-      return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
-    });
+    const bool is_safe =
+        std::ranges::all_of(model_.states_that_choose(), [&](const InitialState& state) {
+          const Resident resident = resident_after(order, state);
+          return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
+        });
     safe_after_.emplace(order, is_safe);
     return !is_safe;
   }
@@ -293,7 +294,9 @@ class Search {
   void play() {
     const bool some_leave = std::ranges::any_of(
         steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
-    if (!some_leave && !state_chooses_) return;  // as in a state before
+    // It is as in a state before, where no block leaves before another, or in turn each set does.
+    const bool is_any_set = !some_leave || chosen_sets_ == 0;
+    if (is_any_set && !state_chooses_) return;
     interrupted_();
     ++plays_;
     Standing standing;

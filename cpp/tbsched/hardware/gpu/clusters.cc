@@ -69,8 +69,8 @@ void ClusterSearch::fill_without_placing(const std::span<int32_t> by_sm) {
     } while (fit_.room.blocks > 0 && taken % candidates_.size() != 0);
     if (!has_lost_evenly(before)) continue;
     const auto each = static_cast<int32_t>(taken / candidates_.size());
-    const int32_t least =
-        std::ranges::min(candidates_ | std::views::transform([](const Candidate& c) { return c.room.blocks; }));
+    const int32_t least = std::ranges::min(
+        candidates_ | std::views::transform([](const Candidate& c) { return c.room.blocks; }));
     const int32_t more = std::max(least - 1, 0) / each * each;
     for (Candidate& candidate : candidates_) {
       candidate.room.blocks -= more;
