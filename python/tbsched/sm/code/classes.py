@@ -13,6 +13,7 @@ class Unit(StrEnum):
     FP32 = "FP32"
     FP64 = "FP64"
     INTEGER = "integer"
+    MULTIPLY = "integer multiply"
     HALF = "half"
     SPECIAL = "special"
     TENSOR = "tensor"
@@ -42,7 +43,7 @@ class Class:
 CLASSES = (
     Class(Unit.FP32, "fp32.fma", "FFMA|FADD|FMUL|FFMA32I|FADD32I|FMUL32I|FSWZADD"),
     Class(Unit.FP64, "fp64.fma", "DFMA|DADD|DMUL|DSETP|DMNMX"),
-    Class(Unit.INTEGER, "int32.mad", "IMAD|IMUL|IDP|IDP4A|IMAD32I"),
+    Class(Unit.MULTIPLY, "int32.mad", "IMAD|IMUL|IDP|IDP4A|IMAD32I"),
     Class(Unit.HALF, "half.fma", "HFMA2|HADD2|HMUL2|HSETP2|HMNMX2|HADD2_32I|HFMA2_32I|HMUL2_32I"),
     Class(Unit.SPECIAL, "special.ex2", "MUFU"),
     Class(Unit.SPECIAL, "convert.f2i", "F2F|F2I|I2F|FRND|I2I"),

@@ -6,7 +6,6 @@ import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tbsched import storage
