@@ -29,7 +29,9 @@ class Opcode:
         guard: of the machine code's instruction: empty, ``@P`` or ``@!P``.
         wide: how many registers hold an operand of the chain.
         shared: the chain leads through shared memory.
-        reuse: bits of the operands that stay in the reuse cache: 1 the first, 2, 4.
+        reuse: whether the constants stay in the reuse cache.
+        mixed: another opcode of the machine code that does the same on another unit; every second
+            instruction is one of it.
         tells: whether applying it often gives something else each time, so that who reads too
             early is found out.
     """
@@ -45,7 +47,8 @@ class Opcode:
     guard: str = ""
     wide: int = 1
     shared: bool = False
-    reuse: int = 0
+    reuse: bool = False
+    mixed: str = ""
     tells: bool = True
 
     @property
@@ -71,7 +74,9 @@ class Opcode:
 
     def operands(self) -> bytes:
         """What the kernel loads first: the chain registers, then the constants."""
-        chain = [4.0 * i if self.shared else 1.5 + i for i in range(self.registers)]
+        step = 4.0 if self.shared else 0.0625 if self.kind == "f16x2" else 1.0
+        first = 0.0 if self.shared else 1.5
+        chain = [step * (first + i) for i in range(self.registers)]
         kind = self.constant_kind or self.kind
         return b"".join(
             [encoded(self.kind, value) for value in chain]
@@ -132,13 +137,17 @@ _ROWS = (
            also=("HFMA2.MMA",)),
     Opcode("bfloat16.fma", "bfloat16", "HFMA2.BF16_V2", "fma.rn.bf16x2 {r}, {r}, {r}, {r};",
            "bf16x2", also=("HFMA2.MMA.BF16_V2",)),
+    Opcode("half.fma/mixed", "half", "HFMA2", "fma.rn.f16x2 {r}, {r}, {r}, {r};", "f16x2",
+           also=("HFMA2.MMA",), mixed="HFMA2.MMA"),
+    Opcode("bfloat16.fma/mixed", "bfloat16", "HFMA2.BF16_V2", "fma.rn.bf16x2 {r}, {r}, {r}, {r};",
+           "bf16x2", also=("HFMA2.MMA.BF16_V2",), mixed="HFMA2.MMA.BF16_V2"),
     Opcode("fp32.fma@p", "predicated", "FFMA", f"@%q {_FMA}", "f32", guard="@P"),
     Opcode("fp32.fma@!p", "predicated", "FFMA", f"@!%q {_FMA}", "f32", guard="@!P"),
     Opcode("int32.mad@p", "predicated", "IMAD", "@%q mad.lo.s32 {r}, {r}, %a0, %a1;", "b32",
            constants=(5, 3), guard="@P"),
     Opcode("fp32.fma/three", "registers", "FFMA", _FMA_OF_THREE, "f32", constants=(1.0, 1.0)),
     Opcode("fp32.fma/reuse", "registers", "FFMA", _FMA_OF_THREE, "f32", constants=(1.0, 1.0),
-           reuse=6),
+           reuse=True),
     Opcode("fp64.fma/three", "registers", "DFMA", "fma.rn.f64 {r}, {r}, %a0, %a1;", "f64",
            constants=(1.0, 1.0), wide=2),
     Opcode("shared.load", "shared memory", "LDS", "ld.volatile.shared.b32 {r}, [{r}];", "b32",
