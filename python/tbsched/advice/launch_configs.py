@@ -30,7 +30,7 @@ from tbsched.sm.code import Profile, measured, profile
 from tbsched.views import Shown
 
 # Blocks on each SM that are tried where any grid works, besides as many as fit.
-_SAME = 1.02  # times an estimate: what it cannot tell apart
+_SAME = 1.1  # times an estimate: what it cannot tell apart
 _USUAL = 256  # threads of a block
 _EACH_SM = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
@@ -47,8 +47,8 @@ class Kernel:
         local_memory: bytes per thread.
         carveout: as in :class:`tbsched.Launch`.
         loops: whether threads loop over the items, so that any number of blocks works.
-        blocks: of the grid, whatever their size, where each block does a part of the work; None:
-            it follows from the items.
+        blocks: of the grid, whatever their size, where the threads of a block loop over its part
+            of the items; None: it follows from the items.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -263,9 +263,8 @@ def _reasoned(
 ) -> LaunchConfig:
     if row.evenness is None:
         return row
-    case = Case(
-        spec, row.launch, row.evenness, found, tables, kernel.threads if kernel.loops else 0
-    )
+    shared = kernel.loops or (kernel.blocks is not None and kernel.threads > kernel.blocks)
+    case = Case(spec, row.launch, row.evenness, found, tables, kernel.threads if shared else 0)
     return dataclasses.replace(
         row, reasons=tuple(rule(case) for rule in RULES), estimate=estimate(case)
     )

@@ -23,7 +23,7 @@ class Case:
         evenness: how many of its blocks an SM holds, and whether they spread evenly.
         profile: what a warp asks of an SM.
         tables: the measured figures of the GPU's instructions.
-        items: that threads loop over; 0: each thread does one part, which the grid says.
+        items: that threads loop over, in all; 0: nobody knows.
     """
 
     spec: DeviceSpec

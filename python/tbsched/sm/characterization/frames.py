@@ -157,12 +157,12 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
         )
     template = code[wanted[0]].word
     sources = _sources(opcode, [code[k].word for k in wanted])
-    others = [code[k].word for k in mine if code[k].opcode == opcode.mixed] or [template]
-    if opcode.mixed and (others == [template] or _sources(opcode, others) != sources):
+    mixed = [code[k].word for k in mine if code[k].opcode == opcode.mixed] or [template]
+    if opcode.mixed and (mixed == [template] or _sources(opcode, mixed) != sources):
         raise Unverified(f"{opcode.name}: {opcode.mixed} does not do the same as {opcode.sass}")
     waits = words.WRITES.of(template) != words.NO_SCOREBOARD
     return Frame(
-        opcode, cubin, code, at, first, last, control, template, others[0], sources, chains, waits
+        opcode, cubin, code, at, first, last, control, template, mixed[0], sources, chains, waits
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tbsched.errors import did_you_mean, shown
 from tbsched.sm.characterization.figures import LANES, Figures
 from tbsched.sm.characterization.opcodes import OPCODES
 from tbsched.sm.characterization.results import Characterization
+from tbsched.sm.characterization.toolkit import Instruction
 from tbsched.sm.code.classes import CLASSES, Class, Unit
 from tbsched.sm.code.reading import cubin_of, instructions_of
-from tbsched.sm.code.walking import Walk, walk
+from tbsched.sm.code.walking import TURNS, Walk, walk
 
 MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
 _UNKNOWN_LATENCY = 20.0  # of units that were not measured
@@ -71,6 +72,8 @@ class Profile:
         distances: by opcode, the fewest instructions to the next that reads its result.
         uses: for each read of memory, how many instructions follow until its result is needed.
         transfers: instructions between two accesses of memory.
+        turn_clocks: of ``clocks``, what one turn of all loops takes.
+        turn_busy: the same of ``busy``.
     """
 
     clocks: float
@@ -84,6 +87,14 @@ class Profile:
     distances: Mapping[str, int]
     uses: tuple[int, ...]
     transfers: tuple[int, ...]
+    turn_clocks: float = 0.0
+    turn_busy: float = 0.0
+
+    def with_turns(self, turns: float) -> tuple[float, float]:
+        """Clocks alone, and of the busiest unit, if loops turn so often."""
+        more = turns - TURNS
+        clocks, busy = self.clocks + more * self.turn_clocks, self.busy + more * self.turn_busy
+        return max(clocks, 0.0), max(busy, 0.0)
 
     @property
     def warps_alone(self) -> float:
@@ -116,8 +127,21 @@ def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
     known = {figures.opcode: figures for figures in tables.figures}
     if isinstance(kernel, Mix):
         return _of_mix(kernel, known, blocks)
-    code = instructions_of(*cubin_of(kernel))
-    return _profile(walk(code, lambda each: _latency(each, known)), known, blocks)
+    return _of_code(instructions_of(*cubin_of(kernel)), known, blocks)
+
+
+def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Profile:
+    def with_turns(turns: int) -> Profile:
+        found = walk(code, lambda each: _latency(each, known), turns)
+        return _profile(found, known, blocks)
+
+    few, many = with_turns(TURNS // 2), with_turns(TURNS)
+    more = TURNS - TURNS // 2
+    return replace(
+        many,
+        turn_clocks=(many.clocks - few.clocks) / more,
+        turn_busy=(many.busy - few.busy) / more,
+    )
 
 
 def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:

@@ -143,6 +143,7 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
 
 def _architecture(cubin: bytes) -> int:
     """Such as 90."""
+    flags: int
     (flags,) = struct.unpack_from("<I", cubin, 0x30)
     return flags >> 8 & 0xFF if cubin[8] >= _MOVED else flags & 0xFF
 

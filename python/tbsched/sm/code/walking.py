@@ -18,11 +18,11 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 _WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
 
 
-def path(code: tuple[Instruction, ...]) -> list[int]:
+def path(code: tuple[Instruction, ...], most_turns: int = TURNS) -> list[int]:
     """Which instructions a thread executes, by their numbers.
 
-    Forward branches under a condition are not taken, and loops turn :data:`TURNS` times, inner
-    ones less often the deeper they are.
+    Forward branches under a condition are not taken, but for those to a loop where none would be
+    met otherwise. Loops turn as often as given.
     """
     turns: dict[int, int] = {}
     found: list[int] = []
@@ -38,15 +38,36 @@ def path(code: tuple[Instruction, ...]) -> list[int]:
             if target == at:
                 break  # what fills the end of the code
             turns[at] = turns.get(at, 0) + 1
-            if turns[at] < TURNS:
+            if turns[at] < most_turns:
                 at = target
                 continue
             _forget(turns, target, at)
-        elif target is not None and not guarded:
+        elif target is not None and (not guarded or _leads_to_loop(code, at, target)):
             at = target
             continue
         at += 1
     return found
+
+
+def _leads_to_loop(code: tuple[Instruction, ...], at: int, target: int) -> bool:
+    """Whether a loop is where a forward branch leads to, and none is met without it.
+
+    What lies between has to leave for somewhere else: to the end, or over what comes next.
+    """
+    for k in range(at + 1, target):
+        if _turns(code, k, at + 1):
+            return False
+        leaves = code[k].opcode in ("EXIT", "BRA") and not code[k].guard
+        jump = code[k].target
+        if leaves and (jump is None or jump > target):
+            return any(_turns(code, n, target) for n in range(target, jump or len(code)))
+    return False
+
+
+def _turns(code: tuple[Instruction, ...], at: int, first: int) -> bool:
+    """Whether an instruction branches back, not further than to the first."""
+    target = code[at].target
+    return target is not None and first <= target < at
 
 
 def _forget(turns: dict[int, int], first: int, last: int) -> None:
@@ -79,12 +100,15 @@ class Walk:
     bytes: int = 0
 
 
-def walk(code: tuple[Instruction, ...], latency: Callable[[Class], float]) -> Walk:
+def walk(
+    code: tuple[Instruction, ...], latency: Callable[[Class], float], turns: int = TURNS
+) -> Walk:
     """Lets one warp go through the code, with the stalls and the scoreboards of its control fields.
 
     Args:
         code: of a kernel.
         latency: clocks until the result of an instruction is there that a scoreboard tells of.
+        turns: of each loop.
     """
     found = Walk()
     marks = [0.0] * words.SCOREBOARDS
@@ -92,7 +116,7 @@ def walk(code: tuple[Instruction, ...], latency: Callable[[Class], float]) -> Wa
     writers: dict[int, tuple[int, Class]] = {}
     last_access = None
     now = 0.0
-    for position, at in enumerate(path(code)):
+    for position, at in enumerate(path(code, turns)):
         each = code[at]
         kind = class_of(each.opcode)
         control = Control.of(each.word)
