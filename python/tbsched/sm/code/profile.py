@@ -17,6 +17,7 @@ from tbsched.sm.code.walking import TURNS, Walk, walk
 
 MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
 _UNKNOWN_LATENCY = 20.0  # of units that were not measured
+_FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
 _ISSUE = 1.0  # clocks of a processing block for any instruction
 
 
@@ -72,8 +73,8 @@ class Profile:
         distances: by opcode, the fewest instructions to the next that reads its result.
         uses: for each read of memory, how many instructions follow until its result is needed.
         transfers: instructions between two accesses of memory.
-        turn_clocks: of ``clocks``, what one turn of all loops takes.
-        turn_busy: the same of ``busy``.
+        once: of ``clocks`` and of ``busy``, what is outside of loops.
+        turn: the same of one turn of all loops.
     """
 
     clocks: float
@@ -87,14 +88,15 @@ class Profile:
     distances: Mapping[str, int]
     uses: tuple[int, ...]
     transfers: tuple[int, ...]
-    turn_clocks: float = 0.0
-    turn_busy: float = 0.0
+    once: tuple[float, float]
+    turn: tuple[float, float]
 
     def with_turns(self, turns: float) -> tuple[float, float]:
         """Clocks alone, and of the busiest unit, if loops turn so often."""
-        more = turns - TURNS
-        clocks, busy = self.clocks + more * self.turn_clocks, self.busy + more * self.turn_busy
-        return max(clocks, 0.0), max(busy, 0.0)
+        clocks, busy = (
+            once + turns * turn for once, turn in zip(self.once, self.turn, strict=True)
+        )
+        return clocks, busy
 
     @property
     def warps_alone(self) -> float:
@@ -132,16 +134,16 @@ def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
 
 def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Profile:
     def with_turns(turns: int) -> Profile:
-        found = walk(code, lambda each: _latency(each, known), turns)
-        return _profile(found, known, blocks)
+        return _profile(walk(code, lambda each: _latency(each, known), turns), known, blocks)
 
-    few, many = with_turns(TURNS // 2), with_turns(TURNS)
-    more = TURNS - TURNS // 2
-    return replace(
-        many,
-        turn_clocks=(many.clocks - few.clocks) / more,
-        turn_busy=(many.busy - few.busy) / more,
+    few, found, many = map(with_turns, (_FEW, TURNS, _MANY))
+    turn = tuple(
+        (after - before) / (_MANY - _FEW)
+        for before, after in ((few.clocks, many.clocks), (few.busy, many.busy))
     )
+    # Loops in loops take more than in proportion: then nothing is outside of them.
+    once = (max(few.clocks - _FEW * turn[0], 0.0), max(few.busy - _FEW * turn[1], 0.0))
+    return replace(found, once=once, turn=(turn[0], turn[1]))
 
 
 def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
@@ -156,7 +158,7 @@ def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
     return Profile(
         found.clocks, found.waited, busy[busiest], busiest, sum(found.counts.values()),
         counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
-        tuple(found.uses), tuple(found.transfers),
+        tuple(found.uses), tuple(found.transfers), (found.clocks, busy[busiest]), (0.0, 0.0),
     )  # fmt: skip
 
 
