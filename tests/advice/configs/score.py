@@ -90,9 +90,7 @@ def timed(gpu: str) -> tuple[Timed, ...]:
             evenness = forced_even(spec, launch)
             assert evenness.blocks_per_sm == config["resident"], (data["kernel"], threads)
             stored = profiles.get(f"{real.function}/{threads}") or profiles[f"{real.function}/0"]
-            case = Case(
-                spec, launch, evenness, Profile(**stored), tables, items_of(real)
-            )
+            case = Case(spec, launch, evenness, Profile(**stored), tables, items_of(real))
             reasons = tuple(rule(case) for rule in RULES)
             rows.append(LaunchConfig(launch, evenness, (), reasons, estimate(case)))
         times = tuple(statistics.median(config["us"]) for config in data["configs"])
@@ -130,12 +128,19 @@ def holding(each: Timed, rule: str, holds: bool = True) -> list[int]:
     ]
 
 
+def without_skew(each: Timed) -> list[int]:
+    """S_lc but for its last condition."""
+    rules = ("one wave", "whole waves", "certain spread", "balance")
+    return sorted(set.intersection(*(set(holding(each, rule)) for rule in rules)))
+
+
 CHOICES: dict[str, Callable[[Timed], list[int]]] = {
     "advised": advised,
     "always 256 threads": lambda each: nearest(each, 256),
     "the driver's suggestion": lambda each: nearest(each, each.suggested),
     "any": lambda each: list(range(len(each.rows))),
     "S_lc, the thesis's filter": lambda each: holding(each, "S_lc"),
+    "S_lc without T_b": without_skew,
 }
 
 
