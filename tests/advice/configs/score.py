@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "inside"))
 
 import numpy as np
-from kernels.catalogue import KERNELS, Kind, Real
 
 import tbsched as tb
+from gpu.inside.kernels.catalogue import KERNELS, Kind, Real
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.reasons.case import Case

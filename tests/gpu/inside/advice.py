@@ -22,11 +22,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
 
-from kernels.catalogue import KERNELS, SOURCES, Real, grids, sizes
-from kernels.timing import Driver, Function, differs, median
-
+from gpu.inside.kernels.catalogue import KERNELS, SOURCES, Real, grids, sizes
+from gpu.inside.kernels.timing import Driver, Function, differs, median
 from gpu.script import parse
 
 Functions = dict[int, Function]  # by block size; 0: for any
@@ -149,7 +147,7 @@ def compiled_by_triton(folder: Path) -> dict[tuple[str, int], tuple[Path, int]]:
 
 def by_triton(name: str, threads: int) -> tuple[bytes, int] | str:
     """The cubin and its dynamic shared memory, or why there is none."""
-    from kernels import triton_sources
+    from gpu.inside.kernels import triton_sources
 
     try:
         return triton_sources.compiled(name, threads // 32)

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tbsched.advice.reasons.case import WARP, Case
-from tbsched.sm.characterization.figures import Figures
+from tbsched.sm.characterization.figures import Figures, Point
 from tbsched.sm.characterization.loops import Mode
 from tbsched.sm.code.profile import MEMORY_LATENCY
 
+_FARTHEST = 16  # the largest distance that is measured
 SKEW = 300  # clocks, as in the thesis
 _BYTES_A_CLOCK = 14.5  # of DRAM, for each SM: 3.35 TB/s, 132 SMs, 1.755 GHz
 
@@ -152,12 +153,9 @@ def _end(figures: Figures | None, distance: int, warps: int) -> int | None:
     """The measured skew at the end, at the largest distance that is no larger."""
     if figures is None or not figures.ends:
         return None
-    known = [
-        (point.distance, clocks)
-        for point, clocks in figures.ends.items()
-        if point.mode is Mode.WRITE_READ and point.distance <= distance and point.warps == warps
-    ]
-    return max(known)[1] if known else None
+    nearer = range(min(distance, _FARTHEST), 0, -1)
+    found = (figures.ends.get(Point(Mode.WRITE_READ, each, warps)) for each in nearer)
+    return next((clocks for clocks in found if clocks is not None), None)
 
 
 RULES = (

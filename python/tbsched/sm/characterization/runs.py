@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import lzma
 import os
 import zlib
 from collections.abc import Mapping
@@ -121,7 +122,7 @@ class RunFile:
 
 
 def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, ...]]:
-    """Reads a file of runs.
+    """Reads a file of runs, which may be compressed as ``.xz``.
 
     Returns:
         The GPU, and the runs.
@@ -130,7 +131,8 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
         FileNotFoundError, ValueError: there is none, or it is broken; names the line.
     """
     name = Path(path)
-    lines = storage.content(name, most=2**30).splitlines()
+    content = storage.content(name, most=2**30)
+    lines = (lzma.decompress(content) if name.suffix == ".xz" else content).splitlines()
     if not lines or not lines[0].startswith(_BEGINS):
         raise ValueError(f"{storage.shown(name)}: not a file of runs")
     found = []
