@@ -14,7 +14,6 @@ from tbsched.sm.code.walking import TURNS
 A_BLOCK = 1.25  # clocks of the GPU until the next block can be launched
 _BLOCK = 700.0  # clocks that a block costs its SM besides its work
 _WARP = 10.0  # the same, for each warp of it
-_UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
 _SHARPNESS = 3.0  # how hard the bound is between waiting and working
 
 
@@ -35,7 +34,7 @@ def _wave(case: Case, blocks: int) -> float:
     turns = float(TURNS)
     if case.items:
         threads = case.launch.blocks * case.launch.threads
-        turns = max(1.0, case.items / threads) / _UNROLLED
+        turns = max(1.0, case.items / threads) / case.profile.items_a_turn
     alone, busy = case.profile.with_turns(turns)
     works = math.ceil(blocks * case.block_warps / case.spec.processing_blocks) * busy
     both = math.pow(alone**_SHARPNESS + works**_SHARPNESS, 1 / _SHARPNESS)

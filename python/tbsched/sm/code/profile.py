@@ -18,6 +18,7 @@ from tbsched.sm.code.walking import TURNS, Walk, walk
 MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
 _UNKNOWN_LATENCY = 20.0  # of units that were not measured
 _FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
+_UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
 _ISSUE = 1.0  # clocks of a processing block for any instruction
 
 
@@ -26,7 +27,7 @@ class Mix:
     """Instructions of a kernel, by hand, where its machine code is not there.
 
     Attributes:
-        counts: how many of each opcode a thread executes: names of :data:`tbsched.sm.OPCODES`,
+        counts: how many of each opcode a thread executes, for each item if it loops: names of :data:`tbsched.sm.OPCODES`,
             ``memory`` and ``barrier``.
         distances: by opcode, the fewest instructions from one to the next that reads its result;
             1 where none is given.
@@ -75,6 +76,7 @@ class Profile:
         transfers: instructions between two accesses of memory.
         once: of ``clocks`` and of ``busy``, what is outside of loops.
         turn: the same of one turn of all loops.
+        items_a_turn: items that a thread handles in a turn, where threads loop over items.
     """
 
     clocks: float
@@ -90,6 +92,7 @@ class Profile:
     transfers: tuple[int, ...]
     once: tuple[float, float]
     turn: tuple[float, float]
+    items_a_turn: float
 
     def with_turns(self, turns: float) -> tuple[float, float]:
         """Clocks alone, and of the busiest unit, if loops turn so often."""
@@ -143,7 +146,7 @@ def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks
     )
     # Loops in loops take more than in proportion: then nothing is outside of them.
     once = (max(few.clocks - _FEW * turn[0], 0.0), max(few.busy - _FEW * turn[1], 0.0))
-    return replace(found, once=once, turn=(turn[0], turn[1]))
+    return replace(found, once=once, turn=(turn[0], turn[1]), items_a_turn=_UNROLLED)
 
 
 def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
@@ -158,7 +161,8 @@ def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
     return Profile(
         found.clocks, found.waited, busy[busiest], busiest, sum(found.counts.values()),
         counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
-        tuple(found.uses), tuple(found.transfers), (found.clocks, busy[busiest]), (0.0, 0.0),
+        tuple(found.uses), tuple(found.transfers), (0.0, 0.0),
+        (found.clocks / TURNS, busy[busiest] / TURNS), 1 / TURNS,
     )  # fmt: skip
 
 
