@@ -77,6 +77,11 @@ class Profile:
         once: of ``clocks`` and of ``busy``, what is outside of loops.
         turn: the same of one turn of all loops.
         items_a_turn: items that a thread handles in a turn, where threads loop over items.
+
+    Example:
+        >>> found = tb.sm.profile(tb.sm.Mix({"fp64.fma": 100}), tb.sm.measured("h200"), blocks=4)
+        >>> found.busiest, round(found.warps_alone)
+        ('FP64', 4)
     """
 
     clocks: float
@@ -95,7 +100,14 @@ class Profile:
     items_a_turn: float
 
     def with_turns(self, turns: float) -> tuple[float, float]:
-        """Clocks alone, and of the busiest unit, if loops turn so often."""
+        """Clocks alone, and of the busiest unit, if loops turn so often.
+
+        Example:
+            >>> mix = tb.sm.Mix({"fp64.fma": 100})
+            >>> found = tb.sm.profile(mix, tb.sm.measured("h200"), blocks=4)
+            >>> [round(clocks) for clocks in found.with_turns(8)]
+            [804, 200]
+        """
         clocks, busy = (
             once + turns * turn for once, turn in zip(self.once, self.turn, strict=True)
         )
@@ -128,6 +140,11 @@ def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
     Raises:
         ToolMissing: nvdisasm is needed, and is not there.
         TypeError, ValueError: nothing of these, or a cubin without such a kernel.
+
+    Example:
+        >>> tables = tb.sm.measured("h200")
+        >>> tb.sm.profile(("gemm.cubin", "gemm"), tables, blocks=4).busiest  # doctest: +SKIP
+        'tensor'
     """
     known = {figures.opcode: figures for figures in tables.figures}
     if isinstance(kernel, Mix):

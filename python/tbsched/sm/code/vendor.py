@@ -25,6 +25,11 @@ class Versus:
         spread: between repeats, as a share.
         why: they differ, if they do.
         source: where it is documented: title and address.
+
+    Example:
+        >>> row = tb.sm.versus_vendor("h200")[0]
+        >>> row.opcode, round(row.measured), row.documented
+        ('fp32.fma', 127, 128)
     """
 
     opcode: str
