@@ -29,7 +29,6 @@ _SWEEP = (1, 2, 4, 8, 16, 24, 32, SAFE_LATENCY)  # stalls; then all between righ
 _DISTANCES = (1, 2, 3, 4, 6, 8, 12, 16)
 _OFTEN = (1, 2, 4, 8, 16, 32, 64)  # numbers of warps on one SM whose runs are repeated
 _EVERYWHERE = (1, 8, 32, 64)  # warps per SM
-_ATTEMPTS = 3
 
 
 def characterize(
@@ -150,14 +149,10 @@ class Series:
         )  # fmt: skip
         if key in self.runs:
             return self.runs[key]
-        for _ in range(_ATTEMPTS):
-            if time.monotonic() > self._until:
-                raise _TimeOver
-            records = self._bench.run(loop, launch, iterations)
-            run = Run.of(loop, launch, repeat, iterations, records)
-            # From another latent state other blocks share the SM, and too many warps measure.
-            if len(run.warps) == launch.measuring_warps:
-                break
+        if time.monotonic() > self._until:
+            raise _TimeOver
+        records = self._bench.run(loop, launch, iterations)
+        run = Run.of(loop, launch, repeat, iterations, records)
         if self._file is not None:
             self._file.append(run)
         self.runs[key] = run

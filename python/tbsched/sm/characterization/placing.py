@@ -16,7 +16,7 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.placement import DeviceInfo
 
 REGISTERS = 32  # of a thread, so that an SM holds 64 warps
-SHARED_MEMORY = 64  # bytes; those of the ring that shared-memory loads go around
+SHARED_MEMORY = 128  # bytes; at least those of the ring that shared-memory loads go around
 NOBODY = 2**32 - 1
 _WARP = 32
 
@@ -39,7 +39,8 @@ class Placed:
         threads: of a block.
         target: the only SM where blocks measure; ``NOBODY``: all.
         measuring: how many blocks measure.
-        short_block: the block of which only some warps measure; ``NOBODY``: none.
+        short_block: of those that measure, by their arrival, the one of which only some warps do;
+            ``NOBODY``: none.
         short_warps: how many of its warps measure.
         smid: the predicted SM of each block.
         possible: the same from each latent state of the GPU.
@@ -105,7 +106,7 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
     is_odd = per_block * per_sm != warps
     return Placed(
         scope, warps, blocks, _WARP * per_block, target, len(there),
-        int(there[-1]) if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+        len(there) - 1 if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
         (smid, *others),
     )  # fmt: skip
 

@@ -27,8 +27,8 @@ class Mix:
     """Instructions of a kernel, by hand, where its machine code is not there.
 
     Attributes:
-        counts: how many of each opcode a thread executes, for each item if it loops: names of :data:`tbsched.sm.OPCODES`,
-            ``memory`` and ``barrier``.
+        counts: how many of each opcode a thread executes, for each item if it loops: names of
+            :data:`tbsched.sm.OPCODES`, ``memory`` and ``barrier``.
         distances: by opcode, the fewest instructions from one to the next that reads its result;
             1 where none is given.
 
