@@ -28,7 +28,7 @@ KINDS = {
     "int32": ("int", "r", "mad.lo.s32 %0, %0, %1, %2;"),
 }
 CHAINS = (1, 2, 4, 8)  # of instructions that wait for each other, in turn
-WARPS = (1, 2, 3, 4, 6, 8, 12)
+WARPS = (1, 2, 3, 4, 5, 6, 7, 8)
 READS, EACH = 25, 8
 RUNS = 5
 PARTITIONS = 4  # processing blocks of an SM: warp w is on number w % 4

@@ -72,41 +72,49 @@ def straight_line(code: WORDS) -> list[Instruction]:
     ]
 
 
-# Of the warps that are ready, and the warp that issued last or -1, the one that issues.
-Pick = Callable[[Sequence[int], int], int]
+class Last(NamedTuple):
+    """The warp that issued last, or -1, and whether that was in the cycle before this one."""
+
+    warp: int
+    just_now: bool
 
 
-def oldest(ready: Sequence[int], last: int) -> int:
+# Of the warps that are ready, and the warp that issued last, the one that issues.
+Pick = Callable[[Sequence[int], Last], int]
+
+
+def oldest(ready: Sequence[int], last: Last) -> int:
     """The first warp of all."""
     return min(ready)
 
 
-def youngest(ready: Sequence[int], last: int) -> int:
+def youngest(ready: Sequence[int], last: Last) -> int:
     """The last warp of all."""
     return max(ready)
 
 
-def greedy_then_oldest(ready: Sequence[int], last: int) -> int:
+def greedy_then_oldest(ready: Sequence[int], last: Last) -> int:
     """The same warp as long as it can, and then the first one."""
-    return last if last in ready else min(ready)
+    return last.warp if last.warp in ready else min(ready)
 
 
-def greedy_then_youngest(ready: Sequence[int], last: int) -> int:
-    """The same warp as long as it can, and then the last one."""
-    return last if last in ready else max(ready)
-
-
-def loose_round_robin(ready: Sequence[int], last: int) -> int:
+def loose_round_robin(ready: Sequence[int], last: Last) -> int:
     """The next ready warp after the one that issued last."""
-    return min(ready, key=lambda warp: (warp <= last, warp))
+    return min(ready, key=lambda warp: (warp <= last.warp, warp))
 
 
-def greedy_round_robin(ready: Sequence[int], last: int) -> int:
+def greedy_round_robin(ready: Sequence[int], last: Last) -> int:
     """The same warp as long as it can, and then the next one."""
-    return last if last in ready else loose_round_robin(ready, last)
+    return last.warp if last.warp in ready else loose_round_robin(ready, last)
 
 
-def two_level(ready: Sequence[int], last: int) -> int:
+def unbroken_round_robin(ready: Sequence[int], last: Last) -> int:
+    """The same warp as long as it issues in every cycle, and then the next one."""
+    stays = last.just_now and last.warp in ready
+    return last.warp if stays else loose_round_robin(ready, last)
+
+
+def two_level(ready: Sequence[int], last: Last) -> int:
     """Round robin within groups of four warps, the first group before the second."""
     group = min(ready) // 4
     return loose_round_robin([warp for warp in ready if warp // 4 == group], last)
@@ -115,14 +123,29 @@ def two_level(ready: Sequence[int], last: int) -> int:
 SCHEDULERS: dict[str, Pick] = {
     pick.__name__: pick
     for pick in (
-        oldest, youngest, greedy_then_oldest, greedy_then_youngest, loose_round_robin,
-        greedy_round_robin, two_level,
+        oldest, youngest, greedy_then_oldest, loose_round_robin, greedy_round_robin,
+        unbroken_round_robin, two_level,
     )
 }  # fmt: skip
 
 
+def with_waits(line: Sequence[Instruction], alone: npt.NDArray[np.int64]) -> list[Instruction]:
+    """The line with what a warp alone waited for constants: in the control field it is not said.
+
+    Args:
+        line: what a warp issues.
+        alone: when a warp read its clocks with nobody beside it, of shape (reads,) in cycles.
+    """
+    alike = clocks(line, np.zeros(1, np.int64), 1, oldest)[0]
+    late = int((alone[1] - alone[0]) - (alike[1] - alike[0]))
+    return [
+        one if one.reads_clock or one.is_measured else one._replace(stall=one.stall + late)
+        for one in line
+    ]
+
+
 def clocks(
-    line: Sequence[Instruction], begin: npt.NDArray[np.uint32], interval: int, pick: Pick
+    line: Sequence[Instruction], begin: npt.NDArray[np.int64], interval: int, pick: Pick
 ) -> npt.NDArray[np.int64]:
     """When each warp reads its clocks, of shape (warps, reads) in cycles.
 
@@ -135,7 +158,7 @@ def clocks(
     warps = len(begin)
     at: list[list[int]] = [[] for _ in range(warps)]
     next_one, ready_at = [0] * warps, begin.astype(int).tolist()
-    pipe_free, last, now = 0, -1, int(begin.min())
+    pipe_free, last, last_at, now = 0, -1, -1, int(begin.min())
     while any(number < len(line) for number in next_one):
         ready = [
             warp
@@ -145,7 +168,7 @@ def clocks(
             and (not line[next_one[warp]].is_measured or pipe_free <= now)
         ]
         if ready:
-            last = pick(ready, last)
+            last, last_at = pick(ready, Last(last, last_at == now - 1)), now
             one = line[next_one[last]]
             next_one[last] += 1
             ready_at[last] = now + max(one.stall, 1)
