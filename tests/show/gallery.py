@@ -195,6 +195,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         progress=False,
     ),
     "simulation": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=28)),
+    "simulation-commands": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=56), commands=True),
     "simulations": lambda: tb.sm.simulate_many(tb.sm.preset("KMN", blocks=28)),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }
