@@ -16,7 +16,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors wheel gpu bench sanitize lint docs linkcheck screenshots format clean
+.PHONY: demo test floors wheel gpu bench sanitize lint notebooks docs linkcheck screenshots format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -99,6 +99,10 @@ format: $(BIN)/python
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
+
+# Runs the notebooks, and stores what they give. NOTEBOOKS: which ones.
+notebooks: $(VENV)/.installed
+	$(BIN)/python tests/docs/notebooks.py $(NOTEBOOKS)
 
 # Regenerates the generated tables, stubs and headers in place; then builds the site, whose examples run.
 docs: $(BIN)/python
