@@ -16,7 +16,7 @@ from tbsched.show.text.explanations import (
 )
 from tbsched.show.words import seconds_words
 
-_SHOWN = 100
+_SHOWN = 20  # gaps, and changes
 
 
 def explanation_html(found: Explanation) -> str:
