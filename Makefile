@@ -16,7 +16,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors wheel gpu bench sanitize lint notebooks docs linkcheck screenshots format clean
+.PHONY: demo test floors wheel gpu bench sanitize lint notebooks docs linkcheck screenshots pictures format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -93,6 +93,10 @@ screenshots: OUT = screenshots
 screenshots: $(VENV)/.installed
 	$(BIN)/python tests/show/screenshots.py --out $(OUT)
 	$(BIN)/python tests/show/drawings.py --out $(OUT)
+
+# The pictures of the site, of the gallery among them. Needs Chromium.
+pictures: $(VENV)/.installed
+	$(BIN)/python tests/show/docs_pictures.py
 
 format: $(BIN)/python
 	$(call install,-c tests/constraints.txt ruff clang-format)

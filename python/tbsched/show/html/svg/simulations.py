@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from markupsafe import Markup
 
@@ -23,7 +25,7 @@ def cores_html(found: Simulation) -> Markup:
     blocks = np.arange(len(core))
     times = (_ns(found.start, clock), _ns(found.end, clock))
     spans = spans_of(titles, core, blocks, *times, f"{len(core):,} blocks")
-    return _timeline(spans, "block", len(core), "blocks on the cores")
+    return _timeline(spans, found, "block", len(core), "blocks on the cores")
 
 
 def rows_html(found: Simulation) -> Markup:
@@ -35,14 +37,18 @@ def rows_html(found: Simulation) -> Markup:
     titles = tuple(f"bank {number}" for number in range(int(bank.max(initial=0)) + 1))
     times = (_ns(begin, clock), _ns(end, clock))
     spans = spans_of(titles, bank, row, *times, f"{len(row):,} open rows")
-    return _timeline(spans, "row", int(row.max(initial=0)) + 1, "open rows of DRAM")
+    return _timeline(spans, found, "row", int(row.max(initial=0)) + 1, "open rows of DRAM")
 
 
 def _ns(cycles: Int64Array, clock_mhz: int) -> Int64Array:
     return np.asarray(np.round(cycles * (1000 / clock_mhz)), np.int64)
 
 
-def _timeline(spans: Spans, what: str, count: int, heading: str) -> Markup:
+def _timeline(spans: Spans, found: Simulation, what: str, count: int, heading: str) -> Markup:
+    """Both pictures have the whole time of the kernel on their axis."""
+    end_ns = round(found.counts["cycles"] * 1000 / int(found.config["core_mhz"]))
+    last_ns = int(spans.end_ns.max(initial=1))
+    spans = dataclasses.replace(spans, zero_ns=0, length_ns=max(end_ns, last_ns))
     colours = [PALETTE[number % len(PALETTE)] for number in range(count)]
     names = Names(colours, lambda number: f"{what} {number}", lambda number: f"{what} {number}")
     return timeline_html(Frame(spans, *_ROWS), names, heading)
