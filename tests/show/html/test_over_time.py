@@ -1,4 +1,4 @@
-"""Pictures over time: profiles and their gaps, open DRAM rows; and the map of a witness."""
+"""Pictures over time: profiles and their gaps, open DRAM rows, moments; and a witness's map."""
 
 from __future__ import annotations
 
@@ -53,3 +53,17 @@ def test_each_row_that_was_opened_is_drawn() -> None:
         f"row {row}" for row in dict.fromkeys(np.unique(opened["row"]).tolist())
     ]
     assert len(drawn(found, "blocks on the cores")) == 8
+
+
+def test_each_moment_has_a_map_and_one_is_chosen() -> None:
+    held = tb.Sequence([tb.Launch(132, 1024, 32), tb.Launch(66, 512, 32), tb.Release(0)])
+    timed = tb.Sequence([tb.Launch(264, 1024, 32, stream=0, duration=1e-4)] * 3)
+    for sequence, moments in ((held, 3), (timed, 10)):
+        root = ElementTree.fromstring(views.html(tb.predict(sequence, "h200")))
+        (form,) = root.iter("form")
+        chosen = [each.get("checked") is not None for each in form.iter("input")]
+        assert chosen == [False] * (moments - 1) + [True]
+        maps = [group for group in form.iter("g") if (group.get("class") or "").startswith("m ")]
+        areas = [sum((path.get("d") or "").count("M") for path in group) for group in maps]
+        assert len(areas) == moments
+        assert areas == [132, 198, 66] if moments == 3 else min(areas) > 0

@@ -21,6 +21,7 @@ from tbsched.show.html.parts import (
     tiles_html,
 )
 from tbsched.show.html.svg.levels import Level, levels_html
+from tbsched.show.html.svg.moments import moments_html
 from tbsched.show.html.svg.standing import standing_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.show.layout.colours import TRANSFER_COLOUR, colours_of
@@ -81,9 +82,16 @@ def _held_html(trace: Trace) -> str:
         ),
         legend_html(launches),
         standing_html(trace, standing(trace, at), colours, at=at),
+        _moments(trace, colours),
         _levels(trace, colours),
         table_html(held_table(trace), "Launches", more=more, marks=colours),
     )
+
+
+def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = None) -> Markup:
+    pictures = moments_html(trace, colours, ran)
+    words = "Blocks on each SM, moment by moment: choose one, then use the arrow keys"
+    return folded_html(words, pictures) if pictures else pictures
 
 
 def _levels(trace: Trace, colours: list[str]) -> Markup:
@@ -135,6 +143,7 @@ def _timed_html(trace: Trace) -> str:
         ),
         folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
         standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
+        _moments(trace, colours, ran),
         table_html(
             timed_table(trace, waits),
             "Launches",
