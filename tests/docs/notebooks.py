@@ -38,11 +38,24 @@ def executed(path: Path, manager: KernelManager) -> Any:
     del notebook.cells[0]
     for number, cell in enumerate((x for x in notebook.cells if x.cell_type == "code"), 1):
         cell.execution_count = number
+        cell.outputs = _joined(cell.outputs)
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = number
     notebook.metadata.language_info = {"name": "python"}
     return notebook
+
+
+def _joined(outputs: list[Any]) -> list[Any]:
+    """What is printed in one piece: on a busy machine it comes in several."""
+    found: list[Any] = []
+    for output in outputs:
+        before = found[-1] if found else {}
+        if output.output_type == "stream" and before.get("name") == output.name:
+            before.text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 def main() -> None:
