@@ -163,6 +163,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         tb.predict(held(8), thousand()), tb.predict(held(8), thousand(), "first_fit")
     ),
     "time-diff": _time_diff,
+    "score": lambda: tb.verify(recorded("rall")[:20], "h200", "round_robin"),
     "report": _report,
     "calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=20, progress=False),
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
