@@ -31,6 +31,20 @@ def test_version_is_that_of_pyproject(file: str, pattern: str) -> None:
     assert found[1] == version()
 
 
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("examples/embed/CMakeLists.txt", r"find_package\(tbsched (\S+) "),
+        ("examples/simulator/CMakeLists.txt", r"FIND_PACKAGE_ARGS (\S+) "),
+        ("docs/how-to/embed-cpp.md", r"find_package\(tbsched (\S+) "),
+    ],
+)
+def test_examples_ask_for_this_minor_version(file: str, pattern: str) -> None:
+    found = re.search(pattern, (ROOT / file).read_text("utf-8"))
+    assert found is not None
+    assert version().startswith(f"{found[1]}.")
+
+
 def test_installed_version_is_that_of_pyproject() -> None:
     try:
         installed = tb.__version__
