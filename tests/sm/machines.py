@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -40,7 +41,7 @@ def workload(warps: list[list[Row]], per_block: int = 1) -> Workload:
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> Workload:
+def workloads(draw: st.DrawFn, *, sectors: bool = False) -> Workload:
     """Few warps and few lines, so that these are hit, missed and evicted."""
     line = st.integers(0, 40)
     row = st.one_of(
@@ -53,4 +54,11 @@ def workloads(draw: st.DrawFn) -> Workload:
     warp = st.lists(row, min_size=1, max_size=6).map(lambda rows: [*chain(*rows)])
     per_block = draw(st.integers(1, 3))
     blocks = draw(st.integers(1, 8))
-    return workload([draw(warp) for _ in range(per_block * blocks)], per_block)
+    kernel = workload([draw(warp) for _ in range(per_block * blocks)], per_block)
+    if not sectors:
+        return kernel
+    # Lines of 128 bytes, of which only some sectors are touched.
+    rows = len(kernel.access)
+    masks = draw(st.lists(st.integers(1, 15), min_size=rows, max_size=rows))
+    touched = np.where(kernel.access == NONE, 0, masks)
+    return replace(kernel, address=kernel.address * np.uint64(2), sectors=touched)

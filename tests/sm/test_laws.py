@@ -12,7 +12,7 @@ from sm.machines import LINE, OWL, small, workload, workloads
 from tbsched.sm.parameters import Config
 from tbsched.sm.results import Simulation
 from tbsched.sm.running import schedulers, simulate
-from tbsched.sm.workloads import LOAD, NONE, STORE, Workload
+from tbsched.sm.workloads import LOAD, NONE, STORE, Workload, fitted
 
 NAMES = [row.name for row in schedulers()]
 CONFIGS = st.builds(
@@ -27,14 +27,22 @@ CONFIGS = st.builds(
     issue_width=st.integers(1, 2),
     pipeline_stages=st.integers(1, 5),
     fair_cycles=st.sampled_from([7, 1000]),
+    l1_replacement=st.integers(0, 2),
+    l2_replacement=st.integers(0, 2),
+    hash_sets=st.integers(0, 1),
+    l1_store_allocates=st.integers(0, 1),
 )
+SECTORS = st.sampled_from([(1, 1), (2, 1), (4, 1), (4, 2), (4, 4)])  # of a line; fetched together
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(workloads(), st.sampled_from(NAMES), CONFIGS)
+@given(
+    st.booleans().flatmap(lambda x: workloads(sectors=x)), st.sampled_from(NAMES), CONFIGS, SECTORS
+)
 def test_nothing_is_lost_and_nothing_is_done_twice(
-    kernel: Workload, name: str, gpu: Config
+    kernel: Workload, name: str, gpu: Config, sectors: tuple[int, int]
 ) -> None:
+    gpu = gpu.changed(line_sectors=sectors[0], l2_fetch_sectors=sectors[1])
     # It raises where a command breaks a constraint, or where anything is under way at the end.
     found = simulate(kernel, name, gpu, checked=True)
     check_counts(kernel, found)
@@ -46,15 +54,24 @@ def test_nothing_is_lost_and_nothing_is_done_twice(
 
 def check_counts(kernel: Workload, found: Simulation) -> None:
     counts = found.counts
-    first = np.maximum.accumulate(np.where(kernel.access != 2, np.arange(len(kernel.access)), 0))
-    kinds = kernel.access[first]
+    rows = fitted(kernel, found.config["line_bytes"], found.config["line_sectors"])
+    first = np.maximum.accumulate(np.where(rows.access != 2, np.arange(len(rows.access)), 0))
+    kinds = rows.access[first]
     assert counts["instructions"] == kernel.instructions
-    assert counts["l1_loads"] == np.count_nonzero(kinds == LOAD)
-    assert counts["l1_stores"] == np.count_nonzero(kinds == STORE)
-    # A miss brings a line, or comes while it is on its way; each line is asked for once, and comes.
-    assert counts["l1_misses"] - counts["l1_merges"] == counts["fills"] == counts["l2_reads"]
+    whole, fetched = found.config["line_sectors"], found.config["l2_fetch_sectors"]
+    sectors = np.full(len(kinds), whole)
+    if kernel.sectors is not None:
+        sectors = np.array([int(mask).bit_count() for mask in rows.sectors], int)
+    assert counts["l1_loads"] == sectors[kinds == LOAD].sum()
+    assert counts["l1_stores"] == sectors[kinds == STORE].sum()
+    # A miss brings sectors, or comes while they are on their way; each is asked for once.
+    assert counts["l1_misses"] - counts["l1_merges"] == counts["l2_reads"]
+    assert counts["fills"] <= counts["l2_reads"] <= whole * counts["fills"]
     assert counts["l2_writes"] == counts["l1_writes"]
-    assert counts["l2_misses"] - counts["l2_merges"] == counts["dram_reads"]
+    asked = counts["l2_misses"] - counts["l2_merges"]
+    assert counts["dram_reads"] <= asked <= fetched * counts["dram_reads"]
+    assert counts["l1_store_hits"] <= counts["l1_stores"]
+    assert counts["l2_write_hits"] <= counts["l2_writes"]
     assert counts["row_hits"] + counts["activates"] >= counts["dram_reads"] + counts["dram_writes"]
     assert counts["prefetch_fills"] <= counts["prefetches"]
     assert counts["bank_busy_cycles"] <= counts["bank_cycles"]

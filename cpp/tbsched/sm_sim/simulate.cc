@@ -102,7 +102,7 @@ class Machine {
       case Happening::issue:
         return cores_[to].issue(event.tick);
       case Happening::fill:
-        return cores_[to].fill(event.tick, event.line);
+        return cores_[to].fill(event.tick, {event.line, event.sectors});
       case Happening::written:
         return cores_[to].written(event.tick);
       case Happening::request:
@@ -121,11 +121,12 @@ class Machine {
   }
 
   void reply(const Event& event) {
-    const int32_t flits = 1 + (config_.line_bytes - 1) / config_.channel_bytes;
+    const int32_t flits = flits_of(config_, event.sectors);
     events_.push({.tick = replies_.send(event.tick, event.to, event.from, flits),
                   .line = event.line,
                   .to = event.to,
-                  .what = Happening::fill});
+                  .what = Happening::fill,
+                  .sectors = event.sectors});
   }
 
   void end(const int64_t tick) {
@@ -182,15 +183,17 @@ std::vector<Command> dram_commands(const std::span<const MemoryRequest> requests
       throw std::invalid_argument("requests: their cycles go down at " + std::to_string(number));
     }
     events.push({.tick = request.cycle * clocks.dram,
-                 .line = request.address / static_cast<uint64_t>(config.line_bytes),
+                 .line = request.address / static_cast<uint64_t>(config.access_bytes()),
                  .from = request.write ? 1 : 0,
                  .what = Happening::request});
   }
   Event event;
   while (events.pop(event)) {
     if (event.what == Happening::request) {
-      const auto controller = static_cast<size_t>(map.controller_of(event.line));
-      controllers[controller].add(event.tick, map.own_of(event.line), event.from != 0);
+      const uint64_t line = event.line / map.parts();
+      const auto controller = static_cast<size_t>(map.controller_of(line));
+      const uint64_t access = map.first_access(map.own_of(line)) + event.line % map.parts();
+      controllers[controller].add(event.tick, access, event.from != 0);
     } else if (event.what == Happening::controller) {
       controllers[static_cast<size_t>(event.to)].wake(event.tick);
     }

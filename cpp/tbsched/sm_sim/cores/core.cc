@@ -23,7 +23,8 @@ Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> 
     : chip_(chip),
       shape_(shape),
       scheduler_(std::move(scheduler)),
-      l1_(chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways),
+      l1_({chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways,
+           static_cast<Replacement>(chip.config.l1_replacement), chip.config.hash_sets != 0}),
       missing_(chip.config.l1_mshrs),
       left_(static_cast<size_t>(shape.places), 0),
       blocks_(static_cast<size_t>(shape.places), -1),
@@ -120,6 +121,15 @@ void Core::to_next_row(Warp& warp) const {
   if (++warp.row < warp.end) warp.compute = chip_.workload.compute[static_cast<size_t>(warp.row)];
 }
 
+// What a row touches: sectors of a line.
+Part Core::part_of(const int64_t row) const {
+  const auto at = static_cast<size_t>(row);
+  const auto all = static_cast<Sectors>((1 << chip_.config.line_sectors) - 1);
+  const Workload& workload = chip_.workload;
+  return {workload.address[at] / static_cast<uint64_t>(chip_.config.line_bytes),
+          workload.sectors.empty() ? all : static_cast<Sectors>(workload.sectors[at] & all)};
+}
+
 // One line after the other, those that go with the first one, too.
 void Core::access(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
@@ -129,10 +139,8 @@ void Core::access(const int64_t tick, const int32_t number) {
   int64_t first = warp.row;
   while (kind_of(first) == Access::also) --first;
   const Access kind = kind_of(first);
-  const auto line_bytes = static_cast<uint64_t>(chip_.config.line_bytes);
   do {
-    const uint64_t line = chip_.workload.address[static_cast<size_t>(warp.row)] / line_bytes;
-    if (!access_line(tick, number, kind, line)) {
+    if (!access_line(tick, number, kind, part_of(warp.row))) {
       stall(number, kind);
       return;
     }
@@ -169,35 +177,39 @@ Warps Core::to_replay(const Warps stalled) const {
 }
 
 // Returns false where it must be tried again later.
-bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind,
-                       const uint64_t line) {
+bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind, const Part part) {
   const bool hit = chip_.perfect_l1;
   if (kind == Access::store) {
-    if (!hit && !store(tick, line)) return false;
-    ++chip_.statistics.l1_stores;
+    if (!hit && !store(tick, part)) return false;
+    chip_.statistics.l1_stores += sectors_in(part.sectors);
   } else {
-    if (!hit && !load(tick, warp, line)) return false;
-    ++chip_.statistics.l1_loads;
+    if (!hit && !load(tick, warp, part)) return false;
+    chip_.statistics.l1_loads += sectors_in(part.sectors);
   }
   return true;
 }
 
-bool Core::load(const int64_t tick, const int32_t number, const uint64_t line) {
-  if (l1_.touch(line, false)) return true;
-  auto* entry = missing_.find(line);
-  if (entry != nullptr) {
-    ++chip_.statistics.l1_merges;
-  } else {
+bool Core::load(const int64_t tick, const int32_t number, const Part part) {
+  const auto missing = static_cast<Sectors>(part.sectors & ~l1_.touch(part, false));
+  if (missing == 0) return true;
+  auto* entry = missing_.find(part.line);
+  if (entry == nullptr) {
     if (missing_.full()) return false;
-    entry = &missing_.add(line, tick);
-    const int32_t slice = chip_.map.controller_of(line);
+    entry = &missing_.add(part.line, tick);
+  }
+  const auto asked = static_cast<Sectors>(missing & ~entry->sectors);
+  if (asked != 0) {
+    entry->sectors |= asked;
+    const int32_t slice = chip_.map.controller_of(part.line);
     chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, 1),
-                       .line = line,
+                       .line = part.line,
                        .to = slice,
                        .from = shape_.core,
-                       .what = Happening::request});
+                       .what = Happening::request,
+                       .sectors = asked});
   }
-  ++chip_.statistics.l1_misses;
+  chip_.statistics.l1_misses += sectors_in(missing);
+  chip_.statistics.l1_merges += sectors_in(missing) - sectors_in(asked);
   if ((entry->waiters & only(number)) == 0) {
     entry->waiters |= only(number);
     ++warps_[static_cast<size_t>(number)].missing;
@@ -205,29 +217,31 @@ bool Core::load(const int64_t tick, const int32_t number, const uint64_t line) {
   return true;
 }
 
-// A warp does not wait for what it stores. Whole lines are written, so that none is read for it.
-bool Core::store(const int64_t tick, const uint64_t line) {
+// A warp does not wait for what it stores. Whole sectors are written, so that none is read for it.
+bool Core::store(const int64_t tick, const Part part) {
   const bool stays = chip_.config.l1_write_back != 0;
-  if (l1_.touch(line, stays) && stays) return true;
-  if (stores_ <= 0) return false;
-  if (!stays) {
-    send_write(tick, line);
-  } else if (const std::optional<uint64_t> evicted = l1_.fill(line, true)) {
-    send_write(tick, *evicted);
+  const Sectors has = l1_.touch(part, stays);
+  const bool whole = has == part.sectors;
+  if (stores_ <= 0 && !(stays && whole)) return false;
+  chip_.statistics.l1_store_hits += sectors_in(has);
+  if (!stays) send_write(tick, part);
+  if (!whole && (stays || chip_.config.l1_store_allocates != 0)) {
+    if (const std::optional<Part> evicted = l1_.fill(part, stays)) send_write(tick, *evicted);
   }
   return true;
 }
 
-void Core::send_write(const int64_t tick, const uint64_t line) {
-  const int32_t flits = 1 + (chip_.config.line_bytes - 1) / chip_.config.channel_bytes;
-  const int32_t slice = chip_.map.controller_of(line);
+void Core::send_write(const int64_t tick, const Part part) {
+  const int32_t flits = flits_of(chip_.config, part.sectors);
+  const int32_t slice = chip_.map.controller_of(part.line);
   --stores_;
-  ++chip_.statistics.l1_writes;
+  chip_.statistics.l1_writes += sectors_in(part.sectors);
   chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, flits),
-                     .line = line,
+                     .line = part.line,
                      .to = slice,
                      .from = shape_.core,
-                     .what = Happening::write});
+                     .what = Happening::write,
+                     .sectors = part.sectors});
 }
 
 void Core::written(const int64_t tick) {
@@ -235,13 +249,17 @@ void Core::written(const int64_t tick) {
   make_ready(tick, to_replay(stalled_stores_));
 }
 
-void Core::fill(const int64_t tick, const uint64_t line) {
-  auto* const entry = missing_.find(line);
-  if (entry == nullptr) throw std::logic_error("a core received a line that it did not ask for");
+void Core::fill(const int64_t tick, const Part part) {
+  auto* const entry = missing_.find(part.line);
+  if (entry == nullptr || (part.sectors & ~entry->sectors) != 0) {
+    throw std::logic_error("a core received sectors that it did not ask for");
+  }
+  if (const std::optional<Part> evicted = l1_.fill(part, false)) send_write(tick, *evicted);
+  entry->sectors &= static_cast<Sectors>(~part.sectors);
+  if (entry->sectors != 0) return;
   const auto filled = missing_.take(entry);
   ++chip_.statistics.fills;
   chip_.statistics.latency_cycles += (tick - filled.since) / chip_.clocks.core;
-  if (const std::optional<uint64_t> evicted = l1_.fill(line, false)) send_write(tick, *evicted);
   Warps again = to_replay(stalled_loads_);
   for (Warps waiters = filled.waiters; waiters != 0;) {
     const int32_t warp = take_first(waiters);

@@ -45,8 +45,8 @@ class Core {
   // Its slot has come.
   void issue(int64_t tick);
 
-  // A line has arrived.
-  void fill(int64_t tick, uint64_t line);
+  // Sectors of a line have arrived.
+  void fill(int64_t tick, Part part);
 
   // L2 has taken a line that this core wrote.
   void written(int64_t tick);
@@ -71,10 +71,11 @@ class Core {
   void emerge(int64_t slot);
   void execute(int64_t tick, int32_t warp);
   void access(int64_t tick, int32_t warp);
-  bool access_line(int64_t tick, int32_t warp, Access kind, uint64_t line);
-  bool load(int64_t tick, int32_t warp, uint64_t line);
-  bool store(int64_t tick, uint64_t line);
-  void send_write(int64_t tick, uint64_t line);
+  bool access_line(int64_t tick, int32_t warp, Access kind, Part part);
+  bool load(int64_t tick, int32_t warp, Part part);
+  bool store(int64_t tick, Part part);
+  void send_write(int64_t tick, Part part);
+  Part part_of(int64_t row) const;
   void to_next_row(Warp& warp) const;
   void stall(int32_t warp, Access kind);
   Warps to_replay(Warps stalled) const;
