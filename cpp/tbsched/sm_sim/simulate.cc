@@ -17,6 +17,7 @@
 namespace tbsched::sm_sim {
 namespace {
 
+constexpr int64_t kMaxCycle = int64_t{1} << 40;  // so that ticks, which are shorter, can be counted
 constexpr int64_t kEventsBetween = 1 << 16;  // from one call of now_and_then to the next
 
 int32_t places_of(const Workload& workload, const Config& config) {
@@ -179,8 +180,11 @@ std::vector<Command> dram_commands(const std::span<const MemoryRequest> requests
   }
   for (size_t number = 0; number < requests.size(); ++number) {
     const MemoryRequest& request = requests[number];
-    if (request.cycle < (number == 0 ? 0 : requests[number - 1].cycle)) {
-      throw std::invalid_argument("requests: their cycles go down at " + std::to_string(number));
+    const int64_t earliest = number == 0 ? 0 : requests[number - 1].cycle;
+    if (request.cycle < earliest || request.cycle > kMaxCycle) {
+      throw std::invalid_argument("requests: cycle " + std::to_string(request.cycle) +
+                                  " of request " + std::to_string(number) + " is outside " +
+                                  std::to_string(earliest) + ".." + std::to_string(kMaxCycle));
     }
     events.push({.tick = request.cycle * clocks.dram,
                  .line = request.address / static_cast<uint64_t>(config.access_bytes()),

@@ -210,9 +210,11 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
     values[_STEP] = np.diff(values.pop("address").astype(np.int64), prepend=0)
     if workload.sectors is None:
         values.pop("sectors")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as out:
+    with zipfile.ZipFile(path, "w") as out:
         for name, value in values.items():
-            with out.open(zipfile.ZipInfo(f"{name}.npy"), "w") as column:
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = zipfile.ZIP_LZMA
+            with out.open(entry, "w") as column:
                 np.lib.format.write_array(column, np.asanyarray(value), allow_pickle=False)
 
 
