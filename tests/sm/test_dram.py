@@ -157,7 +157,11 @@ def test_every_timing_parameter_can_fire() -> None:
         ([(-1, 0, False)], ValueError, r"\.requests\[0\]: cycle: -1 is outside 0\.\."),
         ([(0, 1 << 60, False)], ValueError, r"\.requests\[0\]: address: \d+ is outside 0\.\."),
         ([(0, 0, 2)], TypeError, r"\.requests\[0\]: write: True or False is needed, got 2"),
-        ([(5, 0, True), (1, 0, True)], ValueError, r"\[1\]: cycle 1 is before 5, .*; sort them"),
+        (
+            [(5, 0, True), (1, 0, True)],
+            ValueError,
+            r"\.requests\[1\]: cycle 1 is before 5, .*; sort them",
+        ),
     ],
 )
 def test_request_that_means_nothing_is_named(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -84,18 +84,19 @@ def dram_commands(
 
 
 def _request(where: str, given: object) -> tuple[int, int, bool]:
-    if not isinstance(given, Sequence | np.ndarray | np.void) or len(given) != 3:
+    values = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+    if not isinstance(values, tuple | list) or len(values) != 3:
         raise TypeError(
             f"dram_commands.{where}: a cycle, an address and whether it writes are needed, "
             f"got {shown(given)}"
         )
-    cycle, address, write = given
+    cycle, address, write = values
     return (
         integer("dram_commands", f"{where}: cycle", cycle, 0, 1 << 40),
         integer("dram_commands", f"{where}: address", address, 0, (1 << 60) - 1),
         flag(
             "dram_commands",
             f"{where}: write",
-            write.item() if isinstance(write, np.bool_) else write,
+            bool(write) if isinstance(write, np.bool_) else write,
         ),
     )
