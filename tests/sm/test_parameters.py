@@ -82,7 +82,7 @@ def test_unknown_names_and_values_are_refused() -> None:
         ({"bank_interleave": 100}, "bank_interleave is no multiple of line_bytes"),
         ({"row_bytes": 320}, "row_bytes is no multiple of bank_interleave"),
         ({"bus_bytes": 24}, r"are no multiple of 2 \* bus_bytes"),
-        ({"line_sectors": 3}, "line_bytes is no multiple of line_sectors"),
+        ({"line_sectors": 3}, "line_sectors is 3"),
         ({"l2_fetch_sectors": 2}, "line_sectors is no multiple of l2_fetch_sectors"),
         ({"cores": 3}, "the mesh has fewer nodes than cores and controllers"),
         ({"controllers_at_edges": 1, "controllers": 5, "mesh_height": 9}, "have fewer nodes than"),

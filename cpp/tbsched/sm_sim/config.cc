@@ -130,6 +130,7 @@ void check_sizes(const Config& config) {
          "bank_interleave is no multiple of line_bytes");
   demand(whole(config.row_bytes, config.bank_interleave),
          "row_bytes is no multiple of bank_interleave");
+  demand(config.line_sectors != 3, "line_sectors is 3");
   demand(whole(config.line_bytes, config.line_sectors),
          "line_bytes is no multiple of line_sectors");
   demand(whole(config.line_sectors, config.l2_fetch_sectors),

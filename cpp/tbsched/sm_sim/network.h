@@ -1,11 +1,11 @@
 // The network between cores and slices of L2: a mesh with XY routes, or a crossbar.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "tbsched/sm_sim/caches/cache.h"
 #include "tbsched/sm_sim/clocks.h"
 #include "tbsched/sm_sim/config.h"
 
@@ -16,7 +16,7 @@ std::vector<int32_t> controller_nodes(const Config& config);
 
 // What sectors of a line take on a link.
 inline int32_t flits_of(const Config& config, const uint8_t sectors) {
-  return 1 + (std::popcount(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
+  return 1 + (sectors_in(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
 }
 
 // One direction: requests and replies have a network each, so that neither blocks the other.

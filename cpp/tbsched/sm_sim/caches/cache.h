@@ -1,7 +1,7 @@
 // Which lines a cache holds, and which sectors of each.
 #pragma once
 
-#include <bit>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,7 +25,12 @@ struct Part {
   Sectors sectors;
 };
 
-inline int32_t sectors_in(const Sectors sectors) { return std::popcount(sectors); }
+// How many; looked up, as it is asked for each access.
+inline int32_t sectors_in(const Sectors sectors) {
+  static constexpr std::array<int8_t, 16> kCounts = {0, 1, 1, 2, 1, 2, 2, 3,
+                                                     1, 2, 2, 3, 2, 3, 3, 4};
+  return kCounts[sectors];
+}
 
 class Cache {
  public:

@@ -109,8 +109,9 @@ void Slice::fill(const int64_t tick, const Part part, const bool dirty) {
 
 void Slice::data(const Event& read) {
   const Part part{memory_.map.own_of_access(read.line), memory_.map.sectors_of(read.line)};
-  const bool held = (cache_.held(part.line) & part.sectors) == part.sectors;
-  if (read.from != 0 && !held) ++memory_.statistics.prefetch_fills;
+  if (read.from != 0 && (part.sectors & ~cache_.held(part.line)) != 0) {
+    ++memory_.statistics.prefetch_fills;
+  }
   fill(read.tick, part, false);
   // Where a prefetch was as fast as a demand, the first of them answers.
   if (auto* const entry = missing_.find(part.line)) {

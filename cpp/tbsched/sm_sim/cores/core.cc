@@ -25,6 +25,7 @@ Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> 
       scheduler_(std::move(scheduler)),
       l1_({chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways,
            static_cast<Replacement>(chip.config.l1_replacement), chip.config.hash_sets != 0}),
+      all_sectors_(static_cast<Sectors>((1 << chip.config.line_sectors) - 1)),
       missing_(chip.config.l1_mshrs),
       left_(static_cast<size_t>(shape.places), 0),
       blocks_(static_cast<size_t>(shape.places), -1),
@@ -124,10 +125,10 @@ void Core::to_next_row(Warp& warp) const {
 // What a row touches: sectors of a line.
 Part Core::part_of(const int64_t row) const {
   const auto at = static_cast<size_t>(row);
-  const auto all = static_cast<Sectors>((1 << chip_.config.line_sectors) - 1);
   const Workload& workload = chip_.workload;
   return {workload.address[at] / static_cast<uint64_t>(chip_.config.line_bytes),
-          workload.sectors.empty() ? all : static_cast<Sectors>(workload.sectors[at] & all)};
+          workload.sectors.empty() ? all_sectors_
+                                   : static_cast<Sectors>(workload.sectors[at] & all_sectors_)};
 }
 
 // One line after the other, those that go with the first one, too.

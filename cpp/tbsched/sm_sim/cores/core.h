@@ -89,6 +89,7 @@ class Core {
   CoreShape shape_;
   std::unique_ptr<Scheduler> scheduler_;
   Cache l1_;
+  Sectors all_sectors_;
   Mshrs<Warps> missing_;
   std::array<Warp, 64> warps_{};
   std::vector<int32_t> left_;    // of each place, warps that have not ended

@@ -1,6 +1,7 @@
 // Where a line lies: controller, bank, row and column.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "tbsched/sm_sim/config.h"
@@ -14,8 +15,9 @@ class AddressMap {
   explicit AddressMap(const Config& config)
       : controllers_(static_cast<uint64_t>(config.controllers)),
         interleave_(static_cast<uint64_t>(config.channel_interleave / config.line_bytes)),
-        parts_(static_cast<uint64_t>(config.line_sectors / config.l2_fetch_sectors)),
-        part_sectors_(static_cast<uint64_t>(config.l2_fetch_sectors)),
+        part_shift_(
+            std::countr_zero(static_cast<uint32_t>(config.line_sectors / config.l2_fetch_sectors))),
+        part_sectors_(config.l2_fetch_sectors),
         run_(static_cast<uint64_t>(config.bank_interleave / config.access_bytes())),
         runs_(static_cast<uint64_t>(config.row_bytes / config.bank_interleave)),
         banks_(static_cast<uint64_t>(config.banks)),
@@ -35,14 +37,14 @@ class AddressMap {
   }
 
   // The accesses for a line of the controller are those from here on, one for each of its parts.
-  uint64_t first_access(const uint64_t own) const { return own * parts_; }
-  uint64_t parts() const { return parts_; }
+  uint64_t first_access(const uint64_t own) const { return own << part_shift_; }
+  uint64_t parts() const { return uint64_t{1} << part_shift_; }
   // Which sectors a part of a line has.
   uint8_t sectors_of(const uint64_t access) const {
-    const uint64_t part = (uint64_t{1} << part_sectors_) - 1;
-    return static_cast<uint8_t>(part << access % parts_ * part_sectors_);
+    const auto part = static_cast<int32_t>(access & (parts() - 1));
+    return static_cast<uint8_t>(((1 << part_sectors_) - 1) << part * part_sectors_);
   }
-  uint64_t own_of_access(const uint64_t access) const { return access / parts_; }
+  uint64_t own_of_access(const uint64_t access) const { return access >> part_shift_; }
 
   struct Place {
     int32_t bank;
@@ -73,8 +75,8 @@ class AddressMap {
 
   uint64_t controllers_;
   uint64_t interleave_;
-  uint64_t parts_;  // of a line
-  uint64_t part_sectors_;
+  int part_shift_;  // a line has 2 to this power parts
+  int32_t part_sectors_;
   uint64_t run_;
   uint64_t runs_;
   uint64_t banks_;
