@@ -207,6 +207,12 @@ std::string record(const Runner& runner, const Prepared& made, const std::string
   return std::string(", \"same\": ") + (same ? "true" : "false");
 }
 
+int l2_bytes() {
+  int bytes = 0;
+  demand(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, 0), "cudaDeviceGetAttribute");
+  return bytes;
+}
+
 void run_case(const Case& one, const std::string_view verb, const std::string& argument) {
   const Prepared made = one.prepare();
   const Runner runner(one, made);
@@ -217,8 +223,11 @@ void run_case(const Case& one, const std::string_view verb, const std::string& a
   } else {
     more = record(runner, made, argument + "/" + one.name);
   }
-  std::printf("{\"name\": \"%s\", \"blocks\": %d, \"threads\": %d, \"blocks_per_sm\": %d%s}\n",
-              one.name.c_str(), made.blocks, made.threads, runner.blocks_per_sm(), more.c_str());
+  std::printf(
+      "{\"name\": \"%s\", \"blocks\": %d, \"threads\": %d, \"blocks_per_sm\": %d, "
+      "\"l2_bytes\": %d%s}\n",
+      one.name.c_str(), made.blocks, made.threads, runner.blocks_per_sm(), l2_bytes(),
+      more.c_str());
   std::fflush(stdout);
 }
 
