@@ -20,6 +20,8 @@ constexpr std::array kParameters = {
               "warp instructions that a slot issues, each of another warp"},
     Parameter{"core", "pipeline_stages", &Config::pipeline_stages, 1, 64,
               "slots from an instruction of a warp to its next one"},
+    Parameter{"core", "hit_stages", &Config::hit_stages, 1, 256,
+              "slots from a load that hits L1 to the warp's next instruction"},
     Parameter{"core", "warps_per_core", &Config::warps_per_core, 1, 64, "resident warps at most"},
     Parameter{"core", "blocks_per_core", &Config::blocks_per_core, 1, 64,
               "resident blocks at most"},

@@ -14,6 +14,7 @@ struct Config {
   int32_t issue_cycles = 4;
   int32_t issue_width = 1;
   int32_t pipeline_stages = 5;
+  int32_t hit_stages = 5;
   int32_t warps_per_core = 32;
   int32_t blocks_per_core = 8;
   int32_t store_entries = 32;

@@ -29,7 +29,8 @@ Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> 
       missing_(chip.config.l1_mshrs),
       left_(static_cast<size_t>(shape.places), 0),
       blocks_(static_cast<size_t>(shape.places), -1),
-      pipeline_(static_cast<size_t>(chip.config.pipeline_stages), 0),
+      pipeline_(static_cast<size_t>(std::max(chip.config.pipeline_stages, chip.config.hit_stages)),
+                0),
       stores_(chip.config.store_entries) {}
 
 void Core::start_block(const int64_t tick, const int32_t place) {
@@ -104,18 +105,19 @@ void Core::emerge(const int64_t slot) {
 void Core::execute(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
   ready_ &= ~only(number);
+  int64_t stages = chip_.config.pipeline_stages;
   if (warp.compute > 0) {
     --warp.compute;
     ++chip_.statistics.instructions;
     const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
     if (warp.compute == 0 && kind == Access::none) to_next_row(warp);
   } else {
-    access(tick, number);
+    if (access(tick, number) != Access::store) stages = chip_.config.hit_stages;
     if ((waiting_ & only(number)) != 0) return;
   }
   if (warp.row == warp.end) done_ |= only(number);
   const int64_t slot = tick / chip_.clocks.slot;
-  pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= only(number);
+  pipeline_[static_cast<size_t>(slot + stages) % pipeline_.size()] |= only(number);
 }
 
 void Core::to_next_row(Warp& warp) const {
@@ -131,8 +133,8 @@ Part Core::part_of(const int64_t row) const {
                                    : static_cast<Sectors>(workload.sectors[at] & all_sectors_)};
 }
 
-// One line after the other, those that go with the first one, too.
-void Core::access(const int64_t tick, const int32_t number) {
+// One line after the other, those that go with the first one, too. Returns the kind of the first.
+Access Core::access(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
   const auto kind_of = [&](const int64_t row) {
     return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
@@ -143,7 +145,7 @@ void Core::access(const int64_t tick, const int32_t number) {
   do {
     if (!access_line(tick, number, kind, part_of(warp.row))) {
       stall(number, kind);
-      return;
+      return kind;
     }
     if (warp.row == first) ++chip_.statistics.instructions;
     to_next_row(warp);
@@ -151,9 +153,10 @@ void Core::access(const int64_t tick, const int32_t number) {
   // It may have left the room that it was woken for.
   if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
   if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
-  if (warp.missing == 0) return;
+  if (warp.missing == 0) return kind;
   waiting_ |= only(number);
   if (warp.row == warp.end) done_ |= only(number);
+  return kind;
 }
 
 // It waits for room, and issues the same instruction again.

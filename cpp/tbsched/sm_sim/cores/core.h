@@ -70,7 +70,7 @@ class Core {
 
   void emerge(int64_t slot);
   void execute(int64_t tick, int32_t warp);
-  void access(int64_t tick, int32_t warp);
+  Access access(int64_t tick, int32_t warp);
   bool access_line(int64_t tick, int32_t warp, Access kind, Part part);
   bool load(int64_t tick, int32_t warp, Part part);
   bool store(int64_t tick, Part part);
@@ -101,7 +101,7 @@ class Core {
   Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
   Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
   Warps done_ = 0;               // have issued their last instruction
-  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its stages
+  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its length
   int64_t next_slot_ = -1;       // the slot that it has asked for
   int64_t last_slot_ = -1;       // in which it issued last
   int64_t idle_since_ = 0;       // -1: something is ready or in the pipeline
