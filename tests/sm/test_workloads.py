@@ -45,7 +45,7 @@ def test_workload_is_written_and_read(tmp_path: Path) -> None:
         ({"warps_per_block": 2}, "rows: the number of warps is no multiple of warps_per_block"),
         ({"address": np.array([], int)}, "rows: compute, access and address differ in length"),
         ({"compute": [-1]}, "compute: row 0 is negative"),
-        ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.3"),
+        ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.4"),
         ({"access": [ALSO]}, "access: row 0 goes with an access before it; there is none"),
         ({"access": [NONE]}, "compute: row 0 has neither an access nor instructions"),
         ({"address": [-1]}, r"address: a value is outside 0\.\.18446744073709551615"),

@@ -54,6 +54,9 @@ constexpr std::array kParameters = {
               "stores stay in L1 until evicted; else each goes to L2 at once"},
     Parameter{"l1", "l1_store_allocates", &Config::l1_store_allocates, 0, 1,
               "stores that go to L2 at once put their line into L1, too"},
+    Parameter{"l1", "l1_line_cycles", &Config::l1_line_cycles, 0, 64,
+              "core cycles that L1 takes for each line of an instruction, one after the other; 0: "
+              "all at once"},
     Parameter{"l1", "replay_all", &Config::replay_all, 0, 1,
               "once an MSHR is free, all that need one try again; else the one that waits longest"},
     Parameter{"network", "crossbar", &Config::crossbar, 0, 1, "a crossbar takes the mesh's place"},

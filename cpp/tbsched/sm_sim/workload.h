@@ -9,8 +9,9 @@ namespace tbsched::sm_sim {
 enum class Access : uint8_t {
   load,
   store,
-  also,  // one more line of the instruction in the row before
-  none,  // computes only
+  also,     // one more line of the instruction in the row before
+  none,     // computes only
+  barrier,  // waits until all warps of the block that have not ended are at one
 };
 
 // Block b has the warps from b * warps_per_block on. A warp executes its rows in order. A row is

@@ -40,7 +40,7 @@ class Scheduler(Protocol):
 
         Args:
             ready: the warps that may issue, at least one.
-            waiting: those that wait for memory.
+            waiting: those that wait for memory, or at a barrier.
             resident: those of blocks that have not ended.
             cycle: of the core.
 

@@ -15,7 +15,7 @@ from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 
-LOAD, STORE, ALSO, NONE = range(4)
+LOAD, STORE, ALSO, NONE, BARRIER = range(5)
 _MOST = 2**31 - 1
 Access: TypeAlias = npt.NDArray[np.uint8]
 Addresses: TypeAlias = npt.NDArray[np.uint64]
@@ -38,7 +38,8 @@ class Workload(HoldsArrays):
         rows: int64 (warps + 1,), the first row of each warp; and the number of rows.
         compute: int32 (rows,), instructions before the access.
         access: uint8 (rows,): 0 a load, 1 a store, 2 another line of the instruction in the row
-            before, 3 no access.
+            before, 3 no access, 4 a barrier: it waits for the warps of its block that have not
+            ended.
         address: uint64 (rows,), in bytes, less than 2^60.
         sectors: uint8 (rows,), which 32 bytes of the 128 bytes from the address on, a bit each; the
             address is then a multiple of 128. None: a whole line, whatever the size of a line.
@@ -87,8 +88,8 @@ class Workload(HoldsArrays):
     @property
     def instructions(self) -> int:
         """Instructions of all warps."""
-        accesses = np.count_nonzero((self.access == LOAD) | (self.access == STORE))
-        return int(self.compute.sum(dtype=np.int64)) + int(accesses)
+        others = np.count_nonzero((self.access != ALSO) & (self.access != NONE))
+        return int(self.compute.sum(dtype=np.int64)) + int(others)
 
     def lines_of_blocks(self, line_bytes: int) -> tuple[Int64Array, Int64Array]:
         """Every line that a block touches, once.
@@ -105,7 +106,7 @@ class Workload(HoldsArrays):
             True
         """
         warps = np.repeat(np.arange(len(self.rows) - 1), np.diff(self.rows))
-        touches = self.access != NONE
+        touches = self.access < NONE
         block = (warps // self.warps_per_block)[touches]
         line = (self.address[touches] // np.uint64(line_bytes)).astype(np.int64)
         pairs = np.unique(np.stack([block, line]), axis=1)
@@ -169,7 +170,7 @@ def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:
         return held
     places = np.arange(LINE_BYTES // SECTOR_BYTES)
     touched = held.sectors[:, None] >> places & 1 == 1
-    touched[held.access == NONE, 0] = True
+    touched[held.access >= NONE, 0] = True
     row, place = np.nonzero(touched)
     address = held.address[row] + (place * SECTOR_BYTES).astype(np.uint64)
     line, offset = np.divmod(address, np.uint64(line_bytes))

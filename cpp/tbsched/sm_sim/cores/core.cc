@@ -11,6 +11,15 @@ namespace {
 
 Warps only(const int32_t warp) { return Warps{1} << warp; }
 
+constexpr int64_t kMostLines = 32;  // that an instruction of a warp has L1 for
+
+// As many as the longest way through it.
+size_t slots_of_pipeline(const Config& config) {
+  const int64_t lines = (kMostLines * config.l1_line_cycles + config.issue_cycles - 1);
+  const int64_t hit = config.hit_stages + lines / config.issue_cycles;
+  return static_cast<size_t>(std::max<int64_t>(config.pipeline_stages, hit));
+}
+
 int32_t take_first(Warps& warps) {
   const int32_t first = std::countr_zero(warps);
   warps &= warps - 1;
@@ -29,8 +38,7 @@ Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> 
       missing_(chip.config.l1_mshrs),
       left_(static_cast<size_t>(shape.places), 0),
       blocks_(static_cast<size_t>(shape.places), -1),
-      pipeline_(static_cast<size_t>(std::max(chip.config.pipeline_stages, chip.config.hit_stages)),
-                0),
+      pipeline_(slots_of_pipeline(chip.config), 0),
       stores_(chip.config.store_entries) {}
 
 void Core::start_block(const int64_t tick, const int32_t place) {
@@ -81,7 +89,8 @@ void Core::issue(const int64_t tick) {
   idle_since_ = -1;
   emerge(slot);
   for (int32_t issued = 0; issued < chip_.config.issue_width && ready_ != 0; ++issued) {
-    const int32_t warp = scheduler_->pick({ready_, waiting_, resident_, tick / chip_.clocks.core});
+    const int32_t warp =
+        scheduler_->pick({ready_, waiting_ | at_barrier_, resident_, tick / chip_.clocks.core});
     if (warp == -1) break;
     if (warp < -1 || warp > 63 || (ready_ & only(warp)) == 0) {
       throw std::invalid_argument("scheduler: it picked warp " + std::to_string(warp) +
@@ -99,25 +108,77 @@ void Core::emerge(const int64_t slot) {
   const Warps ended = out & done_;
   ready_ |= out & ~done_;
   out = 0;
+  for (; !turns_.empty() && turns_.front().slot <= slot; turns_.pop_front()) {
+    ready_ |= only(turns_.front().warp);
+  }
   if (ended != 0) retire(slot * chip_.clocks.slot, ended);
 }
 
 void Core::execute(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
+  const int64_t slot = tick / chip_.clocks.slot;
   ready_ &= ~only(number);
   int64_t stages = chip_.config.pipeline_stages;
+  const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
   if (warp.compute > 0) {
     --warp.compute;
     ++chip_.statistics.instructions;
-    const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
     if (warp.compute == 0 && kind == Access::none) to_next_row(warp);
+  } else if (kind == Access::barrier) {
+    ++chip_.statistics.instructions;
+    to_next_row(warp);
+    at_barrier_ |= only(number);
   } else {
-    if (access(tick, number) != Access::store) stages = chip_.config.hit_stages;
-    if ((waiting_ & only(number)) != 0) return;
+    const int64_t busy = chip_.config.l1_line_cycles > 0 ? lines_of(warp) : 0;
+    if (busy > 0 && !take_l1(tick, number, busy)) return;
+    if (access(tick, number) != Access::store) stages = chip_.config.hit_stages + busy;
   }
-  if (warp.row == warp.end) done_ |= only(number);
-  const int64_t slot = tick / chip_.clocks.slot;
-  pipeline_[static_cast<size_t>(slot + stages) % pipeline_.size()] |= only(number);
+  if (warp.row == warp.end) {
+    done_ |= only(number);
+    at_barrier_ &= ~only(number);
+  }
+  if (((waiting_ | at_barrier_) & only(number)) == 0) leave_at(slot + stages, only(number));
+  if (at_barrier_ != 0) open_barrier(slot, number / shape_.warps_per_block);
+}
+
+// Warps come out of the pipeline in that slot.
+void Core::leave_at(const int64_t slot, const Warps warps) {
+  pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= warps;
+}
+
+// If all warps of a block have arrived that have not ended.
+void Core::open_barrier(const int64_t slot, const int32_t place) {
+  const Warps block = shape_.warps_at(place);
+  const Warps arrived = block & at_barrier_;
+  if ((block & resident_ & ~done_ & ~arrived) != 0) return;
+  at_barrier_ &= ~arrived;
+  leave_at(slot + chip_.config.pipeline_stages, arrived);
+}
+
+// For how many slots its next instruction has L1.
+int64_t Core::lines_of(const Warp& warp) const {
+  int64_t end = warp.row + 1;
+  while (end < warp.end &&
+         static_cast<Access>(chip_.workload.access[static_cast<size_t>(end)]) == Access::also) {
+    ++end;
+  }
+  const int64_t cycles = std::min(end - warp.row, kMostLines) * chip_.config.l1_line_cycles;
+  return (cycles + chip_.config.issue_cycles - 1) / chip_.config.issue_cycles;
+}
+
+// Instructions have L1 one after the other. Returns false where it must wait for its turn.
+bool Core::take_l1(const int64_t tick, const int32_t number, const int64_t slots) {
+  if ((has_turn_ & only(number)) != 0) {
+    has_turn_ &= ~only(number);
+    return true;
+  }
+  const int64_t now = tick / chip_.clocks.slot;
+  const int64_t turn = std::max(now, l1_free_);
+  l1_free_ = turn + slots;
+  if (turn == now) return true;
+  has_turn_ |= only(number);
+  turns_.push_back({turn, number});
+  return false;
 }
 
 void Core::to_next_row(Warp& warp) const {
@@ -153,9 +214,7 @@ Access Core::access(const int64_t tick, const int32_t number) {
   // It may have left the room that it was woken for.
   if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
   if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
-  if (warp.missing == 0) return kind;
-  waiting_ |= only(number);
-  if (warp.row == warp.end) done_ |= only(number);
+  if (warp.missing > 0) waiting_ |= only(number);
   return kind;
 }
 
@@ -295,8 +354,13 @@ void Core::look_again(const int64_t tick) {
   const auto stages = static_cast<int64_t>(pipeline_.size());
   for (int64_t ahead = 1; ahead <= stages; ++ahead) {
     const bool emerges = pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0;
-    if (!emerges && (ready_ == 0 || ahead > 1)) continue;
+    const bool has_turn = !turns_.empty() && turns_.front().slot <= slot + ahead;
+    if (!emerges && !has_turn && (ready_ == 0 || ahead > 1)) continue;
     ask_for(slot + ahead);
+    return;
+  }
+  if (!turns_.empty()) {
+    ask_for(turns_.front().slot);
     return;
   }
   idle_since_ = (slot + 1) * chip_.clocks.slot;

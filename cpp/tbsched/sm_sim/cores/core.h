@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -68,9 +69,18 @@ class Core {
     int64_t stalled;  // when it was stalled last, in order of such times
   };
 
+  struct Turn {
+    int64_t slot;
+    int32_t warp;
+  };
+
   void emerge(int64_t slot);
   void execute(int64_t tick, int32_t warp);
   Access access(int64_t tick, int32_t warp);
+  void leave_at(int64_t slot, Warps warps);
+  void open_barrier(int64_t slot, int32_t place);
+  int64_t lines_of(const Warp& warp) const;
+  bool take_l1(int64_t tick, int32_t number, int64_t slots);
   bool access_line(int64_t tick, int32_t warp, Access kind, Part part);
   bool load(int64_t tick, int32_t warp, Part part);
   bool store(int64_t tick, Part part);
@@ -94,13 +104,17 @@ class Core {
   std::array<Warp, 64> warps_{};
   std::vector<int32_t> left_;    // of each place, warps that have not ended
   std::vector<int32_t> blocks_;  // of each place
-  // All that are resident are ready, in the pipeline, or wait for memory.
+  // All that are resident are ready, in the pipeline, or wait: for memory, a barrier, or L1.
   Warps ready_ = 0;
   Warps waiting_ = 0;
   Warps resident_ = 0;
+  Warps at_barrier_ = 0;
+  Warps has_turn_ = 0;           // at L1
   Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
   Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
   Warps done_ = 0;               // have issued their last instruction
+  std::deque<Turn> turns_;       // of those that wait for theirs
+  int64_t l1_free_ = 0;          // the slot
   std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its length
   int64_t next_slot_ = -1;       // the slot that it has asked for
   int64_t last_slot_ = -1;       // in which it issued last
