@@ -111,7 +111,7 @@ struct Fwt {
         recorder.store(values + at, one + other);
         recorder.store(values + at + half, one - other);
       }
-      __syncthreads();
+      recorder.meet();
     }
   }
 };
@@ -149,9 +149,9 @@ struct Gemm {
     for (int32_t tile = 0; tile < data.n; tile += 32) {
       left[y][x] = recorder.load(data.in + row * data.n + tile + x);
       right[y][x] = recorder.load(data.more + (tile + y) * data.n + column);
-      __syncthreads();
+      recorder.meet();
       for (int32_t at = 0; at < 32; ++at) sum += left[y][at] * right[at][x];
-      __syncthreads();
+      recorder.meet();
     }
     recorder.store(data.out + row * data.n + column, sum);
   }
@@ -169,7 +169,7 @@ struct Sweep {
         const uint4 value = recorder.load(vectors + at);
         sum ^= value.x ^ value.y ^ value.z ^ value.w;
       }
-      __syncthreads();
+      recorder.meet();
     }
     recorder.store(data.marked + thread_of_all(), static_cast<int32_t>(sum));
   }
@@ -197,7 +197,7 @@ struct Strided {
       for (int32_t line = thread_of_all(); line < data.n; line += all) {
         sum += recorder.load(data.in + line * 32 + time * data.m);
       }
-      __syncthreads();
+      recorder.meet();
     }
     recorder.store(data.out + thread_of_all(), sum);
   }
@@ -213,7 +213,7 @@ struct Stored {
            at += static_cast<int32_t>(blockDim.x)) {
         what(data.out + at);
       }
-      __syncthreads();
+      recorder.meet();
     };
     const auto read = [&](const float* const value) { sum += recorder.load(value); };
     for (int32_t time = 0; time < data.times; ++time) each(read);

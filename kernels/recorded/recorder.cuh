@@ -16,9 +16,9 @@ enum class Form : int {
   recorded,  // the events
 };
 
-// One for each line of 128 bytes that an instruction of a warp touches.
-enum class Kind : uint64_t { load, store, also };  // also: one more line of the same instruction
-using Event = unsigned long long;                  // line | sectors << 40 | kind << 44
+// One for each line of 128 bytes that an instruction of a warp touches, and for each barrier.
+enum class Kind : uint64_t { load, store, also, barrier };  // also: one more line of the same one
+using Event = unsigned long long;                           // line | sectors << 40 | kind << 44
 constexpr uint64_t kLineBytes = 128;
 constexpr uint64_t kSectorBytes = 32;
 constexpr int kSectorShift = 40;
@@ -54,6 +54,15 @@ class Recorder {
   __device__ void store(Value* const address, const Value value) const {
     note(address, sizeof(Value), Kind::store);
     write(address, value);
+  }
+
+  // All threads of the block meet.
+  __device__ void meet() const {
+    if constexpr (form == Form::counted || form == Form::recorded) {
+      const uint32_t leader = __ffs(__activemask()) - 1;
+      if (threadIdx.x % 32 == leader) append(static_cast<uint64_t>(Kind::barrier) << kKindShift);
+    }
+    __syncthreads();
   }
 
  private:

@@ -151,7 +151,7 @@ def schedulers_table() -> str:
 
 
 def parameters_table() -> str:
-    gpus = [simulated(name) for name in ("owl-table1", "h200-like")]
+    gpus = [simulated(name) for name in ("owl-table1", "h200-like", "h100-like")]
     rows = []
     for row in PARAMETERS.values():
         source = gpus[0].provenance[row.name]
@@ -160,7 +160,7 @@ def parameters_table() -> str:
         ]
         where = f"{source.kind}: {source.source}"
         rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, values[1]))
-    header = ("section", "parameter", "what", "`owl-table1`", "its source", "`h200-like`")
+    header = ("section", "parameter", "what", "`owl-table1`", "its source", "`h200-like`", "`h100-like`")
     return table(header, rows)
 
 

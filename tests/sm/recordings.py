@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tbsched as tb
 from gpu.inside.addresses import GROUPS, KERNELS
+from tbsched.sm.workloads import ALSO, BARRIER
 
 FOLDER = Path(__file__).parent / "recordings"
 # One file for both: they touch the same lines. Where each ran its blocks is in sms.npz.
@@ -105,7 +106,8 @@ def recorded_of(
     record = next(record for record in records if record["name"] == kernel)
     assert record["same"], record
     held = np.load(report / f"{kernel}.npz")
-    first = held["kind"] != 2
+    kind = held["kind"]
+    first = kind != ALSO
     accesses = int(np.count_nonzero(first))
     compute = np.zeros(len(first), np.int32)
     dealt = (instructions - accesses) * np.arange(1, accesses + 1) // accesses
@@ -116,8 +118,8 @@ def recorded_of(
         record["blocks_per_sm"],
         held["ends"].astype(np.int64),
         compute,
-        held["kind"],
-        held["step"].cumsum(dtype=np.int64) * 128,
+        np.where(kind == 3, BARRIER, kind),
+        np.where(kind == 3, 0, held["step"].cumsum(dtype=np.int64) * 128),
         held["sectors"],
     )
     return workload, held["sms"]

@@ -54,6 +54,9 @@ constexpr std::array kParameters = {
               "stores stay in L1 until evicted; else each goes to L2 at once"},
     Parameter{"l1", "l1_store_allocates", &Config::l1_store_allocates, 0, 1,
               "stores that go to L2 at once put their line into L1, too"},
+    Parameter{"l1", "l1_miss_allocates", &Config::l1_miss_allocates, 0, 1,
+              "a line has its place from its miss on, and what comes once it has lost that is not "
+              "kept; else it gets a place when it comes"},
     Parameter{"l1", "l1_line_cycles", &Config::l1_line_cycles, 0, 64,
               "core cycles that L1 takes for each line of an instruction, one after the other; 0: "
               "all at once"},

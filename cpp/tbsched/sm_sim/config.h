@@ -34,6 +34,7 @@ struct Config {
   int32_t l1_mshrs = 32;
   int32_t l1_write_back = 1;
   int32_t l1_store_allocates = 0;
+  int32_t l1_miss_allocates = 0;
   int32_t l1_line_cycles = 0;
   int32_t replay_all = 0;
 

@@ -9,7 +9,7 @@ namespace {
 constexpr int kSectorBits = 4;
 constexpr int kLineShift = 2 * kSectorBits;
 constexpr uint64_t kAllSectors = (uint64_t{1} << kSectorBits) - 1;
-constexpr uint64_t kNone = 0;  // an entry has a sector at least
+constexpr uint64_t kNone = ~uint64_t{0};
 
 Sectors sectors_of(const uint64_t entry) {
   return static_cast<Sectors>(entry >> kSectorBits & kAllSectors);
@@ -59,6 +59,10 @@ Sectors Cache::touch(const Part part, const bool write) {
   return has;
 }
 
+bool Cache::has_place(const uint64_t line) const {
+  return way_of(entries_.data() + set_of(line), shape_.ways, line) >= 0;
+}
+
 Sectors Cache::held(const uint64_t line) const {
   const uint64_t* const set = entries_.data() + set_of(line);
   const int32_t way = way_of(set, shape_.ways, line);
@@ -76,7 +80,7 @@ std::optional<Part> Cache::fill(const Part part, const bool dirty) {
   const int32_t way = victim(set);
   const uint64_t left = set[way];
   to_front(set, way, entry);
-  if (dirty_of(left) == 0) return {};
+  if (left == kNone || dirty_of(left) == 0) return {};
   return Part{left >> kLineShift, dirty_of(left)};
 }
 

@@ -39,10 +39,14 @@ class Cache {
   // Which of the sectors it has. The line has then been used; a write makes those dirty.
   Sectors touch(Part part, bool write);
 
+  // Whether the line has a place, be it without sectors.
+  bool has_place(uint64_t line) const;
+
   // Which sectors of the line it has.
   Sectors held(uint64_t line) const;
 
-  // Takes sectors in. Returns what had to leave and is dirty.
+  // Takes sectors in, or makes a place for a line that has none yet. Returns what had to leave and
+  // is dirty.
   std::optional<Part> fill(Part part, bool dirty);
 
  private:

@@ -263,6 +263,7 @@ bool Core::load(const int64_t tick, const int32_t number, const Part part) {
   const auto asked = static_cast<Sectors>(missing & ~entry->sectors);
   if (asked != 0) {
     entry->sectors |= asked;
+    if (chip_.config.l1_miss_allocates != 0) fill_l1(tick, {part.line, 0});
     const int32_t slice = chip_.map.controller_of(part.line);
     chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, 1),
                        .line = part.line,
@@ -312,12 +313,16 @@ void Core::written(const int64_t tick) {
   make_ready(tick, to_replay(stalled_stores_));
 }
 
+void Core::fill_l1(const int64_t tick, const Part part) {
+  if (const std::optional<Part> evicted = l1_.fill(part, false)) send_write(tick, *evicted);
+}
+
 void Core::fill(const int64_t tick, const Part part) {
   auto* const entry = missing_.find(part.line);
   if (entry == nullptr || (part.sectors & ~entry->sectors) != 0) {
     throw std::logic_error("a core received sectors that it did not ask for");
   }
-  if (const std::optional<Part> evicted = l1_.fill(part, false)) send_write(tick, *evicted);
+  if (chip_.config.l1_miss_allocates == 0 || l1_.has_place(part.line)) fill_l1(tick, part);
   entry->sectors &= static_cast<Sectors>(~part.sectors);
   if (entry->sectors != 0) return;
   const auto filled = missing_.take(entry);

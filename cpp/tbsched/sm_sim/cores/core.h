@@ -85,6 +85,7 @@ class Core {
   bool load(int64_t tick, int32_t warp, Part part);
   bool store(int64_t tick, Part part);
   void send_write(int64_t tick, Part part);
+  void fill_l1(int64_t tick, Part part);
   Part part_of(int64_t row) const;
   void to_next_row(Warp& warp) const;
   void stall(int32_t warp, Access kind);
