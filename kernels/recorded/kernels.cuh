@@ -49,6 +49,7 @@ struct Spmv {
     const int32_t row = thread_of_all();
     const int32_t end = recorder.load(data.rows + row + 1);
     float sum = 0;
+#pragma unroll 1  // or else the lanes of a warp go apart in the plain form
     for (int32_t at = recorder.load(data.rows + row); at < end; ++at) {
       const int32_t column = recorder.load(data.columns + at);
       sum += recorder.load(data.in + at) * recorder.load(data.more + column);
@@ -87,6 +88,7 @@ struct Bfs {
     const int32_t node = thread_of_all();
     if (recorder.load(data.marks + node) == data.times) {
       const int32_t end = recorder.load(data.rows + node + 1);
+#pragma unroll 1  // or else the lanes of a warp go apart in the plain form
       for (int32_t at = recorder.load(data.rows + node); at < end; ++at) {
         const int32_t next = recorder.load(data.columns + at);
         if (recorder.load(data.marks + next) < 0) {

@@ -159,7 +159,7 @@ def parameters_table() -> str:
             str(bool(gpu[row.name])).lower() if row.is_flag else gpu[row.name] for gpu in gpus
         ]
         where = f"{source.kind}: {source.source}"
-        rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, values[1]))
+        rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, *values[1:]))
     header = ("section", "parameter", "what", "`owl-table1`", "its source", "`h200-like`", "`h100-like`")
     return table(header, rows)
 
