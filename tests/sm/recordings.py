@@ -1,6 +1,6 @@
 """Kernels as two GPUs recorded them: which lines their warps touch, and what ncu counted.
 
-    python tests/sm/recordings.py H100_REPORT H200_REPORT
+    python tests/sm/recordings.py h200=REPORT h100=REPORT
 
 makes the files in ``recordings/`` of what ``tests/gpu/inside/addresses.py`` wrote on each GPU.
 """
@@ -23,11 +23,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tbsched as tb
 from gpu.inside.addresses import GROUPS, KERNELS
-from tbsched.sm.workloads import ALSO, BARRIER
+from tbsched.sm.workloads import ALSO, BARRIER, LOAD, STORE
 
 FOLDER = Path(__file__).parent / "recordings"
 # One file for both: they touch the same lines. Where each ran its blocks is in sms.npz.
-GPUS = ("h100", "h200")
+GPUS = ("h200", "h100")
+RECORDED = (*KERNELS, "sweep20")
 UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
 
 
@@ -45,10 +46,12 @@ class Measured:
     store_hits: int
     l2_reads: int  # of SMs
     l2_read_hits: int
+    received: int  # by SMs, of L2; some of it L2 was not asked for
     l2_writes: int
     l2_write_hits: int
     dram_read_bytes: int
     dram_write_bytes: int
+    cycles: int
 
 
 METRICS = {
@@ -60,10 +63,12 @@ METRICS = {
     "store_hits": "l1tex__t_sectors_pipe_lsu_mem_global_op_st_lookup_hit.sum",
     "l2_reads": "lts__t_sectors_srcunit_tex_op_read.sum",
     "l2_read_hits": "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum",
+    "received": "l1tex__m_xbar2l1tex_read_sectors.sum",
     "l2_writes": "lts__t_sectors_srcunit_tex_op_write.sum",
     "l2_write_hits": "lts__t_sectors_srcunit_tex_op_write_lookup_hit.sum",
     "dram_read_bytes": "dram__bytes_read.sum",
     "dram_write_bytes": "dram__bytes_write.sum",
+    "cycles": "sm__cycles_elapsed.max",
 }
 
 
@@ -150,18 +155,48 @@ def sms(gpu: str, kernel: str) -> npt.NDArray[np.int32]:
         return np.asarray(held[f"{gpu}-{kernel}"], np.int32)
 
 
+@cache
+def swept(megabytes: int) -> tb.sm.Workload:
+    """What the kernel ``sweep`` does with so much memory: it reads all of it twice.
+
+    Recordings of it would be large and say nothing new: a test compares this with one.
+    """
+    warps, lines = 132 * 32, megabytes * 2**13
+    access, address, ends = [], [], [0]
+    for warp in range(warps):
+        # Each step of a warp reads 512 bytes, and those of all warps follow one another.
+        first = np.arange(warp, lines // 4, warps) * 4
+        touched = (first[:, None] + np.arange(4)).ravel()
+        kinds = np.tile(np.array([LOAD, ALSO, ALSO, ALSO], np.uint8), len(first))
+        access += [kinds, [BARRIER], kinds, [BARRIER, STORE]]
+        address += [touched, [0], touched, [0, lines + warp]]
+        ends.append(ends[-1] + 2 * len(touched) + 3)
+    kind = np.concatenate(access)
+    return tb.sm.Workload(
+        f"sweep{megabytes}",
+        32,
+        2,
+        np.array(ends),
+        np.where(kind == ALSO, 0, 7),
+        kind,
+        np.concatenate(address) * 128,
+        np.where(kind == BARRIER, 0, 15),
+    )
+
+
 def main(reports: list[str]) -> None:
     """Makes the files."""
     FOLDER.mkdir(exist_ok=True)
     rows: list[Measured] = []
     places: dict[str, npt.NDArray[np.int32]] = {}
     first: dict[str, tb.sm.Workload] = {}
-    for gpu, report in zip(GPUS, map(Path, reports), strict=False):
-        found = measured_of(report, gpu)
+    for gpu, report in (given.split("=") for given in reports):
+        found = measured_of(Path(report), gpu)
         rows += found
         instructions = {row.kernel: row.instructions for row in found}
-        for kernel in (*KERNELS, "sweep20"):
-            workload, places[f"{gpu}-{kernel}"] = recorded_of(report, kernel, instructions[kernel])
+        for kernel in RECORDED:
+            workload, placed = recorded_of(Path(report), kernel, instructions[kernel])
+            places[f"{gpu}-{kernel}"] = placed
             same = first.setdefault(kernel, workload)
             for name in ("rows", "compute", "access", "address", "sectors"):
                 if not np.array_equal(getattr(same, name), getattr(workload, name)):

@@ -71,7 +71,7 @@ class Workload(HoldsArrays):
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, _column(name, getattr(self, name), kind))
         if self.sectors is not None:
-            object.__setattr__(self, "sectors", _sectors(self.sectors, self.address))
+            object.__setattr__(self, "sectors", _sectors(self.sectors, self.access, self.address))
         HoldsArrays.__post_init__(self)
 
     def __repr__(self) -> str:
@@ -132,10 +132,12 @@ def _column(name: str, given: object, kind: type[np.generic]) -> npt.NDArray[np.
     return np.ascontiguousarray(array, kind)
 
 
-def _sectors(given: object, address: Addresses) -> Sectors:
+def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
     sectors = _column("sectors", given, np.uint8)
-    if len(sectors) != len(address):
-        raise ValueError("workload.sectors: address and sectors differ in length")
+    if not len(sectors) == len(address) == len(access):
+        raise ValueError("workload.sectors: access, address and sectors differ in length")
+    if len(without := np.flatnonzero((sectors == 0) & (access < NONE))):
+        raise ValueError(f"workload.sectors: row {without[0]} has none")
     if len(sectors) and int(sectors.max()) >= 1 << LINE_BYTES // SECTOR_BYTES:
         raise ValueError("workload.sectors: a value is outside 0..15")
     if (address % np.uint64(LINE_BYTES) != 0).any():
@@ -185,7 +187,9 @@ def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:
         np.where(again, 0, held.compute[of_row]).astype(np.int32),
         np.where(again, ALSO, held.access[of_row]).astype(np.uint8),
         line[first] * np.uint64(line_bytes),
-        np.bitwise_or.reduceat(sectors, first),
+        np.where(held.access[of_row] < NONE, np.bitwise_or.reduceat(sectors, first), 0).astype(
+            np.uint8
+        ),
     )
 
 
