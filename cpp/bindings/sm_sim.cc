@@ -103,10 +103,11 @@ py::tuple columns_of(const std::vector<Command>& commands) {
 py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Array<int64_t>& rows,
                              const Array<int32_t>& compute, const Array<uint8_t>& access,
                              const Array<uint64_t>& address, const Array<uint8_t>& sectors,
-                             const Values& config, const std::string& scheduler, const std::optional<py::function>& make,
+                             const Values& config, const std::string& scheduler,
+                             const std::optional<py::function>& make,
                              const Array<int32_t>& cores_of, const bool commands,
                              const bool checked) {
-  const sm_sim::Workload workload{sizes.first,     sizes.second,     span_of(rows),
+  const sm_sim::Workload workload{sizes.first,      sizes.second,    span_of(rows),
                                   span_of(compute), span_of(access), span_of(address),
                                   span_of(sectors)};
   sm_sim::Options options{.scheduler = sm_sim::scheduler_named(scheduler),
@@ -210,8 +211,8 @@ void bind_sm_sim(py::module_& module) {
   module.def("sm_schedulers", &schedulers_in_python, "Of each warp scheduler (name, summary).");
   module.def("sm_simulate", &simulate_in_python, py::arg("sizes"), py::arg("rows"),
              py::arg("compute"), py::arg("access"), py::arg("address"), py::arg("sectors"),
-             py::arg("config"), py::arg("scheduler"), py::arg("make"), py::arg("cores_of"), py::arg("commands"),
-             py::arg("checked"),
+             py::arg("config"), py::arg("scheduler"), py::arg("make"), py::arg("cores_of"),
+             py::arg("commands"), py::arg("checked"),
              "Runs a workload; sizes is (warps per block, blocks per core). Returns the counts, "
              "the core, start and end of each block, and the columns of the DRAM commands.");
   module.def("sm_dram_commands", &dram_commands_in_python, py::arg("cycle"), py::arg("address"),
@@ -220,10 +221,11 @@ void bind_sm_sim(py::module_& module) {
   module.def("sm_check_commands", &check_commands_in_python, py::arg("cycle"), py::arg("bank"),
              py::arg("kind"), py::arg("row"), py::arg("config"),
              "Raises where a command of a controller breaks a constraint.");
-  module.def("sm_cache", &cache_in_python, py::arg("size"), py::arg("replacement"),
-             py::arg("hashed"), py::arg("lines"), py::arg("sectors"), py::arg("writes"),
-             "A cache of (sets, ways). Of each access, the sectors that hit, uint8, which line with "
-             "dirty sectors left, int64, or -1, and those sectors, uint8.");
+  module.def(
+      "sm_cache", &cache_in_python, py::arg("size"), py::arg("replacement"), py::arg("hashed"),
+      py::arg("lines"), py::arg("sectors"), py::arg("writes"),
+      "A cache of (sets, ways). Of each access, the sectors that hit, uint8, which line with "
+      "dirty sectors left, int64, or -1, and those sectors, uint8.");
 }
 
 }  // namespace tbsched

@@ -1,6 +1,6 @@
 """Recorded kernels: what two GPUs recorded is right, and the simulator has nearly their hit rates.
 
-``tests/sm/hit_rates.py`` compares all of them, and sweeps what is not known.
+``tests/sm/recordings/hit_rates.py`` compares all of them, and sweeps what is not known.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sm.hit_rates import SM_BYTES, counted, simulated
-from sm.recordings import FOLDER, RECORDED, Measured, measured, recorded, sms, swept
+from sm.recordings.hit_rates import SM_BYTES, counted, simulated
+from sm.recordings.kernels import FOLDER, RECORDED, Measured, measured, recorded, sms, swept
 from tbsched.sm.workloads import ALSO, BARRIER, LOAD, STORE, Workload
 
 ROWS = [row for row in measured() if row.kernel in RECORDED]
@@ -100,4 +100,6 @@ def test_hit_rates_are_nearly_those_of_the_gpu(row: Measured) -> None:
 
 
 def test_recordings_are_small() -> None:
-    assert sum(file.stat().st_size for file in FOLDER.iterdir()) < MOST_BYTES
+    files = [*FOLDER.glob("*.npz"), *FOLDER.glob("*.csv")]
+    assert len(files) == len(RECORDED) + 2
+    assert sum(file.stat().st_size for file in files) < MOST_BYTES

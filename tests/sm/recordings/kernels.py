@@ -1,8 +1,8 @@
 """Kernels as two GPUs recorded them: which lines their warps touch, and what ncu counted.
 
-    python tests/sm/recordings.py h200=REPORT h100=REPORT
+    python tests/sm/recordings/kernels.py h200=REPORT h100=REPORT
 
-makes the files in ``recordings/`` of what ``tests/gpu/inside/addresses.py`` wrote on each GPU.
+makes the files in this folder of what ``tests/gpu/inside/addresses.py`` wrote on each GPU.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
 from gpu.inside.addresses import GROUPS, KERNELS
 from tbsched.sm.workloads import ALSO, BARRIER, LOAD, STORE
 
-FOLDER = Path(__file__).parent / "recordings"
+FOLDER = Path(__file__).parent
 # One file for both: they touch the same lines. Where each ran its blocks is in sms.npz.
 GPUS = ("h200", "h100")
 RECORDED = (*KERNELS, "sweep20")
@@ -186,7 +186,6 @@ def swept(megabytes: int) -> tb.sm.Workload:
 
 def main(reports: list[str]) -> None:
     """Makes the files."""
-    FOLDER.mkdir(exist_ok=True)
     rows: list[Measured] = []
     places: dict[str, npt.NDArray[np.int32]] = {}
     first: dict[str, tb.sm.Workload] = {}
@@ -200,7 +199,7 @@ def main(reports: list[str]) -> None:
             same = first.setdefault(kernel, workload)
             for name in ("rows", "compute", "access", "address", "sectors"):
                 if not np.array_equal(getattr(same, name), getattr(workload, name)):
-                    print(f"{kernel}: {gpu} differs in {name}")
+                    raise SystemExit(f"{kernel}: the GPUs differ in {name}")
     for kernel, workload in first.items():
         tb.sm.save_workload(workload, FOLDER / f"{kernel}.npz")
     np.savez_compressed(FOLDER / "sms.npz", **places)

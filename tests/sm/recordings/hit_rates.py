@@ -1,6 +1,6 @@
 """Hit rates of recorded kernels in the simulator, and as ncu counted them.
 
-    python tests/sm/hit_rates.py
+    python tests/sm/recordings/hit_rates.py
 
 It takes minutes, and writes the tables of docs/explanation/hit-rates.md. Parameters were chosen by
 the probes and the kernels that are looked at; the others, and all of the second GPU, are scored.
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
 from gpu.inside.addresses import KERNELS
 from sm.claims import write_tables
-from sm.recordings import GPUS, Measured, measured, recorded, sms, swept
+from sm.recordings.kernels import GPUS, Measured, measured, recorded, sms, swept
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "hit-rates.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "hit-rates.md"
 SM_BYTES = 256 * 1024  # of L1 and shared memory
 SCHEDULER = "greedy_oldest"
 LOOKED_AT_ON = "h200"
@@ -61,7 +61,7 @@ class Rates(NamedTuple):
 def counted(row: Measured) -> Rates:
     """As ncu counts them, L2's of what SMs received."""
     missed = row.l2_reads - row.l2_read_hits
-    return Rates(100 * row.load_hits / row.loads, 100 * (1 - missed / row.received))
+    return Rates(100 * row.load_hits / row.loads, max(0.0, 100 * (1 - missed / row.received)))
 
 
 def simulation(row: Measured, scheduler: str = SCHEDULER, **changes: int) -> tb.sm.Simulation:
@@ -110,7 +110,7 @@ def kernels_table(found: dict[Measured, dict[str, Rates]]) -> str:
         cells = [row.kernel, f"{(SM_BYTES - row.shared_bytes) >> 10}", "yes" * looked_at(row)]
         for at, real in enumerate(counted(row)):
             ours = rates[""][at]
-            cells += [f"{real:.1f}", f"{ours:.1f}", f"{ours - real:+.1f}"]
+            cells += [f"{real:.1f}", f"{ours:.1f}", f"{round(ours - real, 1) + 0:+.1f}"]
             cells.append(span(each[at] for each in rates.values()) if len(rates) > 1 else "")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
