@@ -11,6 +11,7 @@ namespace {
 
 Warps only(const int32_t warp) { return Warps{1} << warp; }
 
+constexpr int64_t kNoSlot = INT64_MAX;
 constexpr int64_t kMostLines = 32;  // that an instruction of a warp has L1 for
 
 // As many as the longest way through it.
@@ -119,24 +120,20 @@ void Core::execute(const int64_t tick, const int32_t number) {
   const int64_t slot = tick / chip_.clocks.slot;
   ready_ &= ~only(number);
   int64_t stages = chip_.config.pipeline_stages;
-  const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
   if (warp.compute > 0) {
     --warp.compute;
     ++chip_.statistics.instructions;
-    if (warp.compute == 0 && kind == Access::none) to_next_row(warp);
-  } else if (kind == Access::barrier) {
+    if (warp.compute == 0 && kind_of(warp.row) == Access::none) to_next_row(warp);
+  } else if (kind_of(warp.row) == Access::barrier) {
     ++chip_.statistics.instructions;
     to_next_row(warp);
-    at_barrier_ |= only(number);
+    if (warp.row < warp.end) at_barrier_ |= only(number);
   } else {
     const int64_t busy = chip_.config.l1_line_cycles > 0 ? lines_of(warp) : 0;
     if (busy > 0 && !take_l1(tick, number, busy)) return;
     if (access(tick, number) != Access::store) stages = chip_.config.hit_stages + busy;
   }
-  if (warp.row == warp.end) {
-    done_ |= only(number);
-    at_barrier_ &= ~only(number);
-  }
+  if (warp.row == warp.end) done_ |= only(number);
   if (((waiting_ | at_barrier_) & only(number)) == 0) leave_at(slot + stages, only(number));
   if (at_barrier_ != 0) open_barrier(slot, number / shape_.warps_per_block);
 }
@@ -158,10 +155,7 @@ void Core::open_barrier(const int64_t slot, const int32_t place) {
 // For how many slots its next instruction has L1.
 int64_t Core::lines_of(const Warp& warp) const {
   int64_t end = warp.row + 1;
-  while (end < warp.end &&
-         static_cast<Access>(chip_.workload.access[static_cast<size_t>(end)]) == Access::also) {
-    ++end;
-  }
+  while (end < warp.end && kind_of(end) == Access::also) ++end;
   const int64_t cycles = std::min(end - warp.row, kMostLines) * chip_.config.l1_line_cycles;
   return (cycles + chip_.config.issue_cycles - 1) / chip_.config.issue_cycles;
 }
@@ -197,9 +191,6 @@ Part Core::part_of(const int64_t row) const {
 // One line after the other, those that go with the first one, too. Returns the kind of the first.
 Access Core::access(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
-  const auto kind_of = [&](const int64_t row) {
-    return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
-  };
   int64_t first = warp.row;
   while (kind_of(first) == Access::also) --first;
   const Access kind = kind_of(first);
@@ -356,18 +347,13 @@ void Core::look_again(const int64_t tick) {
   const int64_t slot = tick / chip_.clocks.slot;
   last_slot_ = slot;
   next_slot_ = -1;
+  if (ready_ != 0) return ask_for(slot + 1);
+  int64_t next = turns_.empty() ? kNoSlot : turns_.front().slot;
   const auto stages = static_cast<int64_t>(pipeline_.size());
-  for (int64_t ahead = 1; ahead <= stages; ++ahead) {
-    const bool emerges = pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0;
-    const bool has_turn = !turns_.empty() && turns_.front().slot <= slot + ahead;
-    if (!emerges && !has_turn && (ready_ == 0 || ahead > 1)) continue;
-    ask_for(slot + ahead);
-    return;
+  for (int64_t ahead = 1; ahead <= stages && slot + ahead < next; ++ahead) {
+    if (pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0) next = slot + ahead;
   }
-  if (!turns_.empty()) {
-    ask_for(turns_.front().slot);
-    return;
-  }
+  if (next != kNoSlot) return ask_for(next);
   idle_since_ = (slot + 1) * chip_.clocks.slot;
 }
 

@@ -87,6 +87,9 @@ class Core {
   void send_write(int64_t tick, Part part);
   void fill_l1(int64_t tick, Part part);
   Part part_of(int64_t row) const;
+  Access kind_of(int64_t row) const {
+    return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
+  }
   void to_next_row(Warp& warp) const;
   void stall(int32_t warp, Access kind);
   Warps to_replay(Warps stalled) const;
