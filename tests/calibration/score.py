@@ -20,7 +20,7 @@ import tbsched as tb
 from calibration.hidden import Hidden, drawn, effective, wrong
 from tbsched.calibration import Calibration
 from tbsched.calibration.asking.evidence import Evidence
-from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
 from tbsched.calibration.finding import TOLD

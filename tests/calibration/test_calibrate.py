@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import tbsched as tb
 from calibration.hidden import Hidden, drawn, effective, wrong
 from helpers import examples, gpu
 from tbsched import views
-from tbsched.calibration import Calibration
+from tbsched.calibration import Calibration, campaign
 from tbsched.calibration.asking.journal import Journal
 from tbsched.calibration.asking.lab import Lab
-from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.finding import TOLD
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.hardware.catalogue import ablated
@@ -219,6 +220,57 @@ def test_killed_calibration_goes_on_with_the_same_result(tmp_path: Path) -> None
     assert again.runs < whole.runs * 0.6
     with pytest.raises(ValueError, match="give another file"):
         tb.calibrate(Hidden(tb.device("tx2")), LONG, evidence=kept, progress=False)
+
+
+def test_calibration_killed_in_its_campaign_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "_PART", 20)
+    kept = tmp_path / "seen.jsonl"
+    probes = Killed("xavier", 10_000)
+    tb.calibrate(probes, LONG, sequences=0, progress=False)
+    with pytest.raises(RuntimeError, match="killed"):
+        tb.calibrate(
+            Killed("xavier", probes.runs + 50), LONG, sequences=60, evidence=kept, progress=False
+        )
+    again = Killed("xavier", 10_000)
+    found = tb.calibrate(again, LONG, sequences=60, evidence=kept, progress=False)
+    assert again.runs <= 22  # the last part, and which board it is
+    assert (found.certificate.sequences, found.certificate.holds) == (60, True)
+    whole = tb.calibrate(Killed("xavier", 10_000), LONG, sequences=60, progress=False)
+    assert found.certificate == whole.certificate
+    # Another seed draws other sequences.
+    other = Killed("xavier", 10_000)
+    tb.calibrate(other, LONG, sequences=40, seed=1, evidence=kept, progress=False)
+    assert other.runs > 40
+
+
+def test_campaign_of_an_executor_finds_the_same() -> None:
+    with ThreadPoolExecutor(2) as threads:
+        found = tb.calibrate("xavier", LONG, sequences=600, executor=threads, progress=False)
+    alone = tb.calibrate("xavier", LONG, sequences=600, progress=False)
+    assert found.report == alone.report
+    assert found.certificate == alone.certificate
+    with pytest.raises(TypeError, match=r"calibrate\.executor: a concurrent\.futures\.Executor"):
+        tb.calibrate("xavier", LONG, executor=2, progress=False)  # type: ignore[arg-type]
+
+
+class Picky(Hidden):
+    """Refuses what the probes do not ask: threads that are no whole warps, behind others."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        if any(launch.threads % 32 for launch in seq.launches[1:]):
+            raise ValueError("no such threads here")
+        return super().observe(seq)
+
+
+def test_campaign_that_the_oracle_refuses_gives_no_certificate() -> None:
+    found = calibrated(Picky(tb.device("xavier")))
+    assert found.certificate.refusal == "no such threads here"
+    assert not found.certificate.holds
+    assert found.campaign is None
+    assert "the oracle refused a sequence that the device allows" in str(found)
+    assert all(finding.kind != TOLD for finding in found.report if "every other" in finding.because)
 
 
 class Unsteady(ModelGpu):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tbsched.errors import shown
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import (
+    compared_part,
     marked_refused,
     marked_unstable,
+    of_part,
     refusal_reason,
     unstable_reason,
 )
@@ -41,10 +44,15 @@ class Journal:
         self._file = file
         self._held: dict[Sequence, deque[Trace]] = {}
         self._devices: list[DeviceInfo] = []
+        self._parts: list[Mapping[str, Any]] = []
         for trace in file.traces if file is not None else ():
-            self._held.setdefault(trace.sequence, deque()).append(trace)
             if trace.device not in self._devices:
                 self._devices.append(trace.device)
+            part = compared_part(trace.extra)
+            if part is None:
+                self._held.setdefault(trace.sequence, deque()).append(trace)
+            else:
+                self._parts.append(part)
 
     def check(self, device: DeviceInfo) -> None:
         """Refuses a file that is of another GPU, or of the same one under another driver.
@@ -76,6 +84,16 @@ class Journal:
         if reason is not None:
             return Refused(reason)
         return None if unstable_reason(trace.extra) else trace
+
+    @property
+    def parts(self) -> tuple[Mapping[str, Any], ...]:
+        """What parts of a campaign have counted, in their order."""
+        return tuple(self._parts)
+
+    def keep_part(self, part: Mapping[str, Any]) -> None:
+        """Writes down what a part of a campaign counted."""
+        if self._file is not None and self._devices:
+            self._file.append(Trace(Sequence([]), self._devices[0], (), extra=of_part(part)))
 
     def keep(self, sequence: Sequence, outcome: Outcome) -> None:
         """Writes down what the oracle showed."""
