@@ -16,8 +16,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
+import numpy as np
+
 import tbsched as tb
-from calibration.hidden import Hidden, drawn, effective, wrong
+from calibration.hidden import SLACK_NS, Hidden, drawn, effective, same, wrong
 from tbsched.calibration import Calibration
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.doubt.last_look import LEFT_OUT
@@ -72,13 +74,35 @@ class Logged(Hidden):
         return seen
 
 
+class Timed:
+    """When the launches of the probes' timed sequences start on the true device."""
+
+    def __init__(self, spec: tb.DeviceSpec, sequences: list[tb.Sequence]) -> None:
+        self._shown = [(sequence, starts(spec, sequence)) for sequence in sequences]
+
+    def explained_by(self, other: tb.DeviceSpec) -> bool:
+        """Whether each starts at nearly the same time on another one."""
+        return all(
+            np.abs(starts(other, sequence) - shown).max() <= SLACK_NS
+            for sequence, shown in self._shown
+        )
+
+
+def starts(spec: tb.DeviceSpec, sequence: tb.Sequence) -> np.ndarray:
+    """Of each launch, in nanoseconds from the first."""
+    found = np.array([p.start_ns.min() for p in tb.predict(sequence, spec, host=0.0)])  # type: ignore[union-attr]
+    return found - found[0]
+
+
 def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
     """What the true device shows of the probes' sequences and of a campaign's draws."""
+    timed = Timed(spec, [sequence for sequence in asked if sequence.timed])
+    asked = [sequence for sequence in asked if not sequence.timed]
     everything = SequenceOptions.everything(spec).without(LEFT_OUT)
     drawn_ones = [draw.sequence for draw in islice(Draws(spec, everything, seed), POOL)]
     sequences = [sequence for sequence in asked if blocks(sequence) < 20_000] + drawn_ones
     taken = [sequence for sequence in sequences if takes(spec, sequence)]
-    return Evidence([(tb.predict(sequence, spec),) for sequence in taken])
+    return Evidence([(tb.predict(s, spec),) for s in taken], quantities=[timed])
 
 
 def takes(spec: tb.DeviceSpec, sequence: tb.Sequence) -> bool:
@@ -112,7 +136,9 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
             other = with_values(spec, **change)
         except ValueError:
             continue
-        if effective(other, path) != truth and seen.explained_by(other):
+        if same(path, effective(other, path), truth):
+            continue
+        if seen.times_explained_by(other) and seen.explained_by(other):
             return False
     return True
 

@@ -99,7 +99,13 @@ def calibrate(
         found, steps, lab = _probed(opened, seconds, progress, journal)
         for finding in documented(found) + guesses(found):
             found.add(finding)
-        seen = Evidence(list(lab.tried.values()), lab.filled, list(lab.taken), list(lab.refused))
+        seen = Evidence(
+            list(lab.tried.values()),
+            lab.filled,
+            list(lab.taken),
+            list(lab.refused),
+            lab.quantities,
+        )
         strike_out(draft(found, name), found, seen)
         spec = draft(found, name)
         others = witnesses(spec, found, seen)

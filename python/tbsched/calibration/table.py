@@ -23,6 +23,7 @@ from tbsched.calibration.probes import (
     waiting,
     warps,
 )
+from tbsched.calibration.probes.streams import grids, latencies, priorities, queues
 
 
 class Probe(NamedTuple):
@@ -67,6 +68,10 @@ PROBES = (
     Probe("local memory", local_memory.ask, ("sms",)),
     Probe("clusters", clusters.ask, ("policy",), ("gpcs", "sms_per_tpc", "policy")),
     Probe("waiting launches", waiting.ask, ("policy",), ("policy",)),
+    Probe("priorities", priorities.ask, ("launch_order",), ("policy",)),
+    Probe("resident grids", grids.ask, ("sms",)),
+    Probe("hardware queues", queues.ask, ("resident_grids",)),
+    Probe("latencies", latencies.ask, ("policy",)),
     Probe("what is left", last_look.ask, ("policy",)),
 )
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Runs
+from tbsched.calibration.asking.lab import Explained, Runs
 from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
@@ -28,6 +28,7 @@ class Evidence:
         observed: the runs of each sequence.
         filled: how many blocks one SM held of each launch of a sequence.
         taken, refused: sequences of which only that is known.
+        quantities: what timed sequences showed.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class Evidence:
         filled: Mapping[Sequence, tuple[int, ...]] = MappingProxyType({}),
         taken: ListOf[Sequence] = (),
         refused: ListOf[Sequence] = (),
+        quantities: ListOf[Explained] = (),
     ) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
         ordered = sorted(observed, key=_blocks)
         self._filled = filled
         self._taken, self._refused = taken, refused
-        self._sequences = len(ordered) + len(filled) + len(taken) + len(refused)
+        self._quantities = quantities
+        self._sequences = sum(map(len, (ordered, filled, taken, refused, quantities)))
         self._parts = [
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
@@ -58,6 +61,10 @@ class Evidence:
         if key not in self._known:
             self._known[key] = self._explained(key)
         return self._known[key]
+
+    def times_explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether the device shows what timed sequences showed."""
+        return all(each.explained_by(spec) for each in self._quantities)
 
     def _explained(self, spec: DeviceSpec) -> bool:
         if any(_takes(spec, sequence) for sequence in self._refused):

@@ -70,7 +70,7 @@ def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witne
         for number, other in enumerate(_others(spec, finding, found)):
             if number == _MOST:
                 break
-            if evidence.explained_by(other):
+            if evidence.explained_by(other) and evidence.times_explained_by(other):
                 changes = tuple(
                     (field.path, field.of(other))
                     for field in FIELDS
