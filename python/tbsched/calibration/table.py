@@ -23,7 +23,7 @@ from tbsched.calibration.probes import (
     waiting,
     warps,
 )
-from tbsched.calibration.probes.streams import grids, latencies, priorities, queues
+from tbsched.calibration.probes.streams import calls, grids, latencies, priorities, queues
 
 
 class Probe(NamedTuple):
@@ -72,6 +72,7 @@ PROBES = (
     Probe("resident grids", grids.ask, ("sms",)),
     Probe("hardware queues", queues.ask, ("resident_grids",)),
     Probe("latencies", latencies.ask, ("policy",)),
+    Probe("calls of the host", calls.ask, ("completion_latency_ns",)),
     Probe("what is left", last_look.ask, ("policy",)),
 )
 

@@ -23,7 +23,7 @@ _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
 _SIZES_OF_TPCS = (2, 1, 3, 4)
-_MOST_LONE = 8  # TPCs of which each is alone in a GPC, or in none
+_MOST_LONE = 10  # TPCs of which each is alone in a GPC, or in none
 # Random fillings, several at once, until so many show no two SMs together that were apart before.
 _AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
 _ORDERS = 12  # launches that show in which order SMs have their turns

@@ -14,7 +14,6 @@ from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.asking.times import (
     Numbers,
     Quantity,
-    calls,
     ended,
     measured,
     of_sms,
@@ -27,25 +26,22 @@ from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.program.sequence import Event, RecordEvent, Sequence, Synchronize, WaitEvent
 from tbsched.traces.trace import Trace
 
-_PAIRS, _CALLS = 24, 64
-_LONG = 8e-5  # seconds, in which what follows is surely called
+_PAIRS = 24
+LONG = 8e-5  # seconds, in which what follows is surely called
 # A latency counts as told if its median is known to so many nanoseconds, or such a share of it.
 SLACK_NS, SLACK_SHARE = 100.0, 0.1
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Pairs of launches, and a chain of launches that the host waits for."""
-    one = lasting(_LONG)
-    full = replace(whole_sm(found, lab.sms), stream=0, duration=_LONG)
+    """Pairs of launches of which the second waits for room, for its stream, or for an event."""
+    one = lasting(LONG)
+    full = replace(whole_sm(found, lab.sms), stream=0, duration=LONG)
     exits = _measured(lab, _pairs([full, replace(full, stream=1)]), _between_blocks)
     ends = _measured(lab, _pairs([one, one]), _between)
     waits: list[Event] = [one, RecordEvent(0, 0), WaitEvent(0, 1), replace(one, stream=1)]
     events = _measured(lab, _pairs(waits), _between)
-    findings = read(exits, ends, events)
-    chain = Sequence([one, Synchronize(stream=0), Synchronize(stream=0)] * _CALLS)
-    idle, calls_ = _measured(lab, chain, _idle), _measured(lab, chain, _from_call)
-    findings += read_calls(ends, idle, calls_)
-    return _checked(findings, found, [exits, ends, events, idle, calls_], lab)
+    found.notes["ends"] = ends
+    return checked(read(exits, ends, events), found, [exits, ends, events], lab)
 
 
 def _pairs(events: ListOf[Event]) -> Sequence:
@@ -70,40 +66,16 @@ def _between_blocks(trace: Trace) -> Numbers:
     return gaps
 
 
-def _idle(trace: Trace) -> Numbers:
-    """How long a call takes that waits for nothing, once many were made."""
-    times = calls(trace)
-    return [returned - began for began, returned in times[2::3][_CALLS // 2 :]]
-
-
-def _from_call(trace: Trace) -> Numbers:
-    """From the end of a launch to the start of the next, without what the host took between."""
-    times = calls(trace)
-    return [
-        started(trace, at + 1) - ended(trace, at) - (times[3 * at + 3][0] - times[3 * at + 1][1])
-        for at in range(_CALLS // 2, _CALLS - 1)
-    ]
-
-
 def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
     """From a block to the next one on its SM, in one stream, and to another one by an event."""
     return [
-        _finding("exit_latency_ns", [exits], [], "to the next block on its SM"),
-        _finding("completion_latency_ns", [ends], [exits], "to the next launch of its stream"),
-        _finding("event_latency_ns", [events], [ends], "to a launch that waits for an event"),
+        finding_of("exit_latency_ns", [exits], [], "to the next block on its SM"),
+        finding_of("completion_latency_ns", [ends], [exits], "to the next launch of its stream"),
+        finding_of("event_latency_ns", [events], [ends], "to a launch that waits for an event"),
     ]
 
 
-def read_calls(ends: Quantity, idle: Quantity, calls_: Quantity) -> list[Finding]:
-    """From calls that wait for nothing, and from launches that are called after the last ended."""
-    words = "from the return of a call that waited for the last launch"
-    return [
-        _finding("synchronize_ns", [idle], [], "of a call that waits for nothing"),
-        _finding("launch_latency_ns", [calls_], [ends, idle], words),
-    ]
-
-
-def _finding(name: str, plus: list[Quantity], less: list[Quantity], words: str) -> Finding:
+def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words: str) -> Finding:
     """The sum of some medians less that of others; told if it is known well enough."""
     value = sum(each.value for each in plus) - sum(each.value for each in less)
     within = sum(each.within**2 for each in (*plus, *less)) ** 0.5
@@ -114,8 +86,8 @@ def _finding(name: str, plus: list[Quantity], less: list[Quantity], words: str) 
     return assumed(path, rounded, f"{because}, which is not well known")
 
 
-def _checked(
-    findings: list[Finding], found: Found, quantities: list[Quantity], lab: Lab
+def checked(
+    findings: list[Finding], found: Found, quantities: ListOf[Quantity], lab: Lab
 ) -> list[Finding]:
     """Told only if a device with these latencies shows the times that were measured."""
     lab.quantities += quantities
