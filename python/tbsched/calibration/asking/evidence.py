@@ -49,6 +49,7 @@ class Evidence:
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
         self._known: dict[DeviceSpec, bool] = {}
+        self._filling: dict[DeviceSpec, bool] = {}  # of devices of one SM
         self._last = 0  # the part that contradicted a device last
 
     def __len__(self) -> int:
@@ -69,9 +70,7 @@ class Evidence:
     def _explained(self, spec: DeviceSpec) -> bool:
         if any(_takes(spec, sequence) for sequence in self._refused):
             return False
-        if not all(_takes(spec, sequence) for sequence in self._taken):
-            return False
-        if not self._fills(spec):
+        if not self._all_taken(spec) or not self._fills(spec):
             return False
         parts = self._parts[self._last :] + self._parts[: self._last]
         for number, part in enumerate(parts):
@@ -80,10 +79,25 @@ class Evidence:
                 return False
         return True
 
+    def _all_taken(self, spec: DeviceSpec) -> bool:
+        """Whether the device refuses none of what the oracle took."""
+        try:
+            for sequence in self._taken:
+                spec.check(sequence)
+            predict_many(list(self._taken), spec, threads=THREADS)
+        except ValueError:
+            return False
+        return True
+
     def _fills(self, spec: DeviceSpec) -> bool:
         """Whether one SM of the device holds so many blocks."""
         policy = "ampere" if spec.policy == "hopper" else spec.policy
         alone = replace(one_sm(spec), policy=policy)
+        if alone not in self._filling:
+            self._filling[alone] = self._filled_by(alone)
+        return self._filling[alone]
+
+    def _filled_by(self, alone: DeviceSpec) -> bool:
         try:
             traces = predict_many(list(self._filled), alone, threads=THREADS)
         except ValueError:
