@@ -16,7 +16,7 @@ from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.traces.annotations import called
 
 KB = 1024
-TICK = 32  # nanoseconds, by which a time stamp may be wrong
+TICK = 32  # nanoseconds, in which a GPU's clock may count
 SIZES = (
     (32, 64), (0, 8, 16, 32, 64, 96), (8, 16, 32, 64, 100), (0, 8, 16, 32, 64, 100, 132, 164),
     (8, 16, 32, 64, 100, 132, 164, 196, 228), (16, 48), (24, 40, 80, 128), (64,),
@@ -34,11 +34,14 @@ class Hidden(ModelGpu):
         spec: the device.
         noise: of so many runs, of each kind.
         seed: of the states and the noise.
+        tick: nanoseconds, by which a time stamp may be wrong.
     """
 
-    def __init__(self, spec: tb.DeviceSpec, noise: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, spec: tb.DeviceSpec, noise: float = 0.0, seed: int = 0, tick: int = TICK
+    ) -> None:
         super().__init__(spec)
-        self.noise = noise
+        self.noise, self.tick = noise, tick
         self.states = spec.initial_states()
         self.rng = np.random.default_rng(seed)
 
@@ -74,7 +77,7 @@ class Hidden(ModelGpu):
             assert p.start_ns is not None
             assert p.end_ns is not None
             late = 5000 * (self.rng.random() < self.noise)
-            shift = self.rng.integers(-TICK, TICK + 1, (2, len(p.smid))) - first + late
+            shift = self.rng.integers(-self.tick, self.tick + 1, (2, len(p.smid))) - first + late
             placements.append(
                 tb.Placement(p.smid, start_ns=p.start_ns + shift[0], end_ns=p.end_ns + shift[1])
             )
@@ -160,6 +163,7 @@ def drawn(seed: int, most_sms: int = 40) -> tb.DeviceSpec:
         completion_latency_ns=int(rng.integers(300, 3000)),
         exit_latency_ns=int(rng.integers(0, 800)),
         event_latency_ns=int(rng.integers(0, 400)),
+        host_write_ns=one_of(rng, 0, 0, 400, 1000),
         synchronize_ns=int(rng.integers(500, 4000)),
     )
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tbsched as tb
-from calibration.hidden import Hidden, drawn, effective, wrong
+from calibration.hidden import Hidden, drawn, effective, same, wrong
 from helpers import examples, gpu
 from tbsched import views
 from tbsched.calibration import Calibration, campaign
 from tbsched.calibration.asking.journal import Journal
 from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.times import Quantity, at_once
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.finding import TOLD
+from tbsched.calibration.probes.streams import queues
+from tbsched.calibration.probes.topology import largest_gpc
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.hardware.catalogue import ablated
 from tbsched.traces.growing_file import TraceFile
@@ -41,17 +45,18 @@ def h200() -> Calibration:
 def test_h200_is_found_from_nothing(h200: Calibration) -> None:
     spec = tb.device("h200")
     assert wrong(h200, spec) == []
-    # Both show only in what the probes do not draw: priorities, and partitions.
+    # One shows only in what the probes do not draw: partitions. The host is a part of the others.
     assert {finding.path for finding in h200.assumed} == {
-        "scheduler.priority_levels",
         "mechanisms.clusters_use_whole_partition",
+        "scheduler.completion_latency_ns",
+        "scheduler.launch_latency_ns",
     }
     assert h200.certificate.holds
     assert h200.certificate.disagreements == 0
     assert h200.certificate.miss_rate == pytest.approx(1 - 0.05 ** (1 / 40))
     assert h200.certificate.left_out == LEFT_OUT
     for finding in h200.report:
-        assert finding.value == effective(spec, finding.path)
+        assert same(finding.path, finding.value, effective(spec, finding.path))
 
 
 def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path: Path) -> None:
@@ -68,7 +73,7 @@ def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path:
 
 
 def test_what_is_not_told_is_as_documented(tmp_path: Path) -> None:
-    found = calibrated("xavier", 0)
+    found = calibrated(gpu(1, "xavier", blocks_per_sm=8), 0)
     finding = found.finding("scheduler.resident_grids")
     assert (finding.kind, finding.value) == ("documented", 16)
     found.save(tmp_path / "mine.toml")
@@ -139,6 +144,71 @@ def test_mechanism_that_a_gpu_lacks_is_told(ablation: str, path: str) -> None:
     assert (finding.kind, finding.value) == (TOLD, effective(spec, path))
 
 
+STREAMS = {
+    "scheduler.priority_levels": 3,
+    "scheduler.hardware_queues": 5,
+    "scheduler.resident_grids": 17,
+    "scheduler.exit_latency_ns": 450,
+    "scheduler.event_latency_ns": 300,
+    "scheduler.synchronize_ns": 2000,
+}
+
+
+def test_what_shows_in_streams_is_told() -> None:
+    values = {path.partition(".")[2]: value for path, value in STREAMS.items()}
+    found = calibrated(Hidden(gpu(4, "xavier", **values)), 0)
+    for path, value in STREAMS.items():
+        finding = found.finding(path)
+        assert finding.kind == TOLD, finding
+        assert same(path, finding.value, value), finding
+
+
+def test_what_a_slow_host_adds_is_not_taken_for_the_gpus() -> None:
+    values = {"completion_latency_ns": 1450, "launch_latency_ns": 6000}
+    found = calibrated(Hidden(gpu(4, "xavier", **values, host_write_ns=1000), tick=0), 0)
+    assert found.finding("scheduler.completion_latency_ns").value == 2450
+    for name in values:
+        path = f"scheduler.{name}"
+        assert found.finding(path).kind == "assumed"
+        assert "scheduler.host_write_ns" in dict(found.witness(path).changes)
+
+
+def test_connections_that_a_process_asks_for_are_not_those_of_the_gpu() -> None:
+    sequence = tb.Sequence([tb.Launch(1, 32, 16, stream=k % 64, duration=1.0) for k in range(128)])
+    seen = Quantity(sequence, at_once, 32.0, 0.0, 0.5)
+    finding = queues.read(seen, room=128, default=8, asked=32)
+    assert (finding.kind, finding.value) == ("documented", 8)
+    assert queues.read(seen, room=128, default=8, asked=None) == replace(
+        finding,
+        kind=TOLD,
+        value=32,
+        because="32 of 64 streams ran at once, whose second launches waited",
+    )
+    assert queues.read(seen, room=32, default=8, asked=None).kind == "assumed"
+
+
+class Silent(Hidden):
+    """Says nothing of times."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        seen = super().observe(seq)
+        return tb.Trace(seq, seen.device, [tb.Placement(p.smid) for p in seen.placements])
+
+
+def test_without_times_no_latency_is_told() -> None:
+    found = calibrated(Silent(tb.device("xavier")), 0)
+    assert not any(finding.path.endswith("_ns") for finding in found.report)
+    failures = {step.probe: step.failure for step in found.steps if step.failure}
+    assert "does not say when blocks started" in failures["latencies"]
+    assert wrong(found, tb.device("xavier")) == []
+
+
+def test_clusters_that_a_gpc_is_too_small_for_leave_the_largest_open() -> None:
+    # The only map with a GPC that is large enough has a TPC too many.
+    assert largest_gpc({"sms_per_tpc": 2, "gpcs": ((0, 1, 2, 3),)}, sms=7) == 7
+    assert largest_gpc({"sms_per_tpc": 1, "gpcs": ()}, sms=7) == 0
+
+
 class Reversed(Hidden):
     """Takes the last SM first where a launch has two blocks: no row of the table does."""
 
@@ -194,7 +264,7 @@ class Killed(Hidden):
     """Ends like a process that is killed, after so many runs."""
 
     def __init__(self, device: str, most: int) -> None:
-        super().__init__(tb.device(device))
+        super().__init__(tb.device(device), tick=0)
         self.runs, self.most = 0, most
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Lab, NotTold
-from tbsched.calibration.doubt import last_look
+from tbsched.calibration.doubt import last_look, states
 from tbsched.calibration.finding import ASSUMED, Finding, Found
 from tbsched.calibration.probes import (
     clusters,
@@ -73,6 +73,7 @@ PROBES = (
     Probe("hardware queues", queues.ask, ("resident_grids",)),
     Probe("latencies", latencies.ask, ("policy",)),
     Probe("calls of the host", calls.ask, ("completion_latency_ns",)),
+    Probe("latent states", states.ask, ("policy", "sms_per_tpc")),
     Probe("what is left", last_look.ask, ("policy",)),
 )
 

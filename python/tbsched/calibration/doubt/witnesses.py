@@ -110,6 +110,11 @@ def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[Device
         for values in group
         if values[field.name] != field.of(spec)
     ]
+    changes += [
+        dict(values)
+        for values in found.notes.get("others", ())
+        if values.get(field.name, field.of(spec)) != field.of(spec)
+    ]
     changes += [{field.name: rival} for rival in finding.rivals]
     changes += [{field.name: other} for other in other_values(spec, finding.path)]
     if finding.path in _TOGETHER:
