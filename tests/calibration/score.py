@@ -89,9 +89,9 @@ class Timed:
 
 
 def starts(spec: tb.DeviceSpec, sequence: tb.Sequence) -> np.ndarray:
-    """Of each launch, in nanoseconds from the first."""
+    """Of each launch, in nanoseconds from the one before."""
     found = np.array([p.start_ns.min() for p in tb.predict(sequence, spec, host=0.0)])  # type: ignore[union-attr]
-    return found - found[0]
+    return np.diff(found)
 
 
 def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
@@ -123,6 +123,7 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
     item = BY_PATH[path]
     changes = [{item.name: value} for value in islice(other_values(spec, path), 12)]
     changes += [{item.name: value} for value in calibration.finding(path).rivals[:12]]
+    changes += slow_hosts(spec)
     for witness in calibration.witnesses:
         names = [BY_PATH[each].name for each, _ in witness.changes]
         for device in (witness.device, calibration.spec):
@@ -141,6 +142,19 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
         if seen.times_explained_by(other) and seen.explained_by(other):
             return False
     return True
+
+
+def slow_hosts(spec: tb.DeviceSpec) -> list[dict[str, object]]:
+    """A part of the completion latency is the host's, or the other way round."""
+    return [
+        {
+            "completion_latency_ns": spec.completion_latency_ns - part,
+            "host_write_ns": spec.host_write_ns + part,
+            "launch_latency_ns": spec.launch_latency_ns + part,
+        }
+        for part in (spec.completion_latency_ns // 2, -spec.host_write_ns)
+        if part
+    ]
 
 
 def _of(device: tb.DeviceSpec, name: str) -> object:

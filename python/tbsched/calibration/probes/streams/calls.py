@@ -38,8 +38,8 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     idle = measured(lab, chain, _idle, SLACK_NS)
     back = measured(lab, chain, _from_call, SLACK_NS)
     ends: Quantity = found.notes["ends"]
-    findings = read(ends, idle, back)
     known = found["completion_latency_ns"]
+    findings = read(ends, idle, back, known)
     found.notes["others"] = [otherwise(known, launch_latency_ns=findings[1].value)]
     return checked(findings, found, [idle, back], lab)
 
@@ -59,19 +59,21 @@ def _from_call(trace: Trace) -> Numbers:
     ]
 
 
-def read(ends: Quantity, idle: Quantity, back: Quantity) -> list[Finding]:
+def read(ends: Quantity, idle: Quantity, back: Quantity, completion: int) -> list[Finding]:
     """From calls that wait for nothing, and from launches that are called after the last ended.
 
     Args:
         ends: from the end of a launch to the next one of its stream.
         idle: how long a call takes that waits for nothing.
         back: from the end of a launch to the next one, which the host calls after it.
+        completion: of ``ends``, what the host may be a part of, in nanoseconds.
     """
     return [
         finding_of("synchronize_ns", [idle], [], "of a call that waits for nothing"),
         unsure(
             finding_of(
                 "launch_latency_ns", [back], [ends, idle], "from a call to the start of its launch"
-            )
+            ),
+            completion,
         ),
     ]

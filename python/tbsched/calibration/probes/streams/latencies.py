@@ -76,7 +76,10 @@ def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
     return [
         finding_of("exit_latency_ns", [exits], [], "to the next block on its SM"),
         unsure(
-            finding_of("completion_latency_ns", [ends], [exits], "to the next launch of its stream")
+            finding_of(
+                "completion_latency_ns", [ends], [exits], "to the next launch of its stream"
+            ),
+            ends.value - exits.value,
         ),
         finding_of("event_latency_ns", [events], [ends], "to a launch that waits for an event"),
     ]
@@ -93,8 +96,10 @@ def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words:
     return assumed(path, rounded, f"{because}, which is not well known")
 
 
-def unsure(finding: Finding) -> Finding:
-    """A value that would be another one if the host wrote slowly."""
+def unsure(finding: Finding, sum_ns: float) -> Finding:
+    """A value that would be another one if so much were the host's, or a part of it."""
+    if sum_ns <= SLACK_NS:
+        return finding
     because = f"{finding.because}; a part may be {_WRITES}, which depends on the host"
     return replace(finding, kind=ASSUMED, because=because)
 
