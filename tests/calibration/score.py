@@ -150,6 +150,7 @@ def slow_hosts(spec: tb.DeviceSpec) -> list[dict[str, object]]:
         {
             "completion_latency_ns": spec.completion_latency_ns - part,
             "host_write_ns": spec.host_write_ns + part,
+            "host_watch_ns": spec.host_watch_ns + part,
             "launch_latency_ns": spec.launch_latency_ns + part,
         }
         for part in (spec.completion_latency_ns // 2, -spec.host_write_ns)
