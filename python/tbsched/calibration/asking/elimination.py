@@ -124,9 +124,7 @@ def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: V
     return False
 
 
-def by_every_block(
-    lab: Lab, left: Left, draw: Draw, seed: int, patience: int = _EXACT_PATIENCE
-) -> Left:
+def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
     """Goes on with sequences that split the devices by which block is where.
 
     A device stays if some latent state of it has every block where it was observed. Of draws that
@@ -134,7 +132,7 @@ def by_every_block(
     """
     rng = np.random.default_rng(seed)
     devices, asked, idle, misfit = left.devices, left.asked, 0, left.misfit
-    while devices and idle < patience:
+    while devices and idle < _EXACT_PATIENCE:
         drawn = [draw(rng) for _ in range(_draws(devices, _ASKED_EXACTLY))]
         events = table_of(drawn)
         predicted = [until_refused(device, events) for device in devices]

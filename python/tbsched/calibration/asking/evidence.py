@@ -68,12 +68,15 @@ class Evidence:
         return all(each.explained_by(spec) for each in self._quantities)
 
     def _explained(self, spec: DeviceSpec) -> bool:
+        # What contradicted the device before this one is likely to contradict it, too.
+        parts = self._parts[self._last :] + self._parts[: self._last]
+        if parts and not parts[0].explained_by(spec):
+            return False
         if any(_takes(spec, sequence) for sequence in self._refused):
             return False
         if not self._all_taken(spec) or not self._fills(spec):
             return False
-        parts = self._parts[self._last :] + self._parts[: self._last]
-        for number, part in enumerate(parts):
+        for number, part in enumerate(parts[1:], 1):
             if not part.explained_by(spec):
                 self._last = (self._last + number) % len(parts)
                 return False
@@ -84,7 +87,10 @@ class Evidence:
         try:
             for sequence in self._taken:
                 spec.check(sequence)
-            predict_many(list(self._taken), spec, threads=THREADS)
+            # Whether a GPC holds a cluster is for the policy to say.
+            predict_many(
+                [s for s in self._taken if s.launches[0].cluster > 1], spec, threads=THREADS
+            )
         except ValueError:
             return False
         return True

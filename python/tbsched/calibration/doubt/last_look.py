@@ -19,8 +19,6 @@ from tbsched.program.sequence import Launch, Sequence
 # Mechanisms that no probe asks for yet.
 LEFT_OUT = ("partitions", "cooperative", "priorities")
 
-_PATIENCE = 6  # what a campaign draws tells seldom
-
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """Draws that a campaign would compare, on which the devices that are left differ."""
@@ -30,9 +28,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     found.resting = names
     spec = draft(found)
     left = Left(with_bases(found, spec, {}))
-    patience = _PATIENCE if len(left.devices) > 1 else 2
-    last = by_every_block(lab, left, campaign_draws(spec), seed=9, patience=patience)
-    return read(found, last, {})
+    return read(found, by_every_block(lab, left, campaign_draws(spec), seed=9), {})
 
 
 def campaign_draws(spec: DeviceSpec) -> Draw:

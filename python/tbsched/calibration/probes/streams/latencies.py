@@ -98,7 +98,7 @@ def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words:
 
 def unsure(finding: Finding, sum_ns: float) -> Finding:
     """A value that would be another one if so much were the host's, or a part of it."""
-    if sum_ns <= SLACK_NS:
+    if sum_ns <= max(SLACK_NS, SLACK_SHARE * finding.value):
         return finding
     because = f"{finding.because}; a part may be {_WRITES}, which depends on the host"
     return replace(finding, kind=ASSUMED, because=because)
