@@ -17,7 +17,7 @@ from tbsched.traces.trace import Trace
 # Nanoseconds, or a count: one for each time that the sequence shows it.
 Numbers: TypeAlias = list[float]
 _RUNS, _TRIES = 3, 8
-_SOON_NS = 1000.0  # what starts so shortly before an end may have waited for it
+_SOON_NS = 50_000.0  # what starts so shortly before an end may have waited for it
 _CONFIDENT = 1.96  # of a normal distribution, 95 %
 
 
@@ -80,14 +80,20 @@ def median(numbers: Numbers) -> tuple[float, float]:
 
 
 def at_once(trace: Trace) -> Numbers:
-    """How many launches started before one of them ended."""
-    return before_first_end(trace, range(len(trace)))
+    """How many launches started while the first one ran."""
+    return while_first(trace, range(len(trace)))
 
 
-def before_first_end(trace: Trace, launches: range) -> Numbers:
-    """How many of these launches started before one of them ended."""
-    first = min(ended(trace, launch) for launch in launches) - _SOON_NS
-    return [float(sum(started(trace, launch) < first for launch in launches))]
+def while_first(trace: Trace, launches: range) -> Numbers:
+    """How many of these launches started while the first of them ran: long before its end.
+
+    None is to be started between: else the host was too slow, and it says nothing.
+    """
+    starts = [started(trace, launch) for launch in launches]
+    first = min(ended(trace, launch) for launch in launches)
+    early = sum(start < (min(starts) + first) / 2 for start in starts)
+    in_time = sum(start < first - _SOON_NS for start in starts)
+    return [float(early)] if early == in_time else []
 
 
 def started(trace: Trace, launch: int) -> float:

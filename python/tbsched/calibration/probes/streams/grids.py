@@ -12,7 +12,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "scheduler.resident_grids"
 _FIRST, _MOST = 192, 4096
-_ISSUED = 5e-5  # seconds, in which a launch is surely called
+_ISSUED = 1e-4  # seconds, in which a launch is surely called
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -38,6 +38,6 @@ def lasting(seconds: float, blocks: int = 1) -> Launch:
 def read(seen: Quantity, room: int, default: int) -> Finding:
     """From how many ran at once, and how many blocks the SMs have room for."""
     count = round(seen.value)
-    if count < room and seen.within < 1:
+    if count < room and seen.within == 0:
         return told(_PATH, count, f"so many of {len(seen.sequence)} launches ran at once")
     return assumed(_PATH, max(default, count), f"{count} ran at once; the SMs hold {room} blocks")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab
-from tbsched.calibration.asking.times import Numbers, Quantity, before_first_end, measured
+from tbsched.calibration.asking.times import Numbers, Quantity, measured, while_first
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, told
 from tbsched.calibration.probes.streams.grids import lasting
@@ -18,7 +18,7 @@ from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.hardware_queues"
 _FIRST, _MOST = 64, 1024
-_ISSUED = 1e-4  # seconds, in which two launches are surely called
+_ISSUED = 2e-4  # seconds, in which two launches are surely called
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
@@ -42,7 +42,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _first_ones(trace: Trace) -> Numbers:
-    return before_first_end(trace, range(0, len(trace), 2))
+    return while_first(trace, range(0, len(trace), 2))
 
 
 def read(seen: Quantity, room: int, default: int, asked: object) -> Finding:
@@ -56,7 +56,7 @@ def read(seen: Quantity, room: int, default: int, asked: object) -> Finding:
     """
     count = round(seen.value)
     streams = len(seen.sequence) // 2
-    if count >= room or seen.within >= 1:
+    if count >= room or seen.within > 0:
         because = f"{count} of {streams} streams ran at once; no more than {room} launches can"
         return assumed(_PATH, max(default, count), because)
     because = f"{count} of {streams} streams ran at once, whose second launches waited"
