@@ -30,7 +30,7 @@ from tbsched.traces.annotations import Origin
 
 LEVEL = "exact"
 # Sequences: a kill costs those of one part.
-_PART = 4096
+_PART = 2048
 _PART_OF_MANY = 65_536  # who has an executor may have many GPUs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence as ListOf
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,7 +30,7 @@ class Quantity:
         sequence: a timed one.
         of: reads the number from what was observed, once or several times.
         value: the median.
-        within: the median is that exact, with 95 % confidence.
+        within: the median is that exact, with 95 % confidence, and runs are no further apart.
         slack: numbers that differ by no more count as the same.
     """
 
@@ -48,26 +49,35 @@ class Quantity:
         return abs(float(np.median(self.of(seen))) - self.value) <= self.slack
 
 
-def measured(
-    lab: Lab, sequence: Sequence, of: Callable[[Trace], Numbers], slack: float = 0.5
-) -> Quantity:
+def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
     """Runs a timed sequence a few times.
 
     Raises:
-        NotTold: the oracle gives no times, refuses the sequence, or never says anything.
+        NotTold: the oracle refuses the sequence, or never says anything.
     """
-    numbers: Numbers = []
-    runs = 0
+    traces: list[Trace] = []
     for _ in range(_TRIES):
-        for trace in lab.timed([sequence] * (_RUNS - runs)):
-            numbers += of(trace)
-            runs += 1
-        if runs == _RUNS:
-            break
-    if not numbers:
+        traces += lab.timed([sequence] * (_RUNS - len(traces)))
+        if len(traces) == _RUNS:
+            return traces
+    if not traces:
         raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
-    value, within = median(numbers)
-    return Quantity(sequence, of, value, within, slack)
+    return traces
+
+
+def measured(traces: ListOf[Trace], of: Callable[[Trace], Numbers], slack: float = 0.5) -> Quantity:
+    """What runs of one sequence show. It is not known better than the runs agree.
+
+    Raises:
+        NotTold: the oracle gives no times, or they say nothing.
+    """
+    runs = [numbers for trace in traces if (numbers := of(trace))]
+    if not runs:
+        raise NotTold("the host was too slow for launches that are to run at once")
+    value, within = median([number for numbers in runs for number in numbers])
+    medians = [float(np.median(numbers)) for numbers in runs]
+    apart = (max(medians) - min(medians)) / 2
+    return Quantity(traces[0].sequence, of, value, max(within, apart), slack)
 
 
 def median(numbers: Numbers) -> tuple[float, float]:

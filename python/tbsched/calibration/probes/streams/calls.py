@@ -13,6 +13,7 @@ from tbsched.calibration.asking.times import (
     calls,
     ended,
     measured,
+    observed,
     started,
 )
 from tbsched.calibration.finding import Finding, Found
@@ -35,8 +36,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     """A chain of launches, after each of which the host waits twice."""
     wait = Synchronize(stream=0)
     chain = Sequence([lasting(LONG), wait, wait] * _CALLS)
-    idle = measured(lab, chain, _idle, SLACK_NS)
-    back = measured(lab, chain, _from_call, SLACK_NS)
+    traces = observed(lab, chain)
+    idle = measured(traces, _idle, SLACK_NS)
+    back = measured(traces, _from_call, SLACK_NS)
     ends: Quantity = found.notes["ends"]
     known = found["completion_latency_ns"]
     findings = read(ends, idle, back, known)

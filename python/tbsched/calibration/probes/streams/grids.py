@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.asking.times import Quantity, at_once, measured
+from tbsched.calibration.asking.times import Quantity, at_once, measured, observed
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found, assumed, told
 from tbsched.program.sequence import Launch, Sequence
@@ -22,7 +22,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     while True:
         alone = lasting(_ISSUED * launches)
         sequence = Sequence(replace(alone, stream=stream) for stream in range(launches))
-        seen = measured(lab, sequence, at_once)
+        seen = measured(observed(lab, sequence), at_once)
         if seen.value < launches or launches > min(room, _MOST):
             break
         launches = min(4 * launches, room + 1)

@@ -19,6 +19,7 @@ from tbsched.calibration.asking.times import (
     Quantity,
     ended,
     measured,
+    observed,
     of_sms,
     started,
 )
@@ -54,7 +55,7 @@ def _pairs(events: ListOf[Event]) -> Sequence:
 
 
 def _measured(lab: Lab, sequence: Sequence, of: Callable[[Trace], Numbers]) -> Quantity:
-    return measured(lab, sequence, of, slack=SLACK_NS)
+    return measured(observed(lab, sequence), of, SLACK_NS)
 
 
 def _between(trace: Trace) -> Numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab
-from tbsched.calibration.asking.times import Numbers, Quantity, measured, while_first
+from tbsched.calibration.asking.times import Numbers, Quantity, measured, observed, while_first
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, told
 from tbsched.calibration.probes.streams.grids import lasting
@@ -30,7 +30,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         sequence = Sequence(
             replace(launch, stream=stream) for stream in range(streams) for launch in pair
         )
-        seen = measured(lab, sequence, _first_ones)
+        seen = measured(observed(lab, sequence), _first_ones)
         if seen.value < streams or streams > min(room, _MOST):
             break
         streams = min(4 * streams, room + 1)
