@@ -124,6 +124,8 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
     changes = [{item.name: value} for value in islice(other_values(spec, path), 12)]
     changes += [{item.name: value} for value in calibration.finding(path).rivals[:12]]
     changes += slow_hosts(spec)
+    # Other TPCs are in other GPCs, or in none that is known.
+    changes += [{"gpcs": calibration.spec.gpcs, **change} for change in changes]
     for witness in calibration.witnesses:
         names = [BY_PATH[each].name for each, _ in witness.changes]
         for device in (witness.device, calibration.spec):
