@@ -46,7 +46,8 @@ class Quantity:
             seen = predict(self.sequence, spec, host=0.0)
         except ValueError:
             return False
-        return abs(float(np.median(self.of(seen))) - self.value) <= self.slack
+        numbers = self.of(seen)
+        return bool(numbers) and abs(float(np.median(numbers)) - self.value) <= self.slack
 
 
 def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
@@ -100,9 +101,9 @@ def while_first(trace: Trace, launches: range) -> Numbers:
     None is to be started between: else the host was too slow, and it says nothing.
     """
     starts = [started(trace, launch) for launch in launches]
-    first = min(ended(trace, launch) for launch in launches)
-    early = sum(start < (min(starts) + first) / 2 for start in starts)
-    in_time = sum(start < first - _SOON_NS for start in starts)
+    begin, end = min((started(trace, launch), ended(trace, launch)) for launch in launches)
+    early = sum(start < (begin + end) / 2 for start in starts)
+    in_time = sum(start < end - _SOON_NS for start in starts)
     return [float(early)] if early == in_time else []
 
 
