@@ -18,6 +18,7 @@ from tbsched.traces.trace import Trace
 # Nanoseconds, or a count: one for each time that the sequence shows it.
 Numbers: TypeAlias = list[float]
 _RUNS, _TRIES = 3, 8
+_CALLED_S = 1e-5  # between two calls, of a device that does not say how long they take
 _SOON_NS = 50_000.0  # what starts so shortly before an end may have waited for it
 _CONFIDENT = 1.96  # of a normal distribution, 95 %
 
@@ -43,7 +44,7 @@ class Quantity:
     def explained_by(self, spec: DeviceSpec) -> bool:
         """Whether the device shows the same number."""
         try:
-            seen = predict(self.sequence, spec, host=0.0)
+            seen = predict(self.sequence, spec, host=_CALLED_S)
         except ValueError:
             return False
         numbers = self.of(seen)
