@@ -14,6 +14,7 @@ from tbsched.sm.characterization import (
     characterize,
     load_characterization,
 )
+from tbsched.sm.code import Mix, Profile, Versus, measured, profile, versus_vendor
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
@@ -26,8 +27,11 @@ __all__ = [
     "Characterization",
     "Config",
     "Knobs",
+    "Mix",
+    "Profile",
     "Simulation",
     "Simulations",
+    "Versus",
     "Workload",
     "characterize",
     "config",
@@ -35,11 +39,14 @@ __all__ = [
     "dram_commands",
     "load_characterization",
     "load_workload",
+    "measured",
     "preset",
     "presets",
+    "profile",
     "save_workload",
     "schedulers",
     "simulate",
     "simulate_many",
     "synthetic",
+    "versus_vendor",
 ]

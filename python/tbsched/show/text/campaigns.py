@@ -184,6 +184,11 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         )
     elif certificate.disagreements:
         lines.append(f"  {counted(certificate.disagreements, 'sequence disagrees', 'disagree')}")
+    elif certificate.refusal is not None:
+        lines.append(
+            f"  the oracle refused a sequence that the device allows, so some value is wrong: "
+            f"{certificate.refusal}"
+        )
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:
