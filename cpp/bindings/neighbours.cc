@@ -1,0 +1,52 @@
+#include "bindings/neighbours.h"
+
+#include <pybind11/stl.h>
+
+#include <string_view>
+
+namespace py = pybind11;
+
+namespace tbsched {
+namespace {
+
+std::vector<Needs> to_needs(const GivenNeeds& given) {
+  std::vector<Needs> kernels;
+  for (const auto& [shares, depth] : given) kernels.push_back({shares, depth});
+  return kernels;
+}
+
+using GivenAlike = std::vector<std::pair<std::vector<int32_t>, int32_t>>;
+
+std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, const int32_t sms,
+                                                 const std::vector<GivenAlike>& mixtures,
+                                                 const double softness) {
+  Contention contention(to_needs(kernels), {softness}, sms);
+  std::vector<std::vector<double>> found;
+  for (const GivenAlike& mixture : mixtures) {
+    std::vector<Alike> alike;
+    for (const auto& [blocks, count] : mixture) alike.push_back({blocks, count});
+    found.push_back(contention.times(alike));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Neighbours> to_neighbours(const GivenNeighbours& given) {
+  if (!given) return std::nullopt;
+  return Neighbours{to_needs(given->first), given->second, {}};
+}
+
+void bind_neighbours(py::module_& module) {
+  py::list inside, outside;
+  for (const std::string_view name : kInsideNames) inside.append(name);
+  for (const std::string_view name : kOutsideNames) outside.append(name);
+  module.attr("INSIDE_RESOURCES") = py::tuple(inside);
+  module.attr("OUTSIDE_RESOURCES") = py::tuple(outside);
+  module.def("contention_times", &times_in_python, py::arg("kernels"), py::arg("sms"),
+             py::arg("mixtures"), py::arg("softness") = Sharing{}.softness,
+             "For each mixture, which is a list of (blocks of each kernel on an SM, number of such "
+             "SMs): how many times as long blocks take as without anybody, by SM and kernel.");
+}
+
+}  // namespace tbsched

@@ -1,0 +1,110 @@
+#include "tbsched/engine/neighbours/contention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr int kMostRounds = 200;
+constexpr double kSettled = 1e-7;
+constexpr double kLongestWait = 1e6;
+constexpr size_t kMostKnown = 1 << 16;
+
+}  // namespace
+
+Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
+    : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
+
+const std::vector<double>& Contention::times(const std::span<const Alike> alike) {
+  std::vector<int32_t> asked;
+  for (const Alike& each : alike) {
+    asked.push_back(each.sms);
+    asked.insert(asked.end(), each.blocks.begin(), each.blocks.end());
+  }
+  if (const auto found = known_.find(asked); found != known_.end()) return found->second;
+  waits_.assign(alike.size(), Waits{});
+  for (int round = 0; round < kMostRounds; ++round) {
+    double change = settle_outside(alike);
+    for (size_t row = 0; row < alike.size(); ++row) {
+      change = std::max(change, settle_inside(alike[row], waits_[row]));
+    }
+    if (change < kSettled) break;
+  }
+  times_.clear();
+  for (size_t row = 0; row < alike.size(); ++row) {
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      times_.push_back(alike[row].blocks[k] > 0 ? time(kernels_[k], waits_[row]) : 1);
+    }
+  }
+  if (known_.size() >= kMostKnown) known_.clear();
+  return known_.emplace(std::move(asked), times_).first->second;
+}
+
+double Contention::time(const Needs& needs, const Waits& waits) const {
+  double sum = 0;
+  for (size_t r = 0; r < kResources; ++r) sum += needs.shares[r] * waits[r];
+  return 1 + sum / needs.depth;
+}
+
+double Contention::use(const std::span<const int32_t> blocks, const size_t resource,
+                       const Waits& waits) const {
+  double sum = 0;
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    const double share = kernels_[k].shares[resource];
+    if (blocks[k] > 0 && share > 0) sum += blocks[k] * share / time(kernels_[k], waits);
+  }
+  return sum;
+}
+
+// Finds the wait that agrees with the use it leaves.
+template <typename Use>
+void Contention::settle(double& wait, const Use& use) const {
+  const auto excess = [&](const double tried) {
+    wait = tried;
+    return use() - tried / (tried + sharing_.softness);
+  };
+  if (excess(0) <= 0) {
+    wait = 0;
+    return;
+  }
+  double low = 0, high = 1;
+  while (excess(high) > 0 && high < kLongestWait) low = std::exchange(high, 4 * high);
+  for (int k = 0; k < 60 && high - low > kSettled * high / 4; ++k) {
+    const double middle = (low + high) / 2;
+    (excess(middle) > 0 ? low : high) = middle;
+  }
+  wait = (low + high) / 2;
+}
+
+double Contention::settle_inside(const Alike& alike, Waits& waits) const {
+  double change = 0;
+  for (size_t r = 0; r < kInside; ++r) {
+    const double before = waits[r];
+    settle(waits[r], [&] { return use(alike.blocks, r, waits); });
+    change = std::max(change, std::abs(waits[r] - before) / (1 + before));
+  }
+  return change;
+}
+
+double Contention::settle_outside(const std::span<const Alike> alike) {
+  double change = 0;
+  for (size_t r = kInside; r < kResources; ++r) {
+    double wait = waits_.empty() ? 0 : waits_[0][r];
+    const double before = wait;
+    settle(wait, [&] {
+      double sum = 0;
+      for (size_t row = 0; row < alike.size(); ++row) {
+        waits_[row][r] = wait;
+        sum += alike[row].sms * use(alike[row].blocks, r, waits_[row]);
+      }
+      return sum / sms_;
+    });
+    for (Waits& waits : waits_) waits[r] = wait;
+    change = std::max(change, std::abs(wait - before) / (1 + before));
+  }
+  return change;
+}
+
+}  // namespace tbsched
