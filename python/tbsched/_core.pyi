@@ -16,7 +16,9 @@ _Longs = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
 
 CAUSES: tuple[str, ...]
+INSIDE_RESOURCES: tuple[str, ...]
 MAX_TIMED_BLOCKS: int
+OUTSIDE_RESOURCES: tuple[str, ...]
 
 class InitialState: ...
 
@@ -36,6 +38,14 @@ def capacity(
 ) -> tuple[_Ints, npt.NDArray[np.uint8]]: ...
 def check(spec: object) -> None: ...
 def check_documented(spec: object, measured: _Sequence[str]) -> None: ...
+def contention_times(
+    kernels: _Sequence[
+        tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]
+    ],
+    sms: int,
+    mixtures: _Sequence[_Sequence[tuple[_Sequence[int], int]]],
+    softness: typing.SupportsFloat | typing.SupportsIndex,
+) -> list[list[float]]: ...
 def coresident(
     model: Model,
     launches: Sequence,
@@ -109,6 +119,9 @@ def predict_timeline(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     turns: _Sequence[int],
+    neighbours: tuple[
+        _Sequence[tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]], _Sequence[int]] | None
+    ],
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
@@ -187,6 +200,9 @@ def snapshot_at(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     at_ns: int,
+    neighbours: tuple[
+        _Sequence[tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]], _Sequence[int]] | None
+    ],
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
     tuple[_Ints, _Ints, _Ints, _Ints],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,7 +37,7 @@ def work_done(trace: Trace, profiles: dict[str, KernelProfile]) -> list[np.ndarr
     done = [np.zeros(len(own)) for own in starts]
     instants = np.unique(np.concatenate([*starts, *ends]))
     alone = [_alone(trace.sequence.launches[k], kinds[k], rows) for k in range(len(kinds))]
-    for begin, end in zip(instants, instants[1:], strict=False):
+    for begin, end in itertools.pairwise(instants):
         there = [(s <= begin) & (e >= end) for s, e in zip(starts, ends, strict=True)]
         held = np.zeros((SMS, len(names)), int)
         for k, running in enumerate(there):
@@ -59,9 +61,7 @@ def _alone(own: Launch, kind: int, rows: list[tuple[list[float], float]]) -> flo
     return float(np.average(mean, weights=per_sm))
 
 
-shares = st.dictionaries(
-    st.sampled_from(RESOURCES), st.floats(0.01, 1.5), min_size=1, max_size=3
-)
+shares = st.dictionaries(st.sampled_from(RESOURCES), st.floats(0.01, 1.5), min_size=1, max_size=3)
 profiles = st.builds(KernelProfile, st.just("k"), shares, st.floats(0.5, 16))
 
 
@@ -69,10 +69,13 @@ profiles = st.builds(KernelProfile, st.just("k"), shares, st.floats(0.5, 16))
 @given(
     st.tuples(profiles, profiles),
     st.lists(
-        st.tuples(st.sampled_from("ab"), st.integers(1, 8), st.floats(1e-5, 1e-3), st.integers(0, 2)),
-        min_size=1, max_size=4,
+        st.tuples(
+            st.sampled_from("ab"), st.integers(1, 8), st.floats(1e-5, 1e-3), st.integers(0, 2)
+        ),
+        min_size=1,
+        max_size=4,
     ),
-)  # fmt: skip
+)
 def test_every_block_does_the_work_of_its_duration(
     known: tuple[KernelProfile, KernelProfile], given: list[tuple[str, int, float, int]]
 ) -> None:

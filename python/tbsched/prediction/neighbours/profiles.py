@@ -11,8 +11,10 @@ from dataclasses import asdict, dataclass
 from tbsched import _core, storage
 from tbsched.errors import shown
 from tbsched.program.checks import instance, items
+from tbsched.program.sequence import Launch
 
 RESOURCES: tuple[str, ...] = (*_core.INSIDE_RESOURCES, *_core.OUTSIDE_RESOURCES)
+Row = tuple[list[float], float]  # as the core takes it
 _VERSION = 1
 _KEY = "tbsched_profiles"
 
@@ -55,9 +57,23 @@ class KernelProfile:
             _check(f"shares: {resource}", share, 0.0)
         _check("depth", self.depth, 1e-3)
 
-    def row(self) -> tuple[list[float], float]:
+    def row(self) -> Row:
         """As the core takes it."""
         return [float(self.shares.get(name, 0.0)) for name in RESOURCES], float(self.depth)
+
+
+def profile_for(
+    launch: Launch, number: int, profiles: Mapping[str, KernelProfile]
+) -> KernelProfile:
+    """The profile of a launch, by its name.
+
+    Raises:
+        TypeError, ValueError: there is none, or something else.
+    """
+    if launch.name is None or launch.name not in profiles:
+        whose = "has no name" if launch.name is None else f"is called {shown(launch.name)}"
+        raise ValueError(f"profiles: launch {number} {whose}, and there is no profile of it")
+    return instance("profiles", shown(launch.name), profiles[launch.name], KernelProfile)
 
 
 def _check(name: str, value: object, least: float) -> None:

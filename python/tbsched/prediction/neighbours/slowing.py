@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tbsched.errors import shown
-from tbsched.prediction.neighbours.profiles import KernelProfile
-from tbsched.program.checks import instance
+from tbsched.prediction.neighbours.profiles import KernelProfile, Row, profile_for
 from tbsched.program.sequence import Sequence
 
 MEASURED = "measured"
-Neighbours = tuple[list[tuple[list[float], float]], list[int]]
+Neighbours = tuple[list[Row], list[int]]
 
 
 def neighbours_of(
@@ -35,16 +34,14 @@ def neighbours_of(
     launches = seq.launches
     if any(launch.programmatic or launch.trigger is not None for launch in launches):
         raise ValueError("interference: of programmatic launches and triggers it is not known")
-    known = {
-        name: instance("predict", f"profiles[{shown(name)}]", profile, KernelProfile)
-        for name, profile in profiles.items()
-    }
-    numbers = {name: number for number, name in enumerate(known)}
+    numbers: dict[str, int] = {}
+    rows: list[Row] = []
+    of_launch = []
     for number, launch in enumerate(launches):
-        if launch.name not in numbers:
-            raise ValueError(
-                f"profiles: launch {number} is called {shown(launch.name)}, of which there is none"
-            )
-    return [profile.row() for profile in known.values()], [
-        numbers[launch.name] for launch in launches
-    ]
+        profile = profile_for(launch, number, profiles)
+        name = str(launch.name)
+        if name not in numbers:
+            numbers[name] = len(rows)
+            rows.append(profile.row())
+        of_launch.append(numbers[name])
+    return rows, of_launch

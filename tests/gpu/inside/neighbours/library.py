@@ -88,11 +88,6 @@ def library(recorder: Recorder) -> Iterator[Callable[[], object]]:
     for real in BESIDE:
         for name in names:
             yield lambda name=name, real=real: beside(recorder, operations, name, real)
-    for ruler in plan.RULERS:
-        for per_sm in plan.RULER_BLOCKS:
-            body = plan.Body(*ruler, per_sm)
-            for name in names:
-                yield lambda name=name, body=body: timed(recorder, operations, name, body)
     for name in names:
         yield lambda name=name: recorder.write(
             "library_launches", name=name, launches=operations.launches(name)

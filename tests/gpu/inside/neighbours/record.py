@@ -120,6 +120,7 @@ class Recorder:
         grids = [plan.grid_of(*each, self.card.sms) for each in (one, other)]
         runs = []
         for _ in range(repeats + 1):
+            self.card.gate()
             for number, (each, grid) in enumerate(zip((one, other), grids, strict=True)):
                 self.real(number, each[0], grid)
             found = [self.card.records(number, grid).copy() for number, grid in enumerate(grids)]
@@ -219,6 +220,16 @@ def gpcs_of(card: Card, played: bool) -> list[list[int]]:
     return [[per_tpc * tpc + k for tpc in tpcs for k in range(per_tpc)] for tpcs in spec.gpcs]
 
 
+def check_sharing(recorder: Recorder) -> None:
+    """Says whether a kernel runs beside a ruler, and the ruler hears when it is over."""
+    recorder.ruled("mandelbrot", "one", plan.Body("fma4", "-", 1))
+    begin = time.monotonic()
+    recorder.ruled("mandelbrot", "one", plan.Body("fma4", "-", 1))
+    print(
+        f"a kernel beside a ruler, 3 times: {1e3 * (time.monotonic() - begin):.1f} ms", flush=True
+    )
+
+
 def measure(recorder: Recorder, budget: Budget, played: bool) -> None:
     """All phases, the dearest to miss first."""
     from figures import figures
@@ -226,6 +237,7 @@ def measure(recorder: Recorder, budget: Budget, played: bool) -> None:
 
     card, each = recorder.card, [(name, size) for name in plan.REAL for size in plan.SIZES]
     recorder.write("about", **card.about, clocks=CLOCKS, seed=plan.SEED)
+    check_sharing(recorder)
     budget.each("alone", 0.2, (lambda b=b: recorder.steady(b, 3) for b in plan.alone(card.sms)))
     budget.each("lone", 0.2, (lambda e=e: recorder.lone(*e) for e in each))
     budget.each("pairs", 0.3, (lambda p=p: recorder.pair(*p) for p in plan.real_pairs()))
