@@ -11,22 +11,28 @@ namespace {
 
 std::vector<Needs> to_needs(const GivenNeeds& given) {
   std::vector<Needs> kernels;
-  for (const auto& [shares, depth] : given) kernels.push_back({shares, depth});
+  for (const auto& [shares, waits] : given) kernels.push_back({shares, waits});
   return kernels;
 }
 
+// Blocks of each kernel on an SM, and how many such SMs.
 using GivenAlike = std::vector<std::pair<std::vector<int32_t>, int32_t>>;
 
+std::vector<Alike> to_alike(const GivenAlike& given) {
+  std::vector<Alike> alike;
+  for (const auto& [blocks, sms] : given) alike.push_back({blocks, sms});
+  return alike;
+}
+
 std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, const int32_t sms,
-                                                 const std::vector<GivenAlike>& mixtures,
-                                                 const double softness) {
-  Contention contention(to_needs(kernels), {softness}, sms);
-  std::vector<std::vector<double>> found;
-  for (const GivenAlike& mixture : mixtures) {
-    std::vector<Alike> alike;
-    for (const auto& [blocks, count] : mixture) alike.push_back({blocks, count});
-    found.push_back(contention.times(alike));
+                                                 const std::vector<GivenAlike>& alone,
+                                                 const std::vector<GivenAlike>& mixtures) {
+  Contention contention(to_needs(kernels), {}, sms);
+  for (size_t kernel = 0; kernel < alone.size(); ++kernel) {
+    contention.measured_alone(kernel, to_alike(alone[kernel]));
   }
+  std::vector<std::vector<double>> found;
+  for (const GivenAlike& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
   return found;
 }
 
@@ -44,9 +50,10 @@ void bind_neighbours(py::module_& module) {
   module.attr("INSIDE_RESOURCES") = py::tuple(inside);
   module.attr("OUTSIDE_RESOURCES") = py::tuple(outside);
   module.def("contention_times", &times_in_python, py::arg("kernels"), py::arg("sms"),
-             py::arg("mixtures"), py::arg("softness") = Sharing{}.softness,
+             py::arg("alone"), py::arg("mixtures"),
              "For each mixture, which is a list of (blocks of each kernel on an SM, number of such "
-             "SMs): how many times as long blocks take as without anybody, by SM and kernel.");
+             "SMs): how many times as long blocks take as with nobody beside them, by SM and "
+             "kernel. `alone` has the mixture in which each kernel was measured.");
 }
 
 }  // namespace tbsched

@@ -13,8 +13,8 @@
 
 namespace tbsched {
 
-// Of each kernel its shares and depth.
-using GivenNeeds = std::vector<std::pair<PerResource, double>>;
+// Of each kernel its shares and waits.
+using GivenNeeds = std::vector<std::pair<PerResource, PerResource>>;
 // And of each launch its kernel, or -1.
 using GivenNeighbours = std::optional<std::pair<GivenNeeds, std::vector<int32_t>>>;
 

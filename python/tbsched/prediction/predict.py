@@ -120,7 +120,7 @@ def predict(
         interference: ``"measured"``: blocks slow each other, as ``profiles`` say, and durations are
             of a launch that is alone on the GPU. None: every block runs for its duration.
         profiles: with ``interference``, a profile for the ``name`` of each launch, such as
-            :func:`tbsched.sm.profile` measures.
+            :func:`tbsched.sm.load_ncu` reads.
 
     Returns:
         A :class:`Trace` with a :class:`Placement` for each launch. That of a timed sequence also
@@ -147,7 +147,7 @@ def predict(
     """
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
-    neighbours = neighbours_of(seq, interference, profiles)
+    neighbours = neighbours_of(seq, run.device, interference, profiles)
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
 
 
@@ -332,22 +332,22 @@ class Run:
         launch_interval: float,
         warp_slots: bool,
     ) -> None:
-        self._device = _spec(device)
-        policy = policy_of(self._device, policy)
+        self.device = _spec(device)
+        policy = policy_of(self.device, policy)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
         self._policy = policy
-        self.model, self._info, states = prepared(self._device, policy)
+        self.model, self._info, states = prepared(self.device, policy)
         if initial_state is None:
             self._initial_state, self.state = next(iter(states.items()))
         else:
-            self.state = known_state(self._device, policy, initial_state)
+            self.state = known_state(self.device, policy, initial_state)
             self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
-        self._device.check(seq)
+        self.device.check(seq)
         check_blocks(seq)
         if self._warp_slots:
             self._check_slots(seq)
@@ -395,7 +395,7 @@ class Run:
         self, seq: Sequence, rows: Any, calls: Calls, neighbours: Neighbours | None = None
     ) -> Trace:
         """What the core answered, as it is shown to users."""
-        of = (self._device, self._policy, self._initial_state, seq)
+        of = (self.device, self._policy, self._initial_state, seq)
         if seq.timed:
             replay = functools.partial(residents_at, *of, calls, neighbours=neighbours)
             return self.timed(seq, rows, replay)

@@ -11,11 +11,40 @@ constexpr int kMostRounds = 200;
 constexpr double kSettled = 1e-7;
 constexpr double kLongestWait = 1e6;
 constexpr size_t kMostKnown = 1 << 16;
+// What is measured of a resource that cannot give more is less than all of it, and so are waits.
+constexpr double kMostUse = 0.97;
+constexpr double kMostOfTime = 0.95;
 
 }  // namespace
 
 Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
     : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
+
+// Alone, too, its blocks have waited for each other. A wait for memory that took a part of the time
+// would have taken 1 / (1 + d) of that with nobody beside it, and the rest as long as it did.
+void Contention::measured_alone(const size_t kernel, const std::span<const Alike> alone) {
+  Needs& needs = kernels_[kernel];
+  double blocks = 0, sms = 0;
+  for (const Alike& each : alone) {
+    blocks += static_cast<double>(each.sms) * each.blocks[kernel];
+    sms += each.sms;
+  }
+  double queued = 0;
+  for (size_t r = 0; r < kResources; ++r) {
+    const double used = needs.shares[r] * blocks / (r < kInside ? sms : sms_);
+    const double most = std::min(used, kMostUse);
+    if (used > 0) needs.shares[r] *= most / used;
+    const double longer = sharing_.softness * most / (1 - most);
+    if (r >= kInside) needs.waits[r] /= 1 + longer;
+    queued += needs.waits[r] * longer;
+  }
+  const double slowed = 1 / (1 - std::min(queued, kMostOfTime));
+  for (size_t r = 0; r < kResources; ++r) {
+    needs.shares[r] *= slowed;
+    needs.waits[r] *= slowed;
+  }
+  known_.clear();
+}
 
 const std::vector<double>& Contention::times(const std::span<const Alike> alike) {
   std::vector<int32_t> asked;
@@ -43,9 +72,9 @@ const std::vector<double>& Contention::times(const std::span<const Alike> alike)
 }
 
 double Contention::time(const Needs& needs, const Waits& waits) const {
-  double sum = 0;
-  for (size_t r = 0; r < kResources; ++r) sum += needs.shares[r] * waits[r];
-  return 1 + sum / needs.depth;
+  double sum = 1;
+  for (size_t r = 0; r < kResources; ++r) sum += needs.waits[r] * waits[r];
+  return sum;
 }
 
 double Contention::use(const std::span<const int32_t> blocks, const size_t resource,

@@ -1,12 +1,11 @@
 // How much longer blocks take beside others.
 //
-// A block whose requests wait `d` in the queue of each resource takes
-//   t = 1 + sum over resources of shares / depth * d
+// Where the queue of each resource makes its waits longer by a part d, a block takes
+//   t = 1 + sum over resources of waits * d
 // times as long as with nobody beside it. A resource is used to
 //   u = sum over blocks of shares / t
-// of what there is. Its queue grows without bound as u comes near 1:
-//   u = d / (d + softness).
-// Waits and uses that agree are found for all resources at once.
+// of what there is, and d = softness * u / (1 - u). What agrees with all of that is found for all
+// resources at once.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +25,12 @@ struct Alike {
 
 class Contention {
  public:
+  // What kernels need while nothing slows them.
   Contention(std::vector<Needs> kernels, Sharing sharing, int32_t sms);
 
   size_t kernels() const { return kernels_.size(); }
+  // What the kernel needs is what was measured of a launch that had the GPU for itself.
+  void measured_alone(size_t kernel, std::span<const Alike> alone);
   // For each of these SMs, how many times as long each kernel's blocks take there, as they would
   // without anybody. A row per kind of SM, a column per kernel; 1 where there is no block of it.
   // SMs that are not named are idle.

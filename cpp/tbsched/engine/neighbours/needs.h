@@ -3,14 +3,13 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 namespace tbsched {
 
 // Each SM has its own of these.
-constexpr std::array<std::string_view, 8> kInsideNames = {"issue",   "logic",  "multiply", "fp64",
-                                                          "special", "tensor", "shared",   "port"};
+constexpr std::array<std::string_view, 8> kInsideNames = {
+    "issue", "logic", "multiply", "fp64", "special", "tensor", "shared", "requests"};
 // All SMs have these together.
 constexpr std::array<std::string_view, 2> kOutsideNames = {"l2", "dram"};
 constexpr size_t kInside = kInsideNames.size();
@@ -21,15 +20,17 @@ using PerResource = std::array<double, kResources>;
 // Of one block of a kernel.
 struct Needs {
   // The part of an SM's, or of an SM's even share of what all have together, that the block takes
-  // up while nothing slows it down.
+  // up.
   PerResource shares{};
-  // How many of its requests wait at the same time: they all share a wait.
-  double depth = 1;
+  // The part of its time that it has to do with the resource, which queues make longer. Of what an
+  // SM has, that is without queues; of what all have together, with those that there were.
+  PerResource waits{};
 };
 
-// How waiting grows with use.
+// How waits grow with use: where a part u is in use, to 1 + softness * u / (1 - u) of what they are
+// without anybody.
 struct Sharing {
-  double softness = 0.05;  // 0: nobody waits until a resource is used up
+  double softness = 0.3;
 };
 
 }  // namespace tbsched

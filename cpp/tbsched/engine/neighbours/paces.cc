@@ -9,7 +9,8 @@ namespace tbsched {
 Paces::Paces(const Neighbours& neighbours, const int32_t sms)
     : of_launch_(neighbours.of_launch),
       contention_(neighbours.kernels, neighbours.sharing, sms),
-      alone_(of_launch_.size(), 1),
+      expected_(neighbours.kernels.size()),
+      alone_(neighbours.kernels.size(), 1),
       blocks_(sms, std::vector<int32_t>(neighbours.kernels.size())),
       rows_(sms) {}
 
@@ -19,7 +20,9 @@ int32_t Paces::kernel(const int32_t launch) const {
 
 void Paces::expect(const int32_t launch, const std::span<const Alike> alone) {
   const int32_t own = kernel(launch);
-  if (own < 0) return;
+  if (own < 0 || expected_[own]) return;
+  expected_[own] = true;
+  contention_.measured_alone(own, alone);
   const std::vector<double>& times = contention_.times(alone);
   double work = 0, sum = 0;
   for (size_t row = 0; row < alone.size(); ++row) {
@@ -27,7 +30,7 @@ void Paces::expect(const int32_t launch, const std::span<const Alike> alone) {
     work += blocks;
     sum += blocks * times[row * kernels() + own];
   }
-  alone_[launch] = sum / work;
+  alone_[own] = sum / work;
 }
 
 void Paces::change(const int32_t launch, const int32_t sm, const int32_t by) {
@@ -54,7 +57,7 @@ void Paces::settle() {
 
 double Paces::pace(const int32_t launch, const int32_t sm) const {
   const int32_t own = kernel(launch);
-  return own < 0 ? 1 : alone_[launch] / times_[rows_[sm] * kernels() + own];
+  return own < 0 ? 1 : alone_[own] / times_[rows_[sm] * kernels() + own];
 }
 
 }  // namespace tbsched

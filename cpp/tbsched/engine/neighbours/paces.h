@@ -11,7 +11,7 @@ namespace tbsched {
 
 // What is known of the launches of a sequence.
 struct Neighbours {
-  std::vector<Needs> kernels;
+  std::vector<Needs> kernels;      // as measured of launches that had the GPU for themselves
   std::vector<int32_t> of_launch;  // its kernel, or -1: it slows nobody, and nobody slows it
   Sharing sharing;
 };
@@ -20,9 +20,9 @@ class Paces {
  public:
   Paces(const Neighbours& neighbours, int32_t sms);
 
-  // Before its blocks come: where they are when nobody is beside them. Their durations are of that.
+  // Before any blocks come: where those of a launch are when it has the GPU for itself. Needs and
+  // durations are of that.
   void expect(int32_t launch, std::span<const Alike> alone);
-  // The same by kernel, with how many blocks an SM holds.
   void come(int32_t launch, int32_t sm) { change(launch, sm, 1); }
   void leave(int32_t launch, int32_t sm) { change(launch, sm, -1); }
 
@@ -39,7 +39,8 @@ class Paces {
 
   std::vector<int32_t> of_launch_;
   Contention contention_;
-  std::vector<double> alone_;  // by launch: how many times as long as without anybody
+  std::vector<bool> expected_;  // by kernel
+  std::vector<double> alone_;   // by kernel: how many times as long as with nobody beside a block
   std::vector<std::vector<int32_t>> blocks_;  // by SM and kernel
   std::vector<size_t> rows_;                  // by SM: of times_
   std::vector<double> times_;

@@ -12,7 +12,8 @@ import numpy as np
 from tbsched import _core
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.neighbours.profiles import KernelProfile, Row, profile_for
+from tbsched.prediction.neighbours.profiles import KernelProfile
+from tbsched.prediction.neighbours.slowing import MEASURED, Row, neighbours_of
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import instance, items
 from tbsched.program.sequence import Launch, Sequence
@@ -29,7 +30,8 @@ def slowdowns(
     """How many times as long the blocks of each launch take while all are resident as alone.
 
     Args:
-        launches: they come to an idle GPU in this order. Their streams do not matter.
+        launches: with durations, which are those of a launch alone. They come to an idle GPU in
+            this order. Their streams do not matter.
         device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
         profiles: a profile for the ``name`` of each launch.
 
@@ -42,8 +44,8 @@ def slowdowns(
             no profile.
 
     Example:
-        >>> add = tb.sm.KernelProfile("add", {"dram": 0.4}, depth=8.0)
-        >>> launch = tb.Launch(264, 256, 32, name="add")
+        >>> add = tb.sm.KernelProfile("add", {"dram": 8e-5}, memory_wait=8e-5, far=1.0)
+        >>> launch = tb.Launch(132, 256, 32, name="add", duration=1e-4)
         >>> [round(factor, 1) for factor in tb.sm.slowdowns([launch, launch], "h200", {"add": add})]
         [1.6, 1.6]
     """
@@ -51,14 +53,22 @@ def slowdowns(
     known = list(items("slowdowns", "launches", launches))
     for each in known:
         instance("slowdowns", "launches", each, Launch)
-    rows = [profile_for(launch, number, profiles).row() for number, launch in enumerate(known)]
-    together = times(rows, spec.sms, mixture(known, spec))
+    seq = Sequence([replace(each, stream=number) for number, each in enumerate(known)])
+    neighbours = neighbours_of(seq, spec, MEASURED, profiles)
+    assert neighbours is not None
+    rows, kernels = neighbours
+    alone = [mixture([launch], spec) for launch in known]
+    own = [_of(rows, [kernel], held) for kernel, held in zip(kernels, alone, strict=True)]
+    measured = [own[kernels.index(kernel)] for kernel in range(len(rows))]
+    mixtures = [*own, _of(rows, kernels, mixture(known, spec))]
+    times = _core.contention_times(rows, spec.sms, measured, mixtures)
     found = []
-    for number, launch in enumerate(known):
-        if not together[number]:
+    for number, kernel in enumerate(kernels):
+        before = _mean(own[number], times[number], kernel, len(rows))
+        together = _mean(mixtures[-1], times[-1], kernel, len(rows))
+        if not together:
             raise ValueError(f"launches: no block of launch {number} finds room beside the others")
-        (alone,) = times(rows[number : number + 1], spec.sms, mixture([launch], spec))
-        found.append(together[number] / alone)
+        found.append(together / before)
     return tuple(found)
 
 
@@ -70,15 +80,23 @@ def mixture(launches: Iterable[Launch], spec: DeviceSpec) -> Mixture:
         for placement in predict(Sequence(held), spec)
     ]
     alike = Counter(zip(*counts, strict=True))
-    return [(list(blocks), sms) for blocks, sms in sorted(alike.items())]
+    return [(list(blocks), sms) for blocks, sms in sorted(alike.items()) if any(blocks)]
 
 
-def times(rows: list[Row], sms: int, mixture: Mixture) -> list[float]:
-    """Of each kernel's blocks, in the mean over them; 0 where there are none."""
-    (found,) = _core.contention_times(rows, sms, [mixture])
-    table = np.reshape(found, (len(mixture), len(rows)))
-    blocks = np.array([[count * of for count in each] for each, of in mixture])
-    return [
-        float(np.average(table[:, k], weights=blocks[:, k])) if blocks[:, k].any() else 0.0
-        for k in range(len(rows))
-    ]
+def _of(rows: list[Row], kernels: list[int], held: Mixture) -> Mixture:
+    """The same by kernel: launches may be of one kernel."""
+    found = []
+    for blocks, sms in held:
+        by_kernel = [0] * len(rows)
+        for kernel, count in zip(kernels, blocks, strict=True):
+            by_kernel[kernel] += count
+        found.append((by_kernel, sms))
+    return found
+
+
+def _mean(held: Mixture, times: list[float], kernel: int, kernels: int) -> float:
+    """Of a kernel's blocks; 0 where there are none."""
+    weights = [sms * blocks[kernel] for blocks, sms in held]
+    if not any(weights):
+        return 0.0
+    return float(np.average(np.reshape(times, (-1, kernels))[:, kernel], weights=weights))

@@ -6,15 +6,15 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from tbsched import _core, storage
 from tbsched.errors import shown
-from tbsched.program.checks import instance, items
+from tbsched.program.checks import instance, integer, items
 from tbsched.program.sequence import Launch
 
-RESOURCES: tuple[str, ...] = (*_core.INSIDE_RESOURCES, *_core.OUTSIDE_RESOURCES)
-Row = tuple[list[float], float]  # as the core takes it
+INSIDE: tuple[str, ...] = _core.INSIDE_RESOURCES
+RESOURCES: tuple[str, ...] = (*INSIDE, *_core.OUTSIDE_RESOURCES)
 _VERSION = 1
 _KEY = "tbsched_profiles"
 
@@ -23,43 +23,60 @@ _KEY = "tbsched_profiles"
 class KernelProfile:
     """What one block of a kernel needs of what SMs share.
 
-    :func:`tbsched.sm.profile` measures it. :func:`tbsched.predict` takes it, and says how kernels
-    slow each other.
+    :func:`tbsched.sm.load_ncu` makes it of what Nsight Compute measured of the kernel alone.
+    :func:`tbsched.predict` takes it, and says how kernels slow each other.
 
     Attributes:
         name: the ``name`` of the launches that it is of.
-        shares: of each resource, the part of what an SM has that one block takes up while nothing
-            slows it down. For ``"l2"`` and ``"dram"`` an SM has an even share of the GPU's.
-        depth: how many requests of a block wait at the same time.
-        error: of the measured slowdowns, the median distance from what the profile says; 0.05 is
-            5 %. None: it was not measured.
+        work: of each resource, for how many seconds one block takes up all that an SM has. For
+            ``"l2"`` and ``"dram"`` an SM has an even share of the GPU's.
+        memory_wait: for how many seconds a block waits for memory when it runs alone.
+        far: the part of these that it waits for DRAM, 0 to 1.
+        blocks: of the launch that was measured.
 
     Raises:
         TypeError, ValueError: an unknown resource, or a number out of its range.
 
     Example:
-        >>> profile = tb.sm.KernelProfile("add", {"dram": 0.5}, depth=8.0)
-        >>> profile.shares["dram"]
-        0.5
+        >>> profile = tb.sm.KernelProfile("add", {"dram": 2e-5}, memory_wait=3e-5, far=0.9)
+        >>> profile.work["dram"]
+        2e-05
     """
 
     name: str
-    shares: Mapping[str, float]
-    depth: float = 1.0
-    error: float | None = None
+    work: Mapping[str, float]
+    memory_wait: float = 0.0
+    far: float = 0.0
+    blocks: int = 1
 
     def __post_init__(self) -> None:
         instance("KernelProfile", "name", self.name, str)
-        for resource, share in dict(self.shares).items():
+        for resource, seconds in dict(self.work).items():
             if resource not in RESOURCES:
                 known = ", ".join(RESOURCES)
-                raise ValueError(f"shares: {shown(resource)} is none of {known}")
-            _check(f"shares: {resource}", share, 0.0)
-        _check("depth", self.depth, 1e-3)
+                raise ValueError(f"KernelProfile.work: {shown(resource)} is none of {known}")
+            _check(f"work: {resource}", seconds, 1e9)
+        _check("memory_wait", self.memory_wait, 1e9)
+        _check("far", self.far, 1.0)
+        integer("KernelProfile", "blocks", self.blocks, 1, 2**31 - 1)
 
-    def row(self) -> Row:
-        """As the core takes it."""
-        return [float(self.shares.get(name, 0.0)) for name in RESOURCES], float(self.depth)
+    def scaled(self, blocks: int) -> KernelProfile:
+        """The profile of a launch that does the same work in another number of blocks.
+
+        Args:
+            blocks: of the grid, for kernels that go through their work with any.
+
+        Raises:
+            TypeError, ValueError: a number out of its range.
+
+        Example:
+            >>> tb.sm.KernelProfile("add", {"dram": 2e-5}, blocks=264).scaled(132).work["dram"]
+            4e-05
+        """
+        blocks = integer("scaled", "blocks", blocks, 1, 2**31 - 1)
+        more = self.blocks / blocks
+        work = {resource: seconds * more for resource, seconds in self.work.items()}
+        return replace(self, work=work, memory_wait=self.memory_wait * more, blocks=blocks)
 
 
 def profile_for(
@@ -76,11 +93,11 @@ def profile_for(
     return instance("profiles", shown(launch.name), profiles[launch.name], KernelProfile)
 
 
-def _check(name: str, value: object, least: float) -> None:
+def _check(name: str, value: object, most: float) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"{name}: a number is needed, got {shown(value)}")
-    if not math.isfinite(value) or not least <= value <= 1e6:
-        raise ValueError(f"{name}: {value} is outside {least}..1e6")
+        raise TypeError(f"KernelProfile.{name}: a number is needed, got {shown(value)}")
+    if not math.isfinite(value) or not 0 <= value <= most:
+        raise ValueError(f"KernelProfile.{name}: {value} is outside 0..{most:g}")
 
 
 def save_profiles(profiles: Iterable[KernelProfile], path: str | os.PathLike[str]) -> None:
@@ -105,14 +122,14 @@ def save_profiles(profiles: Iterable[KernelProfile], path: str | os.PathLike[str
         file.write(text.encode() + b"\n")
 
 
-def load_profiles(path: str | os.PathLike[str]) -> dict[str, KernelProfile]:
+def load_profiles(path: str | os.PathLike[str]) -> tuple[KernelProfile, ...]:
     """Reads what :func:`save_profiles` wrote.
 
     Args:
         path: the file.
 
     Returns:
-        Profiles by name, as :func:`tbsched.predict` takes them.
+        The profiles, in the order in which they were written.
 
     Raises:
         FileNotFoundError: no such file.
@@ -127,7 +144,6 @@ def load_profiles(path: str | os.PathLike[str]) -> dict[str, KernelProfile]:
         version = found[_KEY]
         if version != _VERSION:
             raise ValueError(f"version {version} of profiles is not known, but {_VERSION} is")
-        profiles = [KernelProfile(**row) for row in found["profiles"]]
+        return tuple(KernelProfile(**row) for row in found["profiles"])
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{storage.shown(where)}: no file of profiles: {error}") from None
-    return {profile.name: profile for profile in profiles}

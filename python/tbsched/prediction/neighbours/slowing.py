@@ -4,18 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from tbsched.errors import shown
-from tbsched.prediction.neighbours.profiles import KernelProfile, Row, profile_for
-from tbsched.program.sequence import Sequence
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.neighbours.profiles import (
+    INSIDE,
+    RESOURCES,
+    KernelProfile,
+    profile_for,
+)
+from tbsched.program.sequence import Launch, Sequence
 
 MEASURED = "measured"
+# Of one kernel, at the pace of a launch alone: its shares of each resource, and its waits.
+Row = tuple[list[float], list[float]]
+# Of each kernel its row, and of each launch its kernel or -1.
 Neighbours = tuple[list[Row], list[int]]
+
+_WARP = 32
+_MOST_OF_TIME = 0.9  # that a block waits for memory
 
 
 def neighbours_of(
-    seq: Sequence, interference: str | None, profiles: Mapping[str, KernelProfile] | None
+    seq: Sequence,
+    spec: DeviceSpec,
+    interference: str | None,
+    profiles: Mapping[str, KernelProfile] | None,
 ) -> Neighbours | None:
-    """Of each kernel its needs, and of each launch its kernel or -1; None: nobody slows anybody.
+    """Who slows whom; None: nobody slows anybody.
+
+    Launches that differ in nothing that matters are one kernel.
 
     Raises:
         TypeError, ValueError: an unknown way; profiles without it, or it without profiles; a
@@ -28,20 +47,36 @@ def neighbours_of(
     if interference != MEASURED:
         raise ValueError(f'interference: {shown(interference)} is neither None nor "{MEASURED}"')
     if profiles is None:
-        raise ValueError("profiles: interference needs one for each named launch")
+        raise ValueError("profiles: interference needs one for the name of each launch")
     if not seq.timed:
         raise ValueError("interference: it needs launches with durations")
     launches = seq.launches
     if any(launch.programmatic or launch.trigger is not None for launch in launches):
         raise ValueError("interference: of programmatic launches and triggers it is not known")
-    numbers: dict[str, int] = {}
+    numbers: dict[object, int] = {}
     rows: list[Row] = []
     of_launch = []
     for number, launch in enumerate(launches):
         profile = profile_for(launch, number, profiles)
-        name = str(launch.name)
-        if name not in numbers:
-            numbers[name] = len(rows)
-            rows.append(profile.row())
-        of_launch.append(numbers[name])
+        seconds = float(np.mean(launch.duration))  # type: ignore[arg-type]
+        shape = (
+            launch.name, seconds, launch.blocks, launch.threads, launch.registers,
+            launch.shared_memory, launch.carveout, launch.partition,
+        )  # fmt: skip
+        if shape not in numbers:
+            numbers[shape] = len(rows)
+            rows.append(row_of(profile, launch, seconds, spec))
+        of_launch.append(numbers[shape])
     return rows, of_launch
+
+
+def row_of(profile: KernelProfile, launch: Launch, seconds: float, spec: DeviceSpec) -> Row:
+    """What a block of a launch needs that runs for so many seconds when it is alone."""
+    if not seconds:
+        return [0.0] * len(RESOURCES), [0.0] * len(RESOURCES)
+    shares = [profile.work.get(name, 0.0) / seconds for name in RESOURCES]
+    # Each processing block serves one of its warps at a time.
+    warps = max(1.0, launch.threads / _WARP / spec.processing_blocks)
+    waits = [share / warps for share in shares[: len(INSIDE)]]
+    memory = min(profile.memory_wait / seconds, _MOST_OF_TIME)
+    return shares, [*waits, memory / (1 + profile.far), memory * profile.far / (1 + profile.far)]
