@@ -15,12 +15,12 @@ std::vector<Needs> to_needs(const GivenNeeds& given) {
   return kernels;
 }
 
-// Blocks of each kernel on an SM, and how many such SMs.
-using GivenAlike = std::vector<std::pair<std::vector<int32_t>, int32_t>>;
+// What SMs hold, and how many such SMs there are.
+using GivenAlike = std::vector<std::pair<Held, int32_t>>;
 
 std::vector<Alike> to_alike(const GivenAlike& given) {
   std::vector<Alike> alike;
-  for (const auto& [blocks, sms] : given) alike.push_back({blocks, sms});
+  for (const auto& [held, sms] : given) alike.push_back({held, sms});
   return alike;
 }
 
@@ -29,7 +29,7 @@ std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, cons
                                                  const std::vector<GivenAlike>& mixtures) {
   Contention contention(to_needs(kernels), {}, sms);
   for (size_t kernel = 0; kernel < alone.size(); ++kernel) {
-    contention.measured_alone(kernel, to_alike(alone[kernel]));
+    contention.measured_alone(static_cast<int32_t>(kernel), to_alike(alone[kernel]));
   }
   std::vector<std::vector<double>> found;
   for (const GivenAlike& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
@@ -40,7 +40,7 @@ std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, cons
 
 std::optional<Neighbours> to_neighbours(const GivenNeighbours& given) {
   if (!given) return std::nullopt;
-  return Neighbours{to_needs(given->first), given->second, {}};
+  return Neighbours{to_needs(*given), {}};
 }
 
 void bind_neighbours(py::module_& module) {
@@ -49,11 +49,13 @@ void bind_neighbours(py::module_& module) {
   for (const std::string_view name : kOutsideNames) outside.append(name);
   module.attr("INSIDE_RESOURCES") = py::tuple(inside);
   module.attr("OUTSIDE_RESOURCES") = py::tuple(outside);
-  module.def("contention_times", &times_in_python, py::arg("kernels"), py::arg("sms"),
-             py::arg("alone"), py::arg("mixtures"),
-             "For each mixture, which is a list of (blocks of each kernel on an SM, number of such "
-             "SMs): how many times as long blocks take as with nobody beside them, by SM and "
-             "kernel. `alone` has the mixture in which each kernel was measured.");
+  module.def(
+      "contention_times", &times_in_python, py::arg("kernels"), py::arg("sms"), py::arg("alone"),
+      py::arg("mixtures"),
+      "For each mixture, which is a list of (what an SM holds: pairs of a kernel and how "
+      "many blocks, kernels ascending; number of such SMs): how many times as long blocks "
+      "take as with nobody beside them, for all that is held, in that order. `alone` has the "
+      "mixture in which each kernel was measured.");
 }
 
 }  // namespace tbsched

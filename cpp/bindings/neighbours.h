@@ -13,10 +13,9 @@
 
 namespace tbsched {
 
-// Of each kernel its shares and waits.
+// Of each launch its shares and waits; nothing: nobody slows anybody.
 using GivenNeeds = std::vector<std::pair<PerResource, PerResource>>;
-// And of each launch its kernel, or -1.
-using GivenNeighbours = std::optional<std::pair<GivenNeeds, std::vector<int32_t>>>;
+using GivenNeighbours = std::optional<GivenNeeds>;
 
 std::optional<Neighbours> to_neighbours(const GivenNeighbours& given);
 void bind_neighbours(pybind11::module_& module);

@@ -356,8 +356,8 @@ void bind_predictions(py::module_& module) {
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
       "it, or None; of each copy and memset its start and end; and of each call its begin and end, "
       "if gaps are given. Of launches that may go on at the same time, the one of the least of "
-      "`turns` is first. With `neighbours` (for each kernel its shares and depth, for each launch "
-      "its kernel or -1) blocks slow each other.");
+      "`turns` is first. With `neighbours` (for each launch its shares and waits) blocks slow each "
+      "other.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
       py::arg("state"), py::arg("calls"), py::arg("last"),

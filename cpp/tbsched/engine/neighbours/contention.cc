@@ -22,11 +22,11 @@ Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const 
 
 // Alone, too, its blocks have waited for each other. A wait for memory that took a part of the time
 // would have taken 1 / (1 + d) of that with nobody beside it, and the rest as long as it did.
-void Contention::measured_alone(const size_t kernel, const std::span<const Alike> alone) {
+void Contention::measured_alone(const int32_t kernel, const std::span<const Alike> alone) {
   Needs& needs = kernels_[kernel];
   double blocks = 0, sms = 0;
   for (const Alike& each : alone) {
-    blocks += static_cast<double>(each.sms) * each.blocks[kernel];
+    for (const auto& [own, count] : each.held) blocks += static_cast<double>(each.sms) * count;
     sms += each.sms;
   }
   double queued = 0;
@@ -49,8 +49,8 @@ void Contention::measured_alone(const size_t kernel, const std::span<const Alike
 const std::vector<double>& Contention::times(const std::span<const Alike> alike) {
   std::vector<int32_t> asked;
   for (const Alike& each : alike) {
-    asked.push_back(each.sms);
-    asked.insert(asked.end(), each.blocks.begin(), each.blocks.end());
+    asked.push_back(-each.sms);
+    for (const auto& [kernel, count] : each.held) asked.insert(asked.end(), {kernel, count});
   }
   if (const auto found = known_.find(asked); found != known_.end()) return found->second;
   waits_.assign(alike.size(), Waits{});
@@ -61,28 +61,25 @@ const std::vector<double>& Contention::times(const std::span<const Alike> alike)
     }
     if (change < kSettled) break;
   }
-  times_.clear();
+  std::vector<double> found;
   for (size_t row = 0; row < alike.size(); ++row) {
-    for (size_t k = 0; k < kernels_.size(); ++k) {
-      times_.push_back(alike[row].blocks[k] > 0 ? time(kernels_[k], waits_[row]) : 1);
-    }
+    for (const auto& [kernel, count] : alike[row].held) found.push_back(time(kernel, waits_[row]));
   }
   if (known_.size() >= kMostKnown) known_.clear();
-  return known_.emplace(std::move(asked), times_).first->second;
+  return known_.emplace(std::move(asked), std::move(found)).first->second;
 }
 
-double Contention::time(const Needs& needs, const Waits& waits) const {
+double Contention::time(const int32_t kernel, const Waits& waits) const {
   double sum = 1;
-  for (size_t r = 0; r < kResources; ++r) sum += needs.waits[r] * waits[r];
+  for (size_t r = 0; r < kResources; ++r) sum += kernels_[kernel].waits[r] * waits[r];
   return sum;
 }
 
-double Contention::use(const std::span<const int32_t> blocks, const size_t resource,
-                       const Waits& waits) const {
+double Contention::use(const Held& held, const size_t resource, const Waits& waits) const {
   double sum = 0;
-  for (size_t k = 0; k < kernels_.size(); ++k) {
-    const double share = kernels_[k].shares[resource];
-    if (blocks[k] > 0 && share > 0) sum += blocks[k] * share / time(kernels_[k], waits);
+  for (const auto& [kernel, count] : held) {
+    const double share = kernels_[kernel].shares[resource];
+    if (share > 0) sum += count * share / time(kernel, waits);
   }
   return sum;
 }
@@ -111,7 +108,7 @@ double Contention::settle_inside(const Alike& alike, Waits& waits) const {
   double change = 0;
   for (size_t r = 0; r < kInside; ++r) {
     const double before = waits[r];
-    settle(waits[r], [&] { return use(alike.blocks, r, waits); });
+    settle(waits[r], [&] { return use(alike.held, r, waits); });
     change = std::max(change, std::abs(waits[r] - before) / (1 + before));
   }
   return change;
@@ -126,7 +123,7 @@ double Contention::settle_outside(const std::span<const Alike> alike) {
       double sum = 0;
       for (size_t row = 0; row < alike.size(); ++row) {
         waits_[row][r] = wait;
-        sum += alike[row].sms * use(alike[row].blocks, r, waits_[row]);
+        sum += alike[row].sms * use(alike[row].held, r, waits_[row]);
       }
       return sum / sms_;
     });

@@ -8,18 +8,22 @@
 // resources at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/neighbours/needs.h"
 
 namespace tbsched {
 
-// SMs that hold the same: blocks of each kernel.
+// What an SM holds: kernels in ascending order, and how many blocks of each.
+using Held = std::vector<std::pair<int32_t, int32_t>>;
+// SMs that hold the same.
 struct Alike {
-  std::vector<int32_t> blocks;  // by kernel
+  Held held;
   int32_t sms;
 };
 
@@ -28,19 +32,17 @@ class Contention {
   // What kernels need while nothing slows them.
   Contention(std::vector<Needs> kernels, Sharing sharing, int32_t sms);
 
-  size_t kernels() const { return kernels_.size(); }
   // What the kernel needs is what was measured of a launch that had the GPU for itself.
-  void measured_alone(size_t kernel, std::span<const Alike> alone);
-  // For each of these SMs, how many times as long each kernel's blocks take there, as they would
-  // without anybody. A row per kind of SM, a column per kernel; 1 where there is no block of it.
-  // SMs that are not named are idle.
+  void measured_alone(int32_t kernel, std::span<const Alike> alone);
+  // How many times as long blocks take on these SMs as with nobody beside them: for all that the
+  // first SMs hold, then the second. SMs that are not named are idle. Valid until the next call.
   const std::vector<double>& times(std::span<const Alike> alike);
 
  private:
   using Waits = PerResource;
 
-  double time(const Needs& needs, const Waits& waits) const;
-  double use(std::span<const int32_t> blocks, size_t resource, const Waits& waits) const;
+  double time(int32_t kernel, const Waits& waits) const;
+  double use(const Held& held, size_t resource, const Waits& waits) const;
   template <typename Use>
   void settle(double& wait, const Use& use) const;
   double settle_inside(const Alike& alike, Waits& waits) const;
@@ -49,10 +51,8 @@ class Contention {
   std::vector<Needs> kernels_;
   Sharing sharing_;
   double sms_;
-  std::vector<Waits> waits_;  // by row
-  std::vector<double> times_;
-  // What was asked before.
-  std::map<std::vector<int32_t>, std::vector<double>> known_;
+  std::vector<Waits> waits_;                                   // by row
+  std::map<std::vector<int32_t>, std::vector<double>> known_;  // what was asked before
 };
 
 }  // namespace tbsched

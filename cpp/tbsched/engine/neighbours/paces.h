@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/neighbours/contention.h"
 
 namespace tbsched {
 
-// What is known of the launches of a sequence.
+// What is known of the launches of a sequence, by launch: as measured of one that had the GPU for
+// itself. Further launches slow nobody, and nobody slows them.
 struct Neighbours {
-  std::vector<Needs> kernels;      // as measured of launches that had the GPU for themselves
-  std::vector<int32_t> of_launch;  // its kernel, or -1: it slows nobody, and nobody slows it
+  std::vector<Needs> launches;
   Sharing sharing;
 };
 
@@ -20,30 +23,38 @@ class Paces {
  public:
   Paces(const Neighbours& neighbours, int32_t sms);
 
-  // Before any blocks come: where those of a launch are when it has the GPU for itself. Needs and
-  // durations are of that.
-  void expect(int32_t launch, std::span<const Alike> alone);
-  void come(int32_t launch, int32_t sm) { change(launch, sm, 1); }
-  void leave(int32_t launch, int32_t sm) { change(launch, sm, -1); }
+  // Whether anything is known of it.
+  bool knows(const int32_t launch) const { return launch < static_cast<int32_t>(launches_.size()); }
+  // Before any blocks come: a launch that has the GPU for itself spreads so many of its blocks at a
+  // time evenly over so many SMs.
+  void expect(int32_t launch, int32_t blocks, int32_t sms);
+  void come(const int32_t launch, const int32_t sm) { change(launch, sm, 1); }
+  void leave(const int32_t launch, const int32_t sm) { change(launch, sm, -1); }
 
   // Whether any came or left since settle().
   bool changed() const { return changed_; }
-  void settle();
+  // A duration is that of a launch alone. It counts what blocks of the launch do to each other
+  // there: as many of them as fit while others wait for room, then as many as are left.
+  void settle(const std::function<bool(int32_t launch)>& placed_whole);
   // As settle() found it: 1 is as fast as alone.
   double pace(int32_t launch, int32_t sm) const;
-  int32_t kernel(int32_t launch) const;
-  size_t kernels() const { return contention_.kernels(); }
 
  private:
+  struct Launched {
+    int32_t most = 0;  // blocks at a time, alone
+    int32_t sms = 0;   // for them
+    int32_t here = 0;  // blocks
+  };
+
   void change(int32_t launch, int32_t sm, int32_t by);
 
-  std::vector<int32_t> of_launch_;
+  double time_alone(int32_t launch, int32_t blocks);
+
   Contention contention_;
-  std::vector<bool> expected_;  // by kernel
-  std::vector<double> alone_;   // by kernel: how many times as long as with nobody beside a block
-  std::vector<std::vector<int32_t>> blocks_;  // by SM and kernel
-  std::vector<size_t> rows_;                  // by SM: of times_
-  std::vector<double> times_;
+  std::vector<Launched> launches_;
+  std::vector<Held> held_;                               // by SM
+  std::vector<int32_t> rows_;                            // by SM
+  std::map<std::pair<int32_t, int32_t>, double> paces_;  // by launch and row
   bool changed_ = false;
 };
 

@@ -11,27 +11,15 @@ void TimedEngine::slow(const Neighbours& neighbours) { paces_.emplace(neighbours
 
 // Alone, its blocks are spread evenly over the SMs that it may use.
 void TimedEngine::expect_alone(const int32_t launch) {
-  const int32_t own = paces_->kernel(launch);
-  if (own < 0) return;
+  if (!paces_->knows(launch)) return;
   int32_t most = 0, usable = 0;
   for (int32_t sm = 0; sm < spec_.sms; ++sm) {
     const int32_t room = scheduler_.gpu().room(sm, scheduler_.demand(launch)).blocks;
     most = std::max(most, room);
     usable += room > 0 ? 1 : 0;
   }
-  const int32_t blocks = std::min(launches_[launch].launch->blocks, most * usable);
-  std::vector<Alike> alone;
-  const auto add = [&](const int32_t sms, const int32_t per_sm) {
-    if (sms <= 0 || per_sm <= 0) return;
-    std::vector<int32_t> row(paces_->kernels());
-    row[own] = per_sm;
-    alone.push_back({std::move(row), sms});
-  };
-  if (usable > 0) {
-    add(blocks % usable, blocks / usable + 1);
-    add(usable - blocks % usable, blocks / usable);
-  }
-  if (!alone.empty()) paces_->expect(launch, alone);
+  if (usable == 0) return;
+  paces_->expect(launch, std::min(launches_[launch].launch->blocks, most * usable), usable);
 }
 
 void TimedEngine::note_running(const int32_t launch, const Started& blocks, const int64_t end_ns) {
@@ -45,7 +33,7 @@ void TimedEngine::note_running(const int32_t launch, const Started& blocks, cons
 
 void TimedEngine::change_paces() {
   if (!paces_ || !paces_->changed()) return;
-  paces_->settle();
+  paces_->settle([this](const int32_t launch) { return scheduler_.placed_whole(launch); });
   for (Resident& resident : resident_.all()) {
     Running& running = running_[resident.first_held];
     BlockTime& block = timeline_.blocks[running.row];

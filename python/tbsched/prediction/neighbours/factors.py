@@ -13,13 +13,13 @@ from tbsched import _core
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.neighbours.profiles import KernelProfile
-from tbsched.prediction.neighbours.slowing import MEASURED, Row, neighbours_of
+from tbsched.prediction.neighbours.slowing import MEASURED, neighbours_of
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import instance, items
 from tbsched.program.sequence import Launch, Sequence
 
-# Blocks of each kernel on an SM, and how many such SMs there are.
-Mixture = list[tuple[list[int], int]]
+# What an SM holds: launches and how many blocks of each; and how many such SMs there are.
+Mixture = list[tuple[list[tuple[int, int]], int]]
 
 
 def slowdowns(
@@ -54,49 +54,43 @@ def slowdowns(
     for each in known:
         instance("slowdowns", "launches", each, Launch)
     seq = Sequence([replace(each, stream=number) for number, each in enumerate(known)])
-    neighbours = neighbours_of(seq, spec, MEASURED, profiles)
-    assert neighbours is not None
-    rows, kernels = neighbours
-    alone = [mixture([launch], spec) for launch in known]
-    own = [_of(rows, [kernel], held) for kernel, held in zip(kernels, alone, strict=True)]
-    measured = [own[kernels.index(kernel)] for kernel in range(len(rows))]
-    mixtures = [*own, _of(rows, kernels, mixture(known, spec))]
-    times = _core.contention_times(rows, spec.sms, measured, mixtures)
+    rows = neighbours_of(seq, spec, MEASURED, profiles)
+    assert rows is not None
+    alone = [mixture({number: launch}, spec) for number, launch in enumerate(known)]
+    mixtures = [*alone, mixture(dict(enumerate(known)), spec)]
+    times = _core.contention_times(rows, spec.sms, alone, mixtures)
     found = []
-    for number, kernel in enumerate(kernels):
-        before = _mean(own[number], times[number], kernel, len(rows))
-        together = _mean(mixtures[-1], times[-1], kernel, len(rows))
-        if not together:
+    for number in range(len(known)):
+        before = _mean(alone[number], times[number], number)
+        together = _mean(mixtures[-1], times[-1], number)
+        if before is None or together is None:
             raise ValueError(f"launches: no block of launch {number} finds room beside the others")
         found.append(together / before)
     return tuple(found)
 
 
-def mixture(launches: Iterable[Launch], spec: DeviceSpec) -> Mixture:
-    """What SMs hold when launches have come to an idle GPU and nothing has left."""
-    held = [replace(each, stream=None, duration=None, cooperative=False) for each in launches]
+def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
+    """What SMs hold when launches, by number, have come to an idle GPU and nothing has left."""
+    held = [
+        replace(each, stream=None, duration=None, cooperative=False) for each in launches.values()
+    ]
     counts = [
         np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()
         for placement in predict(Sequence(held), spec)
     ]
     alike = Counter(zip(*counts, strict=True))
-    return [(list(blocks), sms) for blocks, sms in sorted(alike.items()) if any(blocks)]
+    return [
+        ([pair for pair in zip(launches, blocks, strict=True) if pair[1]], sms)
+        for blocks, sms in sorted(alike.items())
+        if any(blocks)
+    ]
 
 
-def _of(rows: list[Row], kernels: list[int], held: Mixture) -> Mixture:
-    """The same by kernel: launches may be of one kernel."""
-    found = []
-    for blocks, sms in held:
-        by_kernel = [0] * len(rows)
-        for kernel, count in zip(kernels, blocks, strict=True):
-            by_kernel[kernel] += count
-        found.append((by_kernel, sms))
-    return found
-
-
-def _mean(held: Mixture, times: list[float], kernel: int, kernels: int) -> float:
-    """Of a kernel's blocks; 0 where there are none."""
-    weights = [sms * blocks[kernel] for blocks, sms in held]
-    if not any(weights):
-        return 0.0
-    return float(np.average(np.reshape(times, (-1, kernels))[:, kernel], weights=weights))
+def _mean(held: Mixture, times: list[float], launch: int) -> float | None:
+    """Of a launch's blocks; None where there are none."""
+    left = iter(times)
+    rows = [(sms * count, next(left), own) for there, sms in held for own, count in there]
+    own = [(blocks, time) for blocks, time, number in rows if number == launch]
+    if not own:
+        return None
+    return sum(blocks * time for blocks, time in own) / sum(blocks for blocks, _ in own)

@@ -17,10 +17,9 @@ from tbsched.prediction.neighbours.profiles import (
 from tbsched.program.sequence import Launch, Sequence
 
 MEASURED = "measured"
-# Of one kernel, at the pace of a launch alone: its shares of each resource, and its waits.
+# Of each launch, at its pace alone: its shares of each resource, and its waits.
 Row = tuple[list[float], list[float]]
-# Of each kernel its row, and of each launch its kernel or -1.
-Neighbours = tuple[list[Row], list[int]]
+Neighbours = list[Row]
 
 _WARP = 32
 _MOST_OF_TIME = 0.9  # that a block waits for memory
@@ -33,8 +32,6 @@ def neighbours_of(
     profiles: Mapping[str, KernelProfile] | None,
 ) -> Neighbours | None:
     """Who slows whom; None: nobody slows anybody.
-
-    Launches that differ in nothing that matters are one kernel.
 
     Raises:
         TypeError, ValueError: an unknown way; profiles without it, or it without profiles; a
@@ -53,25 +50,15 @@ def neighbours_of(
     launches = seq.launches
     if any(launch.programmatic or launch.trigger is not None for launch in launches):
         raise ValueError("interference: of programmatic launches and triggers it is not known")
-    numbers: dict[object, int] = {}
-    rows: list[Row] = []
-    of_launch = []
-    for number, launch in enumerate(launches):
-        profile = profile_for(launch, number, profiles)
-        seconds = float(np.mean(launch.duration))  # type: ignore[arg-type]
-        shape = (
-            launch.name, seconds, launch.blocks, launch.threads, launch.registers,
-            launch.shared_memory, launch.carveout, launch.partition,
-        )  # fmt: skip
-        if shape not in numbers:
-            numbers[shape] = len(rows)
-            rows.append(row_of(profile, launch, seconds, spec))
-        of_launch.append(numbers[shape])
-    return rows, of_launch
+    return [
+        row_of(profile_for(launch, number, profiles), launch, spec)
+        for number, launch in enumerate(launches)
+    ]
 
 
-def row_of(profile: KernelProfile, launch: Launch, seconds: float, spec: DeviceSpec) -> Row:
-    """What a block of a launch needs that runs for so many seconds when it is alone."""
+def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
+    """What a block of a launch needs."""
+    seconds = float(np.mean(launch.duration))  # type: ignore[arg-type]
     if not seconds:
         return [0.0] * len(RESOURCES), [0.0] * len(RESOURCES)
     shares = [profile.work.get(name, 0.0) / seconds for name in RESOURCES]
