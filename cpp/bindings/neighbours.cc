@@ -2,6 +2,8 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <stdexcept>
 #include <string_view>
 
 namespace py = pybind11;
@@ -9,9 +11,18 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+PerResource to_resources(const std::vector<double>& given) {
+  PerResource found{};
+  if (given.size() != found.size()) throw std::invalid_argument("a number per resource is needed");
+  std::ranges::copy(given, found.begin());
+  return found;
+}
+
 std::vector<Needs> to_needs(const GivenNeeds& given) {
   std::vector<Needs> kernels;
-  for (const auto& [shares, waits] : given) kernels.push_back({shares, waits});
+  for (const auto& [shares, waits] : given) {
+    kernels.push_back({to_resources(shares), to_resources(waits)});
+  }
   return kernels;
 }
 

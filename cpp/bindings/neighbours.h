@@ -3,7 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -14,7 +13,7 @@
 namespace tbsched {
 
 // Of each launch its shares and waits; nothing: nobody slows anybody.
-using GivenNeeds = std::vector<std::pair<PerResource, PerResource>>;
+using GivenNeeds = std::vector<std::pair<std::vector<double>, std::vector<double>>>;
 using GivenNeighbours = std::optional<GivenNeeds>;
 
 std::optional<Neighbours> to_neighbours(const GivenNeighbours& given);

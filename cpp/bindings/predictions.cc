@@ -346,12 +346,12 @@ void bind_predictions(py::module_& module) {
              "warp and shared memory of each launch.");
   module.def("snapshot_at", &snapshot_at_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-             py::arg("called_ns"), py::arg("at_ns"), py::arg("neighbours") = py::none(),
+             py::arg("called_ns"), py::arg("at_ns"), py::arg("neighbours"),
              "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-      py::arg("called_ns"), py::arg("turns"), py::arg("neighbours") = py::none(),
+      py::arg("called_ns"), py::arg("turns"), py::arg("neighbours"),
       "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
       "it, or None; of each copy and memset its start and end; and of each call its begin and end, "

@@ -40,11 +40,11 @@ def check(spec: object) -> None: ...
 def check_documented(spec: object, measured: _Sequence[str]) -> None: ...
 def contention_times(
     kernels: _Sequence[
-        tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]
+        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]
     ],
     sms: int,
-    mixtures: _Sequence[_Sequence[tuple[_Sequence[int], int]]],
-    softness: typing.SupportsFloat | typing.SupportsIndex,
+    alone: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
+    mixtures: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
 ) -> list[list[float]]: ...
 def coresident(
     model: Model,
@@ -119,8 +119,8 @@ def predict_timeline(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     turns: _Sequence[int],
-    neighbours: tuple[
-        _Sequence[tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]], _Sequence[int]] | None
+    neighbours: _Sequence[
+        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]] | None
     ],
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
@@ -200,8 +200,8 @@ def snapshot_at(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     at_ns: int,
-    neighbours: tuple[
-        _Sequence[tuple[typing.Annotated[_Sequence[typing.SupportsFloat | typing.SupportsIndex], 'FixedSize(10)'], typing.SupportsFloat | typing.SupportsIndex]], _Sequence[int]] | None
+    neighbours: _Sequence[
+        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]] | None
     ],
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],

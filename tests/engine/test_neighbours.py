@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from helpers import gpu, launch
 from tbsched import _core
+from tbsched.prediction.neighbours.factors import slowdowns
 from tbsched.prediction.neighbours.profiles import RESOURCES, KernelProfile
+from tbsched.prediction.neighbours.slowing import neighbours_of
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
 
 FOUR = gpu(sms=4, sms_per_tpc=2)
@@ -29,40 +31,39 @@ def work_done(trace: Trace, profiles: dict[str, KernelProfile]) -> list[np.ndarr
 
     Goes from event to event, with the core's word for how long blocks take among each other.
     """
-    names = list(profiles)
-    rows = [profile.row() for profile in profiles.values()]
-    kinds = [names.index(str(launch.name)) for launch in trace.sequence.launches]
+    launches = trace.sequence.launches
+    numbers = range(len(launches))
+    rows = neighbours_of(trace.sequence, FOUR, "measured", profiles)
     starts = [np.asarray(placement.start_ns) for placement in trace]
     ends = [np.asarray(placement.end_ns) for placement in trace]
     done = [np.zeros(len(own)) for own in starts]
-    instants = np.unique(np.concatenate([*starts, *ends]))
-    alone = [_alone(trace.sequence.launches[k], kinds[k], rows) for k in range(len(kinds))]
-    for begin, end in itertools.pairwise(instants):
+    measured = [spread(k, launches[k].blocks) for k in numbers]
+    for begin, end in itertools.pairwise(np.unique(np.concatenate([*starts, *ends]))):
         there = [(s <= begin) & (e >= end) for s, e in zip(starts, ends, strict=True)]
-        held = np.zeros((SMS, len(names)), int)
-        for k, running in enumerate(there):
-            np.add.at(held[:, kinds[k]], np.asarray(trace[k].smid)[running], 1)
-        mixture = [(row.tolist(), 1) for row in held]
-        (times,) = _core.contention_times(rows, SMS, [mixture])
-        table = np.reshape(times, (SMS, len(names)))
-        for k, running in enumerate(there):
-            sms = np.asarray(trace[k].smid)[running]
-            done[k][running] += (end - begin) * alone[k] / table[sms, kinds[k]]
+        held = np.stack([np.bincount(trace[k].smid[there[k]], minlength=SMS) for k in numbers])
+        together = [([(k, n) for k, n in enumerate(sm) if n], 1) for sm in held.T.tolist()]
+        before = [spread(k, max(1, int(there[k].sum()))) for k in numbers]
+        (times, *alone) = _core.contention_times(rows, SMS, measured, [together, *before])
+        found = iter(times)
+        table = {(k, sm): next(found) for sm, (own, _) in enumerate(together) for k, _ in own}
+        for k in numbers:
+            own = np.average(alone[k], weights=[n * sms for [(_, n)], sms in before[k]])
+            for block in np.flatnonzero(there[k]):
+                pace = own / table[k, int(trace[k].smid[block])]
+                done[k][block] += (end - begin) * pace
     return done
 
 
-def _alone(own: Launch, kind: int, rows: list[tuple[list[float], float]]) -> float:
-    per_sm = [own.blocks // SMS + (sm < own.blocks % SMS) for sm in range(SMS)]
-    blocks = [[0] * len(rows) for _ in per_sm]
-    for row, count in zip(blocks, per_sm, strict=True):
-        row[kind] = count
-    (times,) = _core.contention_times(rows, SMS, [[(row, 1) for row in blocks]])
-    mean = np.reshape(times, (SMS, len(rows)))[:, kind]
-    return float(np.average(mean, weights=per_sm))
+def spread(launch: int, blocks: int) -> list[tuple[list[tuple[int, int]], int]]:
+    """So many blocks of a launch, evenly over the SMs."""
+    each = ((blocks // SMS + 1, blocks % SMS), (blocks // SMS, SMS - blocks % SMS))
+    return [([(launch, per_sm)], sms) for per_sm, sms in each if per_sm and sms]
 
 
-shares = st.dictionaries(st.sampled_from(RESOURCES), st.floats(0.01, 1.5), min_size=1, max_size=3)
-profiles = st.builds(KernelProfile, st.just("k"), shares, st.floats(0.5, 16))
+work = st.dictionaries(st.sampled_from(RESOURCES), st.floats(1e-6, 1e-3), min_size=1, max_size=3)
+profiles = st.builds(
+    KernelProfile, st.just("k"), work, memory_wait=st.floats(0, 1e-3), far=st.floats(0, 1)
+)
 
 
 @settings(max_examples=25, deadline=None)
@@ -90,29 +91,43 @@ def test_every_block_does_the_work_of_its_duration(
         assert done == pytest.approx(1e9 * own.duration, rel=1e-3, abs=60)
 
 
-def test_what_is_alone_takes_its_duration() -> None:
-    known = {"a": KernelProfile("a", {"dram": 0.9, "issue": 0.3}, 4.0)}
-    seq = Sequence([launch(8, duration=1e-3, name="a")])
-    assert slowed(seq, known).makespan == pytest.approx(1e-3)
+def uses(resource: str, part: float) -> KernelProfile:
+    """A block that lasts a millisecond, and takes up so much of what an SM has."""
+    return KernelProfile(
+        "k", {resource: part * 1e-3}, memory_wait=9e-4 * (resource == "dram"), far=1
+    )
+
+
+def test_what_is_alone_takes_its_durations() -> None:
+    for blocks, duration in ((8, 1e-3), (100, 1e-3), (6, tuple((k + 1) * 1e-4 for k in range(6)))):
+        seq = Sequence([launch(blocks, duration=duration, name="a")])
+        trace = slowed(seq, {"a": uses("dram", 0.4)})
+        assert trace.makespan == pytest.approx(predict(seq, FOUR).makespan, rel=1e-6)
 
 
 def test_two_that_need_all_of_the_same_take_twice_as_long() -> None:
-    known = {name: KernelProfile(name, {"fp64": 1.0}) for name in "ab"}
+    known = {name: uses("fp64", 0.95) for name in "ab"}
     seq = Sequence([launch(4, duration=1e-3, stream=k, name="ab"[k]) for k in range(2)])
-    assert slowed(seq, known).makespan == pytest.approx(2e-3, rel=0.2)
+    assert slowed(seq, known).makespan == pytest.approx(2e-3, rel=0.1)
+
+
+def test_two_that_need_different_things_hardly_slow_each_other() -> None:
+    known = {"a": uses("fp64", 0.9), "b": uses("dram", 0.9)}
+    seq = Sequence([launch(4, duration=1e-3, stream=k, name="ab"[k]) for k in range(2)])
+    assert slowed(seq, known).makespan < 1.05e-3
 
 
 def test_kernels_on_other_sms_slow_each_other_through_memory_alone() -> None:
-    for resource, factor in (("dram", 1.5), ("fp64", 1.0)):
-        known = {name: KernelProfile(name, {resource: 2.0}, 4.0) for name in "ab"}
+    for resource, low, high in (("dram", 1.5e-3, 2.1e-3), ("fp64", 1e-3, 1.001e-3)):
+        known = {name: uses(resource, 1.9) for name in "ab"}
         seq = Sequence([launch(2, duration=1e-3, stream=k, name="ab"[k]) for k in range(2)])
         trace = slowed(seq, known)
         assert set(trace[0].smid).isdisjoint(trace[1].smid)
-        assert trace.makespan >= factor * 1e-3 * 0.99
+        assert low <= trace.makespan <= high
 
 
 def test_what_waits_for_the_end_waits_for_the_later_end() -> None:
-    known = {name: KernelProfile(name, {"fp64": 1.0}) for name in "ab"}
+    known = {name: uses("fp64", 0.95) for name in "ab"}
     seq = Sequence([
         launch(4, duration=1e-3, stream=0, name="a"),
         launch(4, duration=1e-3, stream=1, name="b"),
@@ -124,8 +139,16 @@ def test_what_waits_for_the_end_waits_for_the_later_end() -> None:
     assert trace[2].start_ns is not None
     assert trace[0].end_ns is not None
     assert trace[2].start_ns.min() >= trace[0].end_ns.max() > 1.5e6
-    held = trace.residents(1.5e-3)
-    assert len(held.rows) == 8
+    assert len(trace.residents(1.5e-3).rows) == 8
+
+
+def test_factors_are_those_of_the_timeline() -> None:
+    known = {"a": uses("issue", 0.5), "b": uses("issue", 0.8)}
+    launches = [launch(4, duration=1e-3, stream=k, name="ab"[k]) for k in range(2)]
+    first, second = slowdowns(launches, FOUR, known)
+    trace = slowed(Sequence(launches), known)
+    ends = [float(np.max(placement.end_ns)) for placement in trace]  # type: ignore[arg-type]
+    assert min(ends) == pytest.approx(1e6 * min(first, second), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +156,7 @@ def test_what_waits_for_the_end_waits_for_the_later_end() -> None:
     [
         ({"profiles": {}}, "need interference"),
         ({"interference": "guessed", "profiles": {}}, "neither None nor"),
-        ({"interference": "measured"}, "one for each named launch"),
+        ({"interference": "measured"}, "one for the name of each"),
         ({"interference": "measured", "profiles": {}}, "launch 0 is called 'a'"),
     ],
 )

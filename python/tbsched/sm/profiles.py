@@ -105,9 +105,7 @@ class _Row:
             for resource, (names, most) in _OF_RESOURCE.items()
         }
         requests = self._number(_REQUESTS) / 100  # a clock, of each SM
-        work["requests"] = self._work(
-            requests * (_L2_CLOCKS + _DRAM_CLOCKS * far) / _ON_THEIR_WAY
-        )
+        work["requests"] = self._work(requests * (_L2_CLOCKS + _DRAM_CLOCKS * far) / _ON_THEIR_WAY)
         warps = -(-self._count("Block") // _WARP)
         of_warp = requests * clocks * self._spec.sms / self._blocks / warps
         wait = of_warp / _AT_A_TIME * _WAIT_CLOCKS * self._seconds / clocks

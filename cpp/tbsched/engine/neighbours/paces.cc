@@ -29,19 +29,30 @@ Paces::Paces(const Neighbours& neighbours, const int32_t sms)
       rows_(sms) {}
 
 void Paces::expect(const int32_t launch, const int32_t blocks, const int32_t sms) {
-  launches_[launch] = {blocks, sms, 0};
+  launches_[launch] = {blocks, sms};
   contention_.measured_alone(launch, spread(launch, blocks, sms));
 }
 
-// How many times as long so many blocks take, in the mean, as with nobody beside them.
-double Paces::time_alone(const int32_t launch, const int32_t blocks) {
-  const std::vector<Alike> alone = spread(launch, blocks, launches_[launch].sms);
+// How many times as long its blocks would take as with nobody beside them, if the launch were
+// alone: by how many of them an SM holds; `sms`: how many SMs hold so many.
+std::map<int32_t, double> Paces::times_alone(const int32_t launch,
+                                             const std::map<int32_t, int32_t>& sms,
+                                             const bool placed_whole) {
+  const Launched& own = launches_[launch];
+  const int32_t most = (own.most + own.sms - 1) / own.sms;
+  std::map<int32_t, int32_t> alike;
+  for (const auto& [blocks, count] : sms) alike[std::min(blocks, most)] += count;
+  std::vector<Alike> alone;
+  for (const auto& [blocks, count] : alike) alone.push_back({{{launch, blocks}}, count});
+  if (!placed_whole) alone = spread(launch, own.most, own.sms);
   const std::vector<double>& times = contention_.times(alone);
-  double sum = 0;
-  for (size_t row = 0; row < alone.size(); ++row) {
-    sum += times[row] * alone[row].sms * alone[row].held[0].second;
+  std::map<int32_t, double> found;
+  for (const auto& [blocks, count] : sms) {
+    size_t row = 0;
+    while (row + 1 < alone.size() && alone[row].held[0].second < std::min(blocks, most)) ++row;
+    found[blocks] = placed_whole ? times[row] : *std::ranges::max_element(times);
   }
-  return sum / blocks;
+  return found;
 }
 
 void Paces::change(const int32_t launch, const int32_t sm, const int32_t by) {
@@ -50,7 +61,6 @@ void Paces::change(const int32_t launch, const int32_t sm, const int32_t by) {
   auto own = place_of(held, launch);
   if (own == held.end() || own->first != launch) own = held.insert(own, {launch, 0});
   own->second += by;
-  launches_[launch].here += by;
   if (own->second == 0) held.erase(own);
   changed_ = true;
 }
@@ -62,21 +72,21 @@ void Paces::settle(const std::function<bool(int32_t launch)>& placed_whole) {
     if (!held.empty()) ++alike[held];
   }
   std::vector<Alike> rows;
-  std::map<int32_t, double> before;  // by launch
+  std::map<int32_t, std::map<int32_t, int32_t>> own;  // SMs by launch and by its blocks there
   for (const auto& [held, sms] : alike) {
     rows.push_back({held, sms});
-    for (const auto& [launch, count] : held) before[launch] = 1;
+    for (const auto& [launch, count] : held) own[launch][count] += sms;
   }
-  for (auto& [launch, time] : before) {
-    const Launched& own = launches_[launch];
-    time = time_alone(launch, placed_whole(launch) ? std::min(own.here, own.most) : own.most);
+  std::map<int32_t, std::map<int32_t, double>> before;
+  for (const auto& [launch, sms] : own) {
+    before[launch] = times_alone(launch, sms, placed_whole(launch));
   }
   const std::vector<double>& times = contention_.times(rows);
   paces_.clear();
   size_t entry = 0;
   for (size_t row = 0; row < rows.size(); ++row) {
     for (const auto& [launch, count] : rows[row].held) {
-      paces_[{launch, static_cast<int32_t>(row)}] = before[launch] / times[entry++];
+      paces_[{launch, static_cast<int32_t>(row)}] = before[launch][count] / times[entry++];
     }
   }
   for (size_t sm = 0; sm < held_.size(); ++sm) {

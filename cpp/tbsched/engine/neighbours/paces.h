@@ -34,7 +34,8 @@ class Paces {
   // Whether any came or left since settle().
   bool changed() const { return changed_; }
   // A duration is that of a launch alone. It counts what blocks of the launch do to each other
-  // there: as many of them as fit while others wait for room, then as many as are left.
+  // there: as many of them as fit while others wait for room, then as many as are left on each SM,
+  // but not more than would be there alone.
   void settle(const std::function<bool(int32_t launch)>& placed_whole);
   // As settle() found it: 1 is as fast as alone.
   double pace(int32_t launch, int32_t sm) const;
@@ -43,12 +44,12 @@ class Paces {
   struct Launched {
     int32_t most = 0;  // blocks at a time, alone
     int32_t sms = 0;   // for them
-    int32_t here = 0;  // blocks
   };
 
   void change(int32_t launch, int32_t sm, int32_t by);
 
-  double time_alone(int32_t launch, int32_t blocks);
+  std::map<int32_t, double> times_alone(int32_t launch, const std::map<int32_t, int32_t>& sms,
+                                        bool placed_whole);
 
   Contention contention_;
   std::vector<Launched> launches_;

@@ -126,7 +126,8 @@ def shown(scores: list[Score]) -> Iterator[str]:
             f"{name:8} median {middle:6.1%}  mean {own.mean():6.1%}  quarter {low:6.1%}  "
             f"nine tenths {high:6.1%}"
         )
-    yield f"pairs {len(scores)}; closer with than without: {np.mean(errors[:, 1] < errors[:, 0]):.0%}"
+    closer = float(np.mean(errors[:, 1] < errors[:, 0]))
+    yield f"pairs {len(scores)}; closer with than without: {closer:.0%}"
 
 
 def main() -> int:
