@@ -39,9 +39,7 @@ def capacity(
 def check(spec: object) -> None: ...
 def check_documented(spec: object, measured: _Sequence[str]) -> None: ...
 def contention_times(
-    kernels: _Sequence[
-        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]
-    ],
+    kernels: _Sequence[tuple[_Sequence[float], _Sequence[float]]],
     sms: int,
     alone: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
     mixtures: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
@@ -119,9 +117,7 @@ def predict_timeline(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     turns: _Sequence[int],
-    neighbours: _Sequence[
-        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]] | None
-    ],
+    neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
@@ -200,9 +196,7 @@ def snapshot_at(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     at_ns: int,
-    neighbours: _Sequence[
-        tuple[_Sequence[typing.SupportsFloat | typing.SupportsIndex], _Sequence[typing.SupportsFloat | typing.SupportsIndex]]] | None
-    ],
+    neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
     tuple[_Ints, _Ints, _Ints, _Ints],

@@ -90,6 +90,7 @@ def plain(annotation: str) -> str:
     """pybind11's annotation, which differs between its versions, as a user would write it."""
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
+    text = re.sub(r"typing\.SupportsFloat( \| typing\.SupportsIndex)?", "float", text)
     text = re.sub(
         r"typing\.Annotated\[numpy\.typing\.\w+(?:\[numpy\.\w+\])?, numpy\.(uint\d+)\]",
         r"npt.NDArray[np.\1]",

@@ -27,7 +27,7 @@ def test_a_report_of_ncu_tells_what_kernels_need(report: Path) -> None:
     found = {(each.name, each.blocks): each for each in tb.sm.load_ncu(report, "h200")}
     for name, resource in (
         ("polynomial", "fp64"), ("mandelbrot", "issue"), ("reduction", "dram"),
-        ("sparse", "l2"), ("hashing", "logic"),
+        ("sparse", "requests"), ("hashing", "logic"),
     ):  # fmt: skip
         profile = next(each for key, each in found.items() if key[0] == name and key[1] > 132)
         assert max(profile.work, key=lambda key: profile.work[key]) == resource

@@ -42,16 +42,24 @@ def work_done(trace: Trace, profiles: dict[str, KernelProfile]) -> list[np.ndarr
         there = [(s <= begin) & (e >= end) for s, e in zip(starts, ends, strict=True)]
         held = np.stack([np.bincount(trace[k].smid[there[k]], minlength=SMS) for k in numbers])
         together = [([(k, n) for k, n in enumerate(sm) if n], 1) for sm in held.T.tolist()]
-        before = [spread(k, max(1, int(there[k].sum()))) for k in numbers]
+        before = [held_alone(k, sms, launches[k].blocks) for k, sms in enumerate(held.tolist())]
         (times, *alone) = _core.contention_times(rows, SMS, measured, [together, *before])
         found = iter(times)
         table = {(k, sm): next(found) for sm, (own, _) in enumerate(together) for k, _ in own}
         for k in numbers:
-            own = np.average(alone[k], weights=[n * sms for [(_, n)], sms in before[k]])
+            own = dict(zip([sm for sm in range(SMS) if held[k, sm]], alone[k], strict=True))
             for block in np.flatnonzero(there[k]):
-                pace = own / table[k, int(trace[k].smid[block])]
-                done[k][block] += (end - begin) * pace
+                sm = int(trace[k].smid[block])
+                done[k][block] += (end - begin) * own[sm] / table[k, sm]
     return done
+
+
+def held_alone(
+    launch: int, held: list[int], blocks: int
+) -> list[tuple[list[tuple[int, int]], int]]:
+    """What SMs hold of a launch, but no more than when it is alone."""
+    most = -(-blocks // SMS)
+    return [([(launch, min(count, most))], 1) for count in held if count]
 
 
 def spread(launch: int, blocks: int) -> list[tuple[list[tuple[int, int]], int]]:
@@ -99,9 +107,11 @@ def uses(resource: str, part: float) -> KernelProfile:
 
 
 def test_what_is_alone_takes_its_durations() -> None:
-    for blocks, duration in ((8, 1e-3), (100, 1e-3), (6, tuple((k + 1) * 1e-4 for k in range(6)))):
+    uneven = tuple((k + 1) * 1e-4 for k in range(13))
+    cases = itertools.product(((8, 1e-3), (100, 1e-3), (13, uneven)), ("dram", "issue"))
+    for (blocks, duration), resource in cases:
         seq = Sequence([launch(blocks, duration=duration, name="a")])
-        trace = slowed(seq, {"a": uses("dram", 0.4)})
+        trace = slowed(seq, {"a": uses(resource, 0.4)})
         assert trace.makespan == pytest.approx(predict(seq, FOUR).makespan, rel=1e-6)
 
 
