@@ -69,6 +69,8 @@ def load_ncu(
             device.
 
     Example:
+        >>> tb.sm.NCU_METRICS[0]  # ncu --metrics takes them all, joined by commas
+        'gpu__time_duration.sum'
         >>> profiles = {p.name: p for p in tb.sm.load_ncu("ncu.csv", "h200")}  # doctest: +SKIP
     """
     where = storage.as_path(path)

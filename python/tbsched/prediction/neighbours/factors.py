@@ -47,7 +47,7 @@ def slowdowns(
         >>> add = tb.sm.KernelProfile("add", {"dram": 8e-5}, memory_wait=8e-5, far=1.0)
         >>> launch = tb.Launch(132, 256, 32, name="add", duration=1e-4)
         >>> [round(factor, 1) for factor in tb.sm.slowdowns([launch, launch], "h200", {"add": add})]
-        [1.6, 1.6]
+        [1.7, 1.7]
     """
     spec = find_device(device)
     known = list(items("slowdowns", "launches", launches))
