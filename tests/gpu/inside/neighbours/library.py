@@ -1,4 +1,4 @@
-"""Kernels of libraries, through PyTorch: alone, beside rulers, and beside real kernels."""
+"""Kernels of libraries, through PyTorch: alone, and beside real kernels."""
 
 from __future__ import annotations
 
@@ -94,32 +94,18 @@ def library(recorder: Recorder) -> Iterator[Callable[[], object]]:
         )
 
 
-def timed(
-    recorder: Recorder, operations: Operations, name: str, ruler: plan.Body | None = None
-) -> None:
-    """A call alone, or beside a ruler: its time, and the ruler's time and rate."""
+def timed(recorder: Recorder, operations: Operations, name: str) -> None:
+    """A call alone: its time, between marks in its stream."""
     card: Any = recorder.card
     runs = []
     for _ in range(4):
         card.clear()
-        blocks = ruler.per_sm * card.sms if ruler else 0
-        if ruler:
-            recorder.body(1, ruler, 0, blocks + 1)
-        recorder._mark_begin(np.uint32(blocks + 1))
+        recorder.mark_begin(np.uint32(1))
         operations.call(name, 0)
-        recorder._mark_end()
+        recorder.mark_end()
         begin, end = card.mark()
-        row = [float(end - begin)]
-        if ruler:
-            found = card.records(1, blocks)
-            rate = np.bincount(found["sm"], weights=found["rate"], minlength=card.sms)
-            row += [
-                float(np.median(found["end_ns"] - found["start_ns"])),
-                float(f"{np.median(rate):.5g}"),
-            ]
-        runs.append(row)
-    of = [ruler.name, ruler.memory, ruler.per_sm] if ruler else None
-    recorder.write("library", name=name, ruler=of, runs=runs[1:])
+        runs.append(end - begin)
+    recorder.write("library", name=name, runs=runs[1:])
 
 
 def beside(recorder: Recorder, operations: Operations, name: str, real: tuple[str, str]) -> None:
@@ -129,9 +115,9 @@ def beside(recorder: Recorder, operations: Operations, name: str, real: tuple[st
     runs = []
     for _ in range(5):
         card.clear()
-        recorder._mark_begin(np.uint32(1))
+        recorder.mark_begin(np.uint32(1))
         operations.call(name, 0)
-        recorder._mark_end()
+        recorder.mark_end()
         recorder.real(1, real[0], grid)
         begin, end = card.mark()
         own = card.records(1, grid)

@@ -137,20 +137,22 @@ class Recorder:
             self.card.clear()
             expected = np.uint32(ruler.per_sm * self.card.sms + 1)
             blocks = self.body(1, ruler, 0, int(expected))
-            self._mark_begin(expected)
+            self.mark_begin(expected)
             self.real(0, name, grid)
-            self._mark_end()
+            self.mark_end()
             own = self.card.records(0, grid).copy()
             beside = self.card.records(1, blocks)
             runs.append(self._beside(own, beside))
         of = [ruler.name, ruler.memory, ruler.per_sm]
         self.write("ruled", name=name, size=size, grid=grid, ruler=of, runs=runs)
 
-    def _mark_begin(self, expected: np.uint32) -> None:
+    def mark_begin(self, expected: np.uint32) -> None:
+        """Notes when what comes next in stream 0 starts, once so many blocks are there."""
         at = np.uint64(self.card.address("mark")), np.uint64(self.card.address("control"))
         self.card.launch("mark_begin", 1, 32, *at, expected)
 
-    def _mark_end(self) -> None:
+    def mark_end(self) -> None:
+        """Notes when what came before is over, and stops what is beside it."""
         at = np.uint64(self.card.address("mark")), np.uint64(self.card.address("control"))
         self.card.launch("mark_end", 1, 32, *at)
 
