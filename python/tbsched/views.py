@@ -37,6 +37,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Program": ("programs", "program"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
+    "Score": ("differences", "score"),
     "Sequence": ("sequences", "sequence"),
     "Simulation": ("sm.simulations", "simulation"),
     "Simulations": ("sm.simulations", "simulations"),
@@ -44,7 +45,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Trace": ("traces", "trace"),
     "WhatIf": ("advice", "what_if"),
 }
-WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Meeting", "Partition"})
+WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Meeting", "Partition", "Score"})
 _EXPLANATION = "tbsched.show.waits"
 
 

@@ -16,11 +16,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 
+import numpy as np
+
 import tbsched as tb
-from calibration.hidden import Hidden, drawn, effective, wrong
+from calibration.hidden import SLACK_NS, Hidden, drawn, effective, same, wrong
 from tbsched.calibration import Calibration
 from tbsched.calibration.asking.evidence import Evidence
-from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
 from tbsched.calibration.finding import TOLD
@@ -72,13 +74,35 @@ class Logged(Hidden):
         return seen
 
 
+class Timed:
+    """When the launches of the probes' timed sequences start on the true device."""
+
+    def __init__(self, spec: tb.DeviceSpec, sequences: list[tb.Sequence]) -> None:
+        self._shown = [(sequence, starts(spec, sequence)) for sequence in sequences]
+
+    def explained_by(self, other: tb.DeviceSpec) -> bool:
+        """Whether each starts at nearly the same time on another one."""
+        return all(
+            np.abs(starts(other, sequence) - shown).max() <= SLACK_NS
+            for sequence, shown in self._shown
+        )
+
+
+def starts(spec: tb.DeviceSpec, sequence: tb.Sequence) -> np.ndarray:
+    """Of each launch, in nanoseconds from the one before."""
+    found = np.array([p.start_ns.min() for p in tb.predict(sequence, spec, host=0.0)])  # type: ignore[union-attr]
+    return np.diff(found)
+
+
 def pool(spec: tb.DeviceSpec, asked: list[tb.Sequence], seed: int) -> Evidence:
     """What the true device shows of the probes' sequences and of a campaign's draws."""
+    timed = Timed(spec, [sequence for sequence in asked if sequence.timed])
+    asked = [sequence for sequence in asked if not sequence.timed]
     everything = SequenceOptions.everything(spec).without(LEFT_OUT)
     drawn_ones = [draw.sequence for draw in islice(Draws(spec, everything, seed), POOL)]
     sequences = [sequence for sequence in asked if blocks(sequence) < 20_000] + drawn_ones
     taken = [sequence for sequence in sequences if takes(spec, sequence)]
-    return Evidence([(tb.predict(sequence, spec),) for sequence in taken])
+    return Evidence([(tb.predict(s, spec),) for s in taken], quantities=[timed])
 
 
 def takes(spec: tb.DeviceSpec, sequence: tb.Sequence) -> bool:
@@ -99,6 +123,9 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
     item = BY_PATH[path]
     changes = [{item.name: value} for value in islice(other_values(spec, path), 12)]
     changes += [{item.name: value} for value in calibration.finding(path).rivals[:12]]
+    changes += slow_hosts(spec)
+    # Other TPCs are in other GPCs, or in none that is known.
+    changes += [{"gpcs": calibration.spec.gpcs, **change} for change in changes]
     for witness in calibration.witnesses:
         names = [BY_PATH[each].name for each, _ in witness.changes]
         for device in (witness.device, calibration.spec):
@@ -112,9 +139,25 @@ def can_be_told(calibration: Calibration, path: str, spec: tb.DeviceSpec, seen: 
             other = with_values(spec, **change)
         except ValueError:
             continue
-        if effective(other, path) != truth and seen.explained_by(other):
+        if same(path, effective(other, path), truth):
+            continue
+        if seen.times_explained_by(other) and seen.explained_by(other):
             return False
     return True
+
+
+def slow_hosts(spec: tb.DeviceSpec) -> list[dict[str, object]]:
+    """A part of the completion latency is the host's, or the other way round."""
+    return [
+        {
+            "completion_latency_ns": spec.completion_latency_ns - part,
+            "host_write_ns": spec.host_write_ns + part,
+            "host_watch_ns": spec.host_watch_ns + part,
+            "launch_latency_ns": spec.launch_latency_ns + part,
+        }
+        for part in (spec.completion_latency_ns // 2, -spec.host_write_ns)
+        if part
+    ]
 
 
 def _of(device: tb.DeviceSpec, name: str) -> object:

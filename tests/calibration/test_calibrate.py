@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tbsched as tb
-from calibration.hidden import Hidden, drawn, effective, wrong
-from helpers import examples, gpu
+from calibration.hidden import Hidden, drawn, effective, same, wrong
+from helpers import ROOT, examples, gpu
 from tbsched import views
-from tbsched.calibration import Calibration
+from tbsched.calibration import Calibration, campaign
 from tbsched.calibration.asking.journal import Journal
 from tbsched.calibration.asking.lab import Lab
-from tbsched.calibration.calibrate import LEFT_OUT
+from tbsched.calibration.asking.times import Quantity, at_once
+from tbsched.calibration.doubt.last_look import LEFT_OUT
+from tbsched.calibration.draft import PROVENANCES
 from tbsched.calibration.finding import TOLD
+from tbsched.calibration.probes.streams import queues
+from tbsched.calibration.probes.topology import largest_gpc
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.hardware.catalogue import ablated
 from tbsched.traces.growing_file import TraceFile
 
+EVIDENCE = ROOT / "tests" / "traces" / "calibrations" / "evidence-h200.jsonl.xz"
 LONG = 3600.0  # no test depends on the time
 SEEDS = range(examples(12))
 # Three GPCs, and two TPCs of none.
@@ -32,25 +40,54 @@ def calibrated(oracle: object, sequences: int = 40) -> Calibration:
     return tb.calibrate(oracle, LONG, sequences=sequences, progress=False)  # type: ignore[arg-type]
 
 
+# What the host decides: how long a call takes, and when its memory has what a kernel wrote.
+OF_THE_HOST = {
+    "scheduler.launch_latency_ns",
+    "scheduler.completion_latency_ns",
+    "scheduler.synchronize_ns",
+}
+
+
+class Gone:
+    """A GPU that only says which one it was: all else must be in the evidence."""
+
+    def __init__(self, first: tb.Trace) -> None:
+        self.first: tb.Trace | None = first
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        first, self.first = self.first, None
+        assert first is not None, seq
+        return first
+
+
 @pytest.fixture(scope="module")
-def h200() -> Calibration:
-    return calibrated(Hidden(tb.device("h200")))
+def h200(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
+    """Of a real one, whose evidence was recorded."""
+    folder = tmp_path_factory.mktemp("evidence")
+    kept, begin = folder / "seen.jsonl", folder / "first.jsonl"
+    lines = lzma.decompress(EVIDENCE.read_bytes()).splitlines(keepends=True)
+    kept.write_bytes(b"".join(lines))
+    begin.write_bytes(b"".join(lines[:2]))  # the header and a run
+    (first,) = tb.load_traces(begin)
+    return tb.calibrate(Gone(first), LONG, sequences=0, evidence=kept, progress=False)
 
 
 def test_h200_is_found_from_nothing(h200: Calibration) -> None:
     spec = tb.device("h200")
-    assert wrong(h200, spec) == []
-    # Both show only in what the probes do not draw: priorities, and partitions.
-    assert {finding.path for finding in h200.assumed} == {
-        "scheduler.priority_levels",
-        "mechanisms.clusters_use_whole_partition",
+    others = {path for path in map(str, wrong(h200, spec)) if path.split(":")[0] not in OF_THE_HOST}
+    assert not others
+    assert len(h200.told) >= 41
+    # It shows only in partitions.
+    assert {finding.path for finding in h200.assumed} - OF_THE_HOST == {
+        "mechanisms.clusters_use_whole_partition"
     }
-    assert h200.certificate.holds
-    assert h200.certificate.disagreements == 0
-    assert h200.certificate.miss_rate == pytest.approx(1 - 0.05 ** (1 / 40))
-    assert h200.certificate.left_out == LEFT_OUT
-    for finding in h200.report:
-        assert finding.value == effective(spec, finding.path)
+    assert h200.finding("scheduler.hardware_queues").kind == "documented"
+    certificate = h200.certificate
+    assert certificate.holds
+    assert certificate.disagreements == 0
+    assert certificate.sequences > 10_000
+    assert certificate.miss_rate == pytest.approx(1 - 0.05 ** (1 / certificate.sequences))
+    assert certificate.left_out == LEFT_OUT
 
 
 def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path: Path) -> None:
@@ -59,7 +96,7 @@ def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path:
     assert read.title == "NVIDIA H200"
     for finding in h200.report:
         origin = read.provenance[finding.path]
-        assert origin.kind == ("measured" if finding.kind == TOLD else "assumed")
+        assert origin.kind == PROVENANCES[finding.kind]
         assert origin.source.startswith("calibration")
     sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 512, 32, 4096)])
     theirs = tb.predict(sequence, "h200")
@@ -67,7 +104,7 @@ def test_written_file_says_where_each_value_is_from(h200: Calibration, tmp_path:
 
 
 def test_what_is_not_told_is_as_documented(tmp_path: Path) -> None:
-    found = calibrated("xavier", 0)
+    found = calibrated(gpu(1, "xavier", blocks_per_sm=8), 0)
     finding = found.finding("scheduler.resident_grids")
     assert (finding.kind, finding.value) == ("documented", 16)
     found.save(tmp_path / "mine.toml")
@@ -138,6 +175,72 @@ def test_mechanism_that_a_gpu_lacks_is_told(ablation: str, path: str) -> None:
     assert (finding.kind, finding.value) == (TOLD, effective(spec, path))
 
 
+STREAMS = {
+    "scheduler.priority_levels": 3,
+    "scheduler.hardware_queues": 5,
+    "scheduler.resident_grids": 17,
+    "scheduler.exit_latency_ns": 450,
+    "scheduler.event_latency_ns": 300,
+    "scheduler.synchronize_ns": 2000,
+}
+
+
+def test_what_shows_in_streams_is_told() -> None:
+    values = {path.partition(".")[2]: value for path, value in STREAMS.items()}
+    found = calibrated(Hidden(gpu(4, "xavier", **values)), 0)
+    for path, value in STREAMS.items():
+        finding = found.finding(path)
+        assert finding.kind == TOLD, finding
+        assert same(path, finding.value, value), finding
+
+
+def test_what_a_slow_host_adds_is_not_taken_for_the_gpus() -> None:
+    values = {"completion_latency_ns": 1450, "launch_latency_ns": 6000}
+    found = calibrated(Hidden(gpu(4, "xavier", **values, host_write_ns=1000), tick=0), 0)
+    assert found.finding("scheduler.completion_latency_ns").value == 2450
+    for name in values:
+        path = f"scheduler.{name}"
+        assert found.finding(path).kind == "assumed"
+        assert "scheduler.host_write_ns" in dict(found.witness(path).changes)
+
+
+def test_connections_that_a_process_asks_for_are_not_those_of_the_gpu() -> None:
+    sequence = tb.Sequence([tb.Launch(1, 32, 16, stream=k % 64, duration=1.0) for k in range(128)])
+    seen = Quantity(sequence, at_once, 32.0, 0.0, 0.5)
+    finding = queues.read(seen, room=128, default=8, asked=32)
+    assert (finding.kind, finding.value) == ("documented", 8)
+    assert queues.read(seen, room=128, default=8, asked=None) == replace(
+        finding,
+        kind=TOLD,
+        value=32,
+        because="32 of 64 streams ran at once, whose second launches waited",
+    )
+    assert queues.read(seen, room=32, default=8, asked=None).kind == "assumed"
+
+
+class Silent(Hidden):
+    """Says nothing of times."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        seen = super().observe(seq)
+        return tb.Trace(seq, seen.device, [tb.Placement(p.smid) for p in seen.placements])
+
+
+def test_without_times_no_latency_is_told() -> None:
+    spec = gpu(2, "tx2")
+    found = calibrated(Silent(spec), 0)
+    assert not any(finding.path.endswith("_ns") for finding in found.report)
+    failures = {step.probe: step.failure for step in found.steps if step.failure}
+    assert "does not say when blocks started" in failures["latencies"]
+    assert wrong(found, spec) == []
+
+
+def test_clusters_that_a_gpc_is_too_small_for_leave_the_largest_open() -> None:
+    # The only map with a GPC that is large enough has a TPC too many.
+    assert largest_gpc({"sms_per_tpc": 2, "gpcs": ((0, 1, 2, 3),)}, sms=7) == 7
+    assert largest_gpc({"sms_per_tpc": 1, "gpcs": ()}, sms=7) == 0
+
+
 class Reversed(Hidden):
     """Takes the last SM first where a launch has two blocks: no row of the table does."""
 
@@ -192,8 +295,8 @@ def test_runs_that_say_nothing_are_repeated() -> None:
 class Killed(Hidden):
     """Ends like a process that is killed, after so many runs."""
 
-    def __init__(self, device: str, most: int) -> None:
-        super().__init__(tb.device(device))
+    def __init__(self, device: str | tb.DeviceSpec, most: int) -> None:
+        super().__init__(tb.device(device), tick=0)
         self.runs, self.most = 0, most
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
@@ -219,6 +322,58 @@ def test_killed_calibration_goes_on_with_the_same_result(tmp_path: Path) -> None
     assert again.runs < whole.runs * 0.6
     with pytest.raises(ValueError, match="give another file"):
         tb.calibrate(Hidden(tb.device("tx2")), LONG, evidence=kept, progress=False)
+
+
+def test_calibration_killed_in_its_campaign_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "_PART", 20)
+    spec = gpu(2, "tx2")
+    kept = tmp_path / "seen.jsonl"
+    whole = Killed(spec, 10_000)
+    expected = tb.calibrate(whole, LONG, sequences=60, progress=False)
+    with pytest.raises(RuntimeError, match="killed"):
+        tb.calibrate(
+            Killed(spec, whole.runs - 10), LONG, sequences=60, evidence=kept, progress=False
+        )
+    again = Killed(spec, 10_000)
+    found = tb.calibrate(again, LONG, sequences=60, evidence=kept, progress=False)
+    assert again.runs <= 22  # the last part, and which board it is
+    assert found.certificate == expected.certificate
+    assert (found.certificate.sequences, found.certificate.holds) == (60, True)
+    # Another seed draws other sequences.
+    other = Killed(spec, 10_000)
+    tb.calibrate(other, LONG, sequences=40, seed=1, evidence=kept, progress=False)
+    assert other.runs > 40
+
+
+def test_campaign_of_an_executor_finds_the_same() -> None:
+    spec = gpu(2, "tx2")
+    with ThreadPoolExecutor(2) as threads:
+        found = tb.calibrate(spec, LONG, sequences=600, executor=threads, progress=False)
+    alone = tb.calibrate(spec, LONG, sequences=600, progress=False)
+    assert found.report == alone.report
+    assert found.certificate == alone.certificate
+    with pytest.raises(TypeError, match=r"calibrate\.executor: a concurrent\.futures\.Executor"):
+        tb.calibrate("xavier", LONG, executor=2, progress=False)  # type: ignore[arg-type]
+
+
+class Picky(Hidden):
+    """Refuses what the probes do not ask: threads that are no whole warps, behind others."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        if any(launch.threads % 32 for launch in seq.launches[1:]):
+            raise ValueError("no such threads here")
+        return super().observe(seq)
+
+
+def test_campaign_that_the_oracle_refuses_gives_no_certificate() -> None:
+    found = calibrated(Picky(gpu(2, "tx2")))
+    assert found.certificate.refusal == "no such threads here"
+    assert not found.certificate.holds
+    assert found.campaign is None
+    assert "the oracle refused a sequence that the device allows" in str(found)
+    assert all(finding.kind != TOLD for finding in found.report if "every other" in finding.because)
 
 
 class Unsteady(ModelGpu):

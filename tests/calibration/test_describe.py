@@ -115,6 +115,10 @@ def test_compute_capability_of_which_nothing_is_known_has_what_the_driver_says()
         ({"compute_capability": "8.8", "sms": 4}, "nothing is documented for '8.8'; there are 6.0"),
         ({"compute_capability": "8.9", "sms": 0}, r"sms: 0 is outside 1\.\.65536"),
         ({"gpu": -1}, "gpu: -1 is outside"),
+        (
+            {"gpu": 1, "compute_capability": "8.9", "sms": 4},
+            "gpu: does not go with compute_capability",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, Any], message: str) -> None:

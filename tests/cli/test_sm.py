@@ -47,7 +47,7 @@ def test_document_has_the_counts(kernel: str) -> None:
     [
         (["SCQ"], "SCQ.* is unknown; there are SAD"),
         (["SCP", "--set", "banks"], "--set banks: a parameter=integer is needed"),
-        (["SCP", "--config", "mine"], "mine.* is unknown; there are h200-like, owl-table1"),
+        (["SCP", "--config", "mine"], "mine.* is unknown; there are h100-like, h200-like, owl"),
     ],
 )
 def test_wrong_input_is_named(arguments: list[str], words: str) -> None:

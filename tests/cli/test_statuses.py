@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 import tbsched as tb
 from helpers import run_python
 from importers.written import DEVICE, call, kernel, kineto
+from tbsched.calibration import Calibration
+from tbsched.campaigns import Workers
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.cli import app as command_line
 from tbsched.cli.interrupts import ending_at_once
@@ -237,6 +240,32 @@ def test_report_does_not_take_the_place_of_what_a_calibration_writes(
     assert run("calibrate", "--oracle", "tx2", *given, "--report", written[option]) == 2
     assert f"is what {option} writes" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_calibration_that_the_gpu_refuses_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    found = tb.calibrate("tx2", 600.0, sequences=0, progress=False)
+    certificate = replace(found.certificate, refusal="no such threads here")
+    asked: list[object] = []
+
+    def calibrated(oracle: object, *_: object, **given: object) -> Calibration:
+        asked.append(given["executor"])
+        return replace(found, certificate=certificate)
+
+    monkeypatch.setattr("tbsched.cli.calibrate.calibration_of", calibrated)
+    out = tmp_path / "mine.toml"
+    assert run("calibrate", "--oracle", "tx2", "--workers", "2", "-o", out) == 1
+    assert "some value is wrong: no such threads here" in capsys.readouterr().out
+    assert isinstance(asked[0], Workers)
+
+
+def test_describe_takes_a_gpu_or_a_compute_capability(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
+) -> None:
+    given = ["--gpu", "1", "--compute-capability", "8.9", "--sms", "4"]
+    assert run("describe", "-o", tmp_path / "mine.toml", *given) == 2
+    assert "gpu: does not go with compute_capability" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import doctest
 import re
 import shlex
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tbsched
@@ -55,6 +56,17 @@ def test_page_of_the_trace_format_has_every_key() -> None:
     needed = {*COLUMNS, *(kind.key for kind in KINDS), *(field.name for field in fields(Launch))}
     assert needed <= keys
     assert f"version of the format, {TRACE_VERSION} or" in page("trace-format.md")
+
+
+def test_page_of_the_workload_format_has_every_array(tmp_path: Path) -> None:
+    kernel = tbsched.sm.preset("SCP", blocks=1, loads=1)
+    whole = replace(
+        kernel, address=kernel.address * np.uint64(2), sectors=np.ones(len(kernel.access), np.uint8)
+    )
+    tbsched.sm.save_workload(whole, tmp_path / "one.npz")
+    rows = re.findall(r"(?m)^\| `(\w+)` \|", page("workload-format.md"))
+    with np.load(tmp_path / "one.npz") as held:
+        assert sorted(rows) == sorted(held.files)
 
 
 def test_every_public_name_is_on_a_page() -> None:

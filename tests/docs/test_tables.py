@@ -151,7 +151,8 @@ def schedulers_table() -> str:
 
 
 def parameters_table() -> str:
-    gpus = [simulated(name) for name in ("owl-table1", "h200-like")]
+    names = ("owl-table1", "h200-like", "h100-like")
+    gpus = [simulated(name) for name in names]
     rows = []
     for row in PARAMETERS.values():
         source = gpus[0].provenance[row.name]
@@ -159,9 +160,9 @@ def parameters_table() -> str:
             str(bool(gpu[row.name])).lower() if row.is_flag else gpu[row.name] for gpu in gpus
         ]
         where = f"{source.kind}: {source.source}"
-        rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, values[1]))
-    header = ("section", "parameter", "what", "`owl-table1`", "its source", "`h200-like`")
-    return table(header, rows)
+        rows.append((row.section, f"`{row.name}`", row.doc, values[0], where, *values[1:]))
+    first, *others = (f"`{name}`" for name in names)
+    return table(("section", "parameter", "what", first, "its source", *others), rows)
 
 
 def counters_table() -> str:

@@ -59,11 +59,11 @@ def test_installed_headers_need_nothing_but_each_other(library: Path, tmp_path: 
 
 
 def test_another_version_is_refused(library: Path, tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(version="0.2"), "utf-8")
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(version="0.1"), "utf-8")
     command = [CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={library}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "tbsched-config.cmake, version: 0.1" in done.stderr
+    assert "tbsched-config.cmake, version: 0.2" in done.stderr
 
 
 def test_project_that_fetches_it_builds_neither_python_nor_launcher(tmp_path: Path) -> None:

@@ -7,8 +7,12 @@ import dataclasses
 import pickle
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from helpers import launch, recorded, smids
+from contract.random_devices.specs import specs
+from contract.sequences import sequences
+from helpers import examples, final, launch, recorded, smids
 from tbsched import _core
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.initial_state import InitialState
@@ -83,6 +87,23 @@ def test_a_state_decides_which_blocks_an_sm_gets_and_not_how_many(name: str) -> 
     how_many = {str([[sorted(sms) for sms in trace] for trace in traces]) for traces in placed}
     assert len(which) == len(placed)
     assert len(how_many) == 1
+
+
+@settings(max_examples=examples(250), deadline=None)
+@given(st.data())
+def test_no_state_of_any_device_decides_how_many_blocks_an_sm_gets(data: st.DataObject) -> None:
+    """The search for launches that strand each other plays one state for all."""
+    spec = data.draw(st.one_of(st.just(H200), specs()))
+    sequence = data.draw(sequences(spec, clusters=spec.max_cluster > 1))
+    states = spec.initial_states("hopper")
+    one, other = (
+        [[sorted(sms) for sms in row] for row in (smids(trace), final(trace))]
+        for trace in (
+            predict(sequence, spec, "hopper", state)
+            for state in (states[0], data.draw(st.sampled_from(states)))
+        )
+    )
+    assert one == other
 
 
 def test_more_states_than_a_predictor_can_try_are_refused() -> None:

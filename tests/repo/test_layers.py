@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
     "comparison": {*_OBSERVED, "prediction"},
-    "advice": _ADVISED,
+    "advice": {*_ADVISED, "sm"},
     "campaigns": _ADVISED,
     "calibration": {*_ADVISED, "campaigns"},
     "strategies": {*_ADVISED, "campaigns"},
@@ -77,8 +77,18 @@ LATE = {
     ("tbsched.show.files.frames", "pandas"),
     ("tbsched.show.files.perfetto", "perfetto"),
     ("tbsched.sm.characterization.gpu", "cuda"),
+    ("tbsched.sm.code.reading", "cupy"),
 }
-EXTRAS = {"cuda", "hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow", "tbsched._launcher"}
+EXTRAS = {
+    "cuda",
+    "cupy",
+    "hypothesis",
+    "matplotlib",
+    "pandas",
+    "perfetto",
+    "pyarrow",
+    "tbsched._launcher",
+}
 # The ones that import by a name that they look up.
 BY_NAME = {"tbsched", "tbsched.attached", "tbsched.show", "tbsched.views"}
 

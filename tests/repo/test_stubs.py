@@ -43,7 +43,7 @@ RETURNS = {
     "contention_times": "list[list[float]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
-    "sm_cache": "tuple[_Bytes, _Longs]",
+    "sm_cache": "tuple[_Bytes, _Longs, _Bytes]",
     "sm_counters": "list[tuple[str, str]]",
     "sm_dram_commands": "tuple[Any, ...]",
     "sm_parameters": "list[tuple[str, str, int, int, int, str]]",

@@ -1,4 +1,4 @@
-"""The version is written in three places and installed in a fourth; they agree."""
+"""The version is written in four places and installed in a fifth; they agree."""
 
 from __future__ import annotations
 
@@ -22,12 +22,27 @@ def version() -> str:
     [
         ("CMakeLists.txt", r"project\(tbsched VERSION (\S+) "),
         ("CHANGELOG.md", r"(?m)^## \[?v?([0-9][^\]\s]*)"),
+        ("CITATION.cff", r"(?m)^version: (\S+)$"),
     ],
 )
 def test_version_is_that_of_pyproject(file: str, pattern: str) -> None:
     found = re.search(pattern, (ROOT / file).read_text("utf-8"))
     assert found is not None
     assert found[1] == version()
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("examples/embed/CMakeLists.txt", r"find_package\(tbsched (\S+) "),
+        ("examples/simulator/CMakeLists.txt", r"FIND_PACKAGE_ARGS (\S+) "),
+        ("docs/how-to/embed-cpp.md", r"find_package\(tbsched (\S+) "),
+    ],
+)
+def test_examples_ask_for_this_minor_version(file: str, pattern: str) -> None:
+    found = re.search(pattern, (ROOT / file).read_text("utf-8"))
+    assert found is not None
+    assert version().startswith(f"{found[1]}.")
 
 
 def test_installed_version_is_that_of_pyproject() -> None:

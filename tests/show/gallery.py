@@ -163,6 +163,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         tb.predict(held(8), thousand()), tb.predict(held(8), thousand(), "first_fit")
     ),
     "time-diff": _time_diff,
+    "score": lambda: tb.verify(recorded("rall")[:20], "h200", "round_robin"),
     "report": _report,
     "calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=20, progress=False),
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
@@ -195,6 +196,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         progress=False,
     ),
     "simulation": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=28)),
+    "simulation-commands": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=56), commands=True),
     "simulations": lambda: tb.sm.simulate_many(tb.sm.preset("KMN", blocks=28)),
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }

@@ -26,9 +26,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=GALLERY, default=list(GALLERY))
     parser.add_argument("--height", type=int, default=4000)
     options = parser.parse_args()
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), "")
-    if not browser:
-        parser.error("neither chromium, chromium-browser nor chrome is there")
+    browser = browser_of(parser)
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.only:
         value = GALLERY[name]()
@@ -42,6 +40,15 @@ def main() -> None:
         for scheme, number in SCHEMES.items():
             picture = options.out / f"{name}-{scheme}.png"
             shoot(browser, page, picture, number, options.height)
+
+
+def browser_of(parser: argparse.ArgumentParser) -> str:
+    """The path of Chromium; without one the parser says so, and ends the program."""
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome")))
+    browser = next(found, "")
+    if not browser:
+        parser.error("neither chromium, chromium-browser nor chrome is there")
+    return browser
 
 
 def shoot(browser: str, page: Path, picture: Path, scheme: int, height: int) -> None:

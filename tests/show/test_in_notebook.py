@@ -37,6 +37,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "times",
         "trace.residents()",
         "tb.compare(trace, trace)",
+        "tb.verify([trace], device)",
         "tb.compare_times(times, times)",
         'tb.predict_processes([timed, timed], "h200")',
         "tb.Meeting(trace, ((0,),), (True,))",

@@ -216,6 +216,17 @@ def sensitivity_table() -> str:
     return "\n".join(lines)
 
 
+def write_tables(page: Path, tables: dict[str, str]) -> None:
+    """Prints tables, and writes each between its two marks on a page."""
+    text = page.read_text("utf-8")
+    for name, table in tables.items():
+        print(table, end="\n\n")
+        begin, end = f"<!-- {name}:begin -->\n", f"\n<!-- {name}:end -->"
+        text = text.split(begin)[0] + begin + table + end + text.split(end)[1]
+    with replacing(page) as out:
+        out.write(text.encode())
+
+
 def main() -> None:
     """Runs and writes."""
     found = [runs(variant) for variant in track(VARIANTS)]
@@ -224,13 +235,7 @@ def main() -> None:
         "variants": variants_table(found),
         "sensitivity": sensitivity_table(),
     }
-    text = PAGE.read_text("utf-8")
-    for name, table in tables.items():
-        print(table, end="\n\n")
-        begin, end = f"<!-- {name}:begin -->\n", f"\n<!-- {name}:end -->"
-        text = text.split(begin)[0] + begin + table + end + text.split(end)[1]
-    with replacing(PAGE) as out:
-        out.write(text.encode())
+    write_tables(PAGE, tables)
 
 
 if __name__ == "__main__":

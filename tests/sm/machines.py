@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 from hypothesis import strategies as st
 
 from tbsched.sm.parameters import Config, config
-from tbsched.sm.workloads import ALSO, LOAD, NONE, STORE, Workload
+from tbsched.sm.workloads import ALSO, BARRIER, LOAD, NONE, STORE, Workload
 
 OWL = config("owl-table1")
 LINE = OWL["line_bytes"]
@@ -40,17 +41,30 @@ def workload(warps: list[list[Row]], per_block: int = 1) -> Workload:
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> Workload:
-    """Few warps and few lines, so that these are hit, missed and evicted."""
+def workloads(draw: st.DrawFn, *, recorded: bool = False) -> Workload:
+    """Few warps and few lines, so that these are hit, missed and evicted.
+
+    Args:
+        draw: of Hypothesis.
+        recorded: with barriers, and sectors of lines of 128 bytes, as recordings have them.
+    """
     line = st.integers(0, 40)
-    row = st.one_of(
+    kinds = [
         st.tuples(st.integers(0, 3), st.sampled_from([LOAD, LOAD, STORE]), line).map(lambda x: [x]),
         st.tuples(st.integers(0, 3), st.sampled_from([LOAD, STORE]), line, line, line).map(
             lambda x: [x[:3], (0, ALSO, x[3]), (0, ALSO, x[4])]
         ),
         st.integers(1, 5).map(lambda x: [(x, NONE, 0)]),
-    )
-    warp = st.lists(row, min_size=1, max_size=6).map(lambda rows: [*chain(*rows)])
+    ]
+    if recorded:
+        kinds.append(st.integers(0, 3).map(lambda x: [(x, BARRIER, 0)]))
+    warp = st.lists(st.one_of(kinds), min_size=1, max_size=6).map(lambda rows: [*chain(*rows)])
     per_block = draw(st.integers(1, 3))
     blocks = draw(st.integers(1, 8))
-    return workload([draw(warp) for _ in range(per_block * blocks)], per_block)
+    kernel = workload([draw(warp) for _ in range(per_block * blocks)], per_block)
+    if not recorded:
+        return kernel
+    rows = len(kernel.access)
+    masks = draw(st.lists(st.integers(1, 15), min_size=rows, max_size=rows))
+    touched = np.where(kernel.access < NONE, masks, 0)
+    return replace(kernel, address=kernel.address * np.uint64(2), sectors=touched)

@@ -147,6 +147,30 @@ def test_every_timing_parameter_can_fire() -> None:
     assert {name for name in OWL.values if name.startswith("t_")} - named == {"t_cl", "t_wl"}
 
 
+@pytest.mark.parametrize(
+    ("requests", "kind", "words"),
+    [
+        (3, TypeError, r"\.requests: a list is needed, got 3"),
+        ([3], TypeError, r"\.requests\[0\]: a cycle, an address and whether it writes .* got 3"),
+        ([READ_0, (0, 0)], TypeError, r"\.requests\[1\]: .* got \(0, 0\)"),
+        ([(0.5, 0, False)], TypeError, r"\.requests\[0\]: cycle: an integer is needed, got 0\.5"),
+        ([(-1, 0, False)], ValueError, r"\.requests\[0\]: cycle: -1 is outside 0\.\."),
+        ([(0, 1 << 60, False)], ValueError, r"\.requests\[0\]: address: \d+ is outside 0\.\."),
+        ([(0, 0, 2)], TypeError, r"\.requests\[0\]: write: True or False is needed, got 2"),
+        (
+            [(5, 0, True), (1, 0, True)],
+            ValueError,
+            r"\.requests\[1\]: cycle 1 is before 5, .*; sort them",
+        ),
+    ],
+)
+def test_request_that_means_nothing_is_named(
+    requests: Any, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=f"^dram_commands{words}"):
+        dram_commands(requests)
+
+
 REQUESTS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 100), st.booleans()), min_size=1, max_size=40
 )

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import examples
-from sm.machines import LINE, OWL, small, workload, workloads
+from sm.machines import LINE, OWL, Row, small, workload, workloads
 from tbsched.sm.parameters import Config
 from tbsched.sm.results import Simulation
 from tbsched.sm.running import schedulers, simulate
-from tbsched.sm.workloads import LOAD, NONE, STORE, Workload
+from tbsched.sm.workloads import ALSO, BARRIER, LOAD, NONE, STORE, Workload, fitted
 
 NAMES = [row.name for row in schedulers()]
 CONFIGS = st.builds(
@@ -27,14 +27,25 @@ CONFIGS = st.builds(
     issue_width=st.integers(1, 2),
     pipeline_stages=st.integers(1, 5),
     fair_cycles=st.sampled_from([7, 1000]),
+    l1_replacement=st.integers(0, 2),
+    l2_replacement=st.integers(0, 2),
+    hash_sets=st.integers(0, 1),
+    l1_store_allocates=st.integers(0, 1),
+    l1_miss_allocates=st.integers(0, 1),
+    l1_line_cycles=st.sampled_from([0, 0, 1, 5]),
+    hit_stages=st.integers(1, 9),
 )
+SECTORS = st.sampled_from([(1, 1), (2, 1), (4, 1), (4, 2), (4, 4)])  # of a line; fetched together
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(workloads(), st.sampled_from(NAMES), CONFIGS)
+@given(
+    st.booleans().flatmap(lambda x: workloads(recorded=x)), st.sampled_from(NAMES), CONFIGS, SECTORS
+)
 def test_nothing_is_lost_and_nothing_is_done_twice(
-    kernel: Workload, name: str, gpu: Config
+    kernel: Workload, name: str, gpu: Config, sectors: tuple[int, int]
 ) -> None:
+    gpu = gpu.changed(line_sectors=sectors[0], l2_fetch_sectors=sectors[1])
     # It raises where a command breaks a constraint, or where anything is under way at the end.
     found = simulate(kernel, name, gpu, checked=True)
     check_counts(kernel, found)
@@ -46,15 +57,24 @@ def test_nothing_is_lost_and_nothing_is_done_twice(
 
 def check_counts(kernel: Workload, found: Simulation) -> None:
     counts = found.counts
-    first = np.maximum.accumulate(np.where(kernel.access != 2, np.arange(len(kernel.access)), 0))
-    kinds = kernel.access[first]
+    rows = fitted(kernel, found.config["line_bytes"], found.config["line_sectors"])
+    first = np.maximum.accumulate(np.where(rows.access != 2, np.arange(len(rows.access)), 0))
+    kinds = rows.access[first]
     assert counts["instructions"] == kernel.instructions
-    assert counts["l1_loads"] == np.count_nonzero(kinds == LOAD)
-    assert counts["l1_stores"] == np.count_nonzero(kinds == STORE)
-    # A miss brings a line, or comes while it is on its way; each line is asked for once, and comes.
-    assert counts["l1_misses"] - counts["l1_merges"] == counts["fills"] == counts["l2_reads"]
+    whole, fetched = found.config["line_sectors"], found.config["l2_fetch_sectors"]
+    sectors = np.full(len(kinds), whole)
+    if kernel.sectors is not None:
+        sectors = np.array([int(mask).bit_count() for mask in rows.sectors], int)
+    assert counts["l1_loads"] == sectors[kinds == LOAD].sum()
+    assert counts["l1_stores"] == sectors[kinds == STORE].sum()
+    # A miss brings sectors, or comes while they are on their way; each is asked for once.
+    assert counts["l1_misses"] - counts["l1_merges"] == counts["l2_reads"]
+    assert counts["fills"] <= counts["l2_reads"] <= whole * counts["fills"]
     assert counts["l2_writes"] == counts["l1_writes"]
-    assert counts["l2_misses"] - counts["l2_merges"] == counts["dram_reads"]
+    asked = counts["l2_misses"] - counts["l2_merges"]
+    assert counts["dram_reads"] <= asked <= fetched * counts["dram_reads"]
+    assert counts["l1_store_hits"] <= counts["l1_stores"]
+    assert counts["l2_write_hits"] <= counts["l2_writes"]
     assert counts["row_hits"] + counts["activates"] >= counts["dram_reads"] + counts["dram_writes"]
     assert counts["prefetch_fills"] <= counts["prefetches"]
     assert counts["bank_busy_cycles"] <= counts["bank_cycles"]
@@ -104,6 +124,46 @@ def test_compute_alone_fills_every_slot() -> None:
     # A warp alone waits for the pipeline: five slots of four cycles for each.
     alone = workload([[(100, NONE, 0)]])
     assert simulate(alone, "round_robin", one).counts["cycles"] == 100 * 20
+
+
+def test_warps_of_a_block_meet_at_a_barrier() -> None:
+    one = OWL.changed(cores=1)  # an instruction of a warp takes 20 cycles
+
+    def cycles(*warps: list[Row]) -> int:
+        return simulate(workload([*warps], len(warps)), "round_robin", one).counts["cycles"]
+
+    slow, fast = (
+        [(1000, NONE, 0), (0, BARRIER, 0), (10, NONE, 0)],
+        [(0, BARRIER, 0), (500, NONE, 0)],
+    )
+    assert cycles(slow, fast) == pytest.approx((1001 + 500) * 20, abs=40)
+    assert cycles(slow, fast[1:]) == pytest.approx(1011 * 20, abs=40)  # one that has ended
+    assert cycles(slow, [*fast, *fast]) == pytest.approx((1001 + 1001) * 20, abs=40)
+    # Another block does not wait.
+    found = simulate(workload([slow, fast[:1]]), "round_robin", one)
+    assert found.end[1] < 100
+
+
+def test_lines_of_an_instruction_take_l1_one_after_the_other() -> None:
+    gpu = OWL.changed(cores=1, l1_line_cycles=4)
+    lines = [(0, LOAD, 0), *[(0, ALSO, line) for line in range(1, 16)]]
+    warm = workload([lines * 11])
+    # Sixteen slots of four cycles each, then five slots to the next instruction.
+    alone = simulate(warm, "round_robin", gpu).counts["cycles"]
+    plain = simulate(warm, "round_robin", OWL.changed(cores=1)).counts["cycles"]
+    assert alone - plain == pytest.approx(10 * 16 * 4, abs=16)
+    both = simulate(workload([lines * 11] * 2), "round_robin", gpu).counts["cycles"]
+    assert both - alone == pytest.approx(0.76 * 10 * 16 * 4, rel=0.3)
+
+
+def test_place_that_a_miss_takes_may_be_lost_again() -> None:
+    # L1 has one line. Line 2 is asked for before line 0, but comes after it: L2 has line 0.
+    tiny = OWL.changed(cores=1, l1_bytes=LINE, l1_ways=1)
+    both = [(0, LOAD, 2), (0, ALSO, 0)]
+    kernel = workload([[(0, LOAD, 0), (0, LOAD, 1), *both, (0, LOAD, 2)]])
+    for miss_allocates, misses in ((0, 4), (1, 5)):
+        gpu = tiny.changed(l1_miss_allocates=miss_allocates)
+        assert simulate(kernel, "round_robin", gpu).counts["l1_misses"] == misses
 
 
 def test_blocks_run_where_they_are_told_to() -> None:

@@ -12,10 +12,20 @@ import numpy as np
 import pytest
 
 from helpers import ROOT
-from sm.machines import LINE, small, workload
+from sm.machines import LINE, OWL, small, workload
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.running import simulate, simulate_many
-from tbsched.sm.workloads import ALSO, LOAD, NONE, Workload, load_workload, save_workload
+from tbsched.sm.workloads import (
+    ALSO,
+    BARRIER,
+    LOAD,
+    NONE,
+    Rows,
+    Workload,
+    fitted,
+    load_workload,
+    save_workload,
+)
 
 TABLES = tomllib.loads((ROOT / "python/tbsched/sm/presets.toml").read_text("utf-8"))
 ONE: dict[str, Any] = {
@@ -37,6 +47,53 @@ def test_workload_is_written_and_read(tmp_path: Path) -> None:
         load_workload(tmp_path / "other.npz")
 
 
+def touched(rows: Rows, line_bytes: int, line_sectors: int) -> list[set[int]]:
+    """Of each instruction, the bytes that it touches, by their sectors of 32."""
+    found: list[set[int]] = []
+    size = line_bytes // line_sectors
+    for access, address, mask in zip(rows.access, rows.address, rows.sectors, strict=True):
+        if access != ALSO:
+            found.append(set())
+        places = [int(address) + bit * size for bit in range(4) if int(mask) >> bit & 1]
+        found[-1].update(at // 32 + k for at in places for k in range(max(size // 32, 1)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "shape", [(128, 4), (64, 2), (32, 1), (64, 4), (128, 2), (64, 1), (256, 1)]
+)
+def test_sectors_are_those_of_the_lines_of_a_gpu(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    kinds = rng.choice([LOAD, ALSO, NONE, BARRIER], 200)
+    kinds[0] = LOAD
+    kinds[1:][(kinds[1:] == ALSO) & (kinds[:-1] >= NONE)] = LOAD
+    masks = np.where(kinds < NONE, rng.integers(1, 16, 200), 0)
+    kernel = Workload(
+        "x", 1, 1, np.array([0, 120, 200]), np.where(kinds == ALSO, 0, 1), kinds,
+        rng.integers(0, 99, 200) * 128, masks,
+    )  # fmt: skip
+    literal = touched(Rows(*(getattr(kernel, name) for name in Rows._fields)), 128, 4)
+    found = fitted(kernel, *shape)
+    ours = touched(found, *shape)
+    assert [kind for kind in found.access if kind != ALSO] == [k for k in kinds if k != ALSO]
+    assert len(found.access) == found.rows[-1]
+    if shape[0] // shape[1] <= 32:
+        assert ours == literal
+    else:  # sectors are larger, so more is touched
+        assert all(a >= b for a, b in zip(ours, literal, strict=True))
+    gpu = OWL.changed(line_bytes=shape[0], line_sectors=shape[1], l1_bytes=32768)
+    loads = sum(row["l1_loads"] for row in [simulate(kernel, "round_robin", gpu).counts])
+    assert loads == sum(int(mask).bit_count() for mask in found.sectors)
+
+
+def test_workload_with_sectors_is_written_and_read(tmp_path: Path) -> None:
+    kernel = Workload("x", 1, 1, [0, 2], [1, 0], [LOAD, ALSO], [1 << 40, 128], [3, 15])
+    save_workload(kernel, tmp_path / "x.npz")
+    again = load_workload(tmp_path / "x.npz")
+    for name in Rows._fields:
+        assert np.array_equal(getattr(again, name), getattr(kernel, name))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -45,9 +102,14 @@ def test_workload_is_written_and_read(tmp_path: Path) -> None:
         ({"warps_per_block": 2}, "rows: the number of warps is no multiple of warps_per_block"),
         ({"address": np.array([], int)}, "rows: compute, access and address differ in length"),
         ({"compute": [-1]}, "compute: row 0 is negative"),
-        ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.3"),
+        ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.4"),
         ({"access": [ALSO]}, "access: row 0 goes with an access before it; there is none"),
         ({"access": [NONE]}, "compute: row 0 has neither an access nor instructions"),
+        ({"address": [1 << 60]}, r"address: row 0 is 2\^60 or more"),
+        ({"sectors": [0]}, "sectors: row 0 has none"),
+        ({"sectors": [16]}, r"sectors: a value is outside 0\.\.15"),
+        ({"sectors": [1, 1]}, "sectors: access, address and sectors differ in length"),
+        ({"sectors": [1], "address": [64]}, "address: with sectors, each is a multiple of 128"),
         ({"address": [-1]}, r"address: a value is outside 0\.\.18446744073709551615"),
     ],
 )

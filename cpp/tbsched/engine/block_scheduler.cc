@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tbsched/engine/launch_check.h"
+#include "tbsched/hardware/gpu/filled.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -283,15 +284,20 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
 
-// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no; only
-// a copy of the GPU says yes.
+// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no.
 bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
   if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
   return fitting(state.demand, state.blocks, gpu_) == state.blocks;
 }
 
-// How many blocks of a launch a GPU would take now, placed on a copy of it.
-int32_t BlockScheduler::fitting(const Demand& demand, const int32_t blocks, GpuState gpu) const {
+// How many blocks of a launch a GPU would take now.
+int32_t BlockScheduler::fitting(const Demand& demand, const int32_t blocks,
+                                const GpuState& now) const {
+  if (room_falls_by_one(now.spec())) {
+    const std::vector<int32_t> by_sm = filled(now, demand);
+    return std::min(blocks, std::accumulate(by_sm.begin(), by_sm.end(), 0));
+  }
+  GpuState gpu(now);
   const int64_t most = int64_t{gpu.spec().sms} * demand.blocks_per_sm;
   std::vector<int32_t> sms(static_cast<size_t>(std::min<int64_t>(blocks, most)));
   Rooms rooms(model_.device());

@@ -13,6 +13,10 @@ Model::Model(const DeviceSpec& spec, const std::string_view policy)
       states_(policy_.states(device_)),
       start_(policy_.make(device_)) {}
 
+std::span<const InitialState> Model::states_that_choose() const {
+  return states().first(policy_.states_only_number_blocks ? 1 : states_.size());
+}
+
 std::unique_ptr<Policy> Model::start(const InitialState& state) const {
   if (std::ranges::find(states_, state) == states_.end()) {
     throw std::invalid_argument("initial state: not one that " + device_.spec.name +

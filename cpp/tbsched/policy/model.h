@@ -30,6 +30,8 @@ class Model {
   const LaunchOrder& order() const { return order_; }
   // That an idle device can be in; the first is the default.
   std::span<const InitialState> states() const { return states_; }
+  // Those in which the SMs that launches take may differ, as long as their blocks leave together.
+  std::span<const InitialState> states_that_choose() const;
   // Throws std::invalid_argument where the state is none of them.
   std::unique_ptr<Policy> start(const InitialState& state) const;
 

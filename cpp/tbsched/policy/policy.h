@@ -59,6 +59,9 @@ struct PolicyRow {
   std::span<const std::string_view> state_names = {};
   // The states that an idle device can be in, at least one. The first is the default: all 0.
   std::vector<InitialState> (*states)(const Device& device) = one_state;
+  // Whether states only say which block is on which SM: as many are on each SM in every state, as
+  // long as blocks of a launch leave together.
+  bool states_only_number_blocks = false;
 };
 
 std::span<const PolicyRow> policy_table();

@@ -48,7 +48,7 @@ constexpr std::array kPolicies = {
               false, true, as_it_is, make_most_room},
     PolicyRow{"hopper", "as ampere, with block indices handed out in runs per GPC, and clusters",
               "traces h200/basic, h200/ptr, h200/cl", true, true, as_it_is, make_hopper,
-              kHopperStateNames, hopper_states},
+              kHopperStateNames, hopper_states, true},
 };
 
 }  // namespace

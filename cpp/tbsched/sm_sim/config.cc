@@ -20,6 +20,8 @@ constexpr std::array kParameters = {
               "warp instructions that a slot issues, each of another warp"},
     Parameter{"core", "pipeline_stages", &Config::pipeline_stages, 1, 64,
               "slots from an instruction of a warp to its next one"},
+    Parameter{"core", "hit_stages", &Config::hit_stages, 1, 256,
+              "slots from a load that hits L1 to the warp's next instruction"},
     Parameter{"core", "warps_per_core", &Config::warps_per_core, 1, 64, "resident warps at most"},
     Parameter{"core", "blocks_per_core", &Config::blocks_per_core, 1, 64,
               "resident blocks at most"},
@@ -37,12 +39,27 @@ constexpr std::array kParameters = {
     Parameter{"scheduling", "fair_cycles", &Config::fair_cycles, 1, kLong,
               "core cycles for which the fair scheduler prefers a group"},
     Parameter{"l1", "line_bytes", &Config::line_bytes, 16, 512, "bytes of a line of both caches"},
+    Parameter{"l1", "line_sectors", &Config::line_sectors, 1, 4,
+              "sectors of a line, each of which is fetched alone"},
+    Parameter{"l1", "hash_sets", &Config::hash_sets, 0, 1,
+              "the set of a line depends on its whole number, in both caches"},
     Parameter{"l1", "l1_bytes", &Config::l1_bytes, 16, kLong, "size of an L1 cache"},
     Parameter{"l1", "l1_ways", &Config::l1_ways, 1, 64, "lines of a set"},
-    Parameter{"l1", "l1_mshrs", &Config::l1_mshrs, 1, 1024,
+    Parameter{"l1", "l1_replacement", &Config::l1_replacement, 0, 2,
+              "which line of a set leaves: 0 the one used least recently, 1 the one that came "
+              "first, 2 any"},
+    Parameter{"l1", "l1_mshrs", &Config::l1_mshrs, 1, 4096,
               "missing lines of a core at once; loads of more wait, and are replayed"},
     Parameter{"l1", "l1_write_back", &Config::l1_write_back, 0, 1,
               "stores stay in L1 until evicted; else each goes to L2 at once"},
+    Parameter{"l1", "l1_store_allocates", &Config::l1_store_allocates, 0, 1,
+              "stores that go to L2 at once put their line into L1, too"},
+    Parameter{"l1", "l1_miss_allocates", &Config::l1_miss_allocates, 0, 1,
+              "a line has its place from its miss on, and what comes once it has lost that is not "
+              "kept; else it gets a place when it comes"},
+    Parameter{"l1", "l1_line_cycles", &Config::l1_line_cycles, 0, 64,
+              "core cycles that L1 takes for each line of an instruction, one after the other; 0: "
+              "all at once"},
     Parameter{"l1", "replay_all", &Config::replay_all, 0, 1,
               "once an MSHR is free, all that need one try again; else the one that waits longest"},
     Parameter{"network", "crossbar", &Config::crossbar, 0, 1, "a crossbar takes the mesh's place"},
@@ -60,6 +77,9 @@ constexpr std::array kParameters = {
               "memory controllers, each with a slice of L2"},
     Parameter{"l2", "l2_bytes", &Config::l2_bytes, 16, kLong, "size of a slice"},
     Parameter{"l2", "l2_ways", &Config::l2_ways, 1, 64, "lines of a set"},
+    Parameter{"l2", "l2_replacement", &Config::l2_replacement, 0, 2, "as l1_replacement"},
+    Parameter{"l2", "l2_fetch_sectors", &Config::l2_fetch_sectors, 1, 4,
+              "sectors that L2 fetches together, in one access of the DRAM"},
     Parameter{"l2", "l2_mshrs", &Config::l2_mshrs, 1, 4096, "missing lines of a slice at once"},
     Parameter{"l2", "l2_cycles", &Config::l2_cycles, 0, 10'000,
               "core cycles that a slice adds to every read"},
@@ -118,9 +138,14 @@ void check_sizes(const Config& config) {
          "bank_interleave is no multiple of line_bytes");
   demand(whole(config.row_bytes, config.bank_interleave),
          "row_bytes is no multiple of bank_interleave");
-  demand(config.row_bytes / config.line_bytes <= 512, "a row has more than 512 lines");
-  demand(config.burst() > 0 && whole(config.line_bytes, 2 * config.bus_bytes),
-         "line_bytes is no multiple of 2 * bus_bytes");
+  demand(config.line_sectors != 3, "line_sectors is 3");
+  demand(whole(config.line_bytes, config.line_sectors),
+         "line_bytes is no multiple of line_sectors");
+  demand(whole(config.line_sectors, config.l2_fetch_sectors),
+         "line_sectors is no multiple of l2_fetch_sectors");
+  demand(config.row_bytes / config.access_bytes() <= 512, "a row has more than 512 accesses");
+  demand(config.burst() > 0 && whole(config.access_bytes(), 2 * config.bus_bytes),
+         "l2_fetch_sectors of line_bytes are no multiple of 2 * bus_bytes");
 }
 
 }  // namespace

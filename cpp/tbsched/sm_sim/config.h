@@ -14,6 +14,7 @@ struct Config {
   int32_t issue_cycles = 4;
   int32_t issue_width = 1;
   int32_t pipeline_stages = 5;
+  int32_t hit_stages = 5;
   int32_t warps_per_core = 32;
   int32_t blocks_per_core = 8;
   int32_t store_entries = 32;
@@ -25,10 +26,16 @@ struct Config {
   int32_t fair_cycles = 10'000;
 
   int32_t line_bytes = 64;
+  int32_t line_sectors = 1;
+  int32_t hash_sets = 0;
   int32_t l1_bytes = 32 * 1024;
   int32_t l1_ways = 8;
+  int32_t l1_replacement = 0;
   int32_t l1_mshrs = 32;
   int32_t l1_write_back = 1;
+  int32_t l1_store_allocates = 0;
+  int32_t l1_miss_allocates = 0;
+  int32_t l1_line_cycles = 0;
   int32_t replay_all = 0;
 
   int32_t crossbar = 0;
@@ -42,6 +49,8 @@ struct Config {
   int32_t controllers = 8;
   int32_t l2_bytes = 512 * 1024;
   int32_t l2_ways = 16;
+  int32_t l2_replacement = 0;
+  int32_t l2_fetch_sectors = 1;
   int32_t l2_mshrs = 128;
   int32_t l2_cycles = 62;
 
@@ -74,8 +83,11 @@ struct Config {
   int32_t queue_mean_shift = 10;
   int32_t prefetch_absent = 0;
 
-  // DRAM cycles that a line occupies the data bus: two transfers a cycle.
-  int32_t burst() const { return line_bytes / (2 * bus_bytes); }
+  int32_t sector_bytes() const { return line_bytes / line_sectors; }
+  // What one access of the DRAM moves.
+  int32_t access_bytes() const { return sector_bytes() * l2_fetch_sectors; }
+  // DRAM cycles that an access occupies the data bus: two transfers a cycle.
+  int32_t burst() const { return access_bytes() / (2 * bus_bytes); }
 };
 
 struct Parameter {

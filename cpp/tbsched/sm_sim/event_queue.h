@@ -20,7 +20,7 @@ enum class Happening : uint8_t {
   serve,       // slice `to` looks at its queue again
   reply,       // slice `from` sends a line to core `to`
   controller,  // controller `to` may send a command
-  data,        // controller `to` has read a line
+  data,        // controller `to` has read what an access moves, whose number is `line`
 };
 
 struct Event {
@@ -29,6 +29,7 @@ struct Event {
   int32_t to = 0;
   int32_t from = 0;
   Happening what;
+  uint8_t sectors = 1;  // of the line, a bit each
 };
 
 // A wheel of buckets, one a tick, for the near future, and a heap for what is later. Most events

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tbsched/sm_sim/caches/cache.h"
 #include "tbsched/sm_sim/clocks.h"
 #include "tbsched/sm_sim/config.h"
 
@@ -12,6 +13,11 @@ namespace tbsched::sm_sim {
 
 // Of each controller, its node in the mesh. Cores have the other nodes, in order.
 std::vector<int32_t> controller_nodes(const Config& config);
+
+// What sectors of a line take on a link.
+inline int32_t flits_of(const Config& config, const uint8_t sectors) {
+  return 1 + (sectors_in(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
+}
 
 // One direction: requests and replies have a network each, so that neither blocks the other.
 // A packet takes the links of its route one after the other, each for a cycle per flit. It waits

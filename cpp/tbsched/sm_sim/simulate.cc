@@ -17,7 +17,8 @@
 namespace tbsched::sm_sim {
 namespace {
 
-constexpr int64_t kEventsBetween = 1 << 16;  // from one call of now_and_then to the next
+constexpr int64_t kMaxCycle = int64_t{1} << 40;  // so that ticks, which are shorter, can be counted
+constexpr int64_t kEventsBetween = 1 << 16;      // from one call of now_and_then to the next
 
 int32_t places_of(const Workload& workload, const Config& config) {
   const int32_t by_warps = config.warps_per_core / workload.warps_per_block;
@@ -102,7 +103,7 @@ class Machine {
       case Happening::issue:
         return cores_[to].issue(event.tick);
       case Happening::fill:
-        return cores_[to].fill(event.tick, event.line);
+        return cores_[to].fill(event.tick, {event.line, event.sectors});
       case Happening::written:
         return cores_[to].written(event.tick);
       case Happening::request:
@@ -121,11 +122,12 @@ class Machine {
   }
 
   void reply(const Event& event) {
-    const int32_t flits = 1 + (config_.line_bytes - 1) / config_.channel_bytes;
+    const int32_t flits = flits_of(config_, event.sectors);
     events_.push({.tick = replies_.send(event.tick, event.to, event.from, flits),
                   .line = event.line,
                   .to = event.to,
-                  .what = Happening::fill});
+                  .what = Happening::fill,
+                  .sectors = event.sectors});
   }
 
   void end(const int64_t tick) {
@@ -178,19 +180,24 @@ std::vector<Command> dram_commands(const std::span<const MemoryRequest> requests
   }
   for (size_t number = 0; number < requests.size(); ++number) {
     const MemoryRequest& request = requests[number];
-    if (request.cycle < (number == 0 ? 0 : requests[number - 1].cycle)) {
-      throw std::invalid_argument("requests: their cycles go down at " + std::to_string(number));
+    const int64_t earliest = number == 0 ? 0 : requests[number - 1].cycle;
+    if (request.cycle < earliest || request.cycle > kMaxCycle) {
+      throw std::invalid_argument("requests: cycle " + std::to_string(request.cycle) +
+                                  " of request " + std::to_string(number) + " is outside " +
+                                  std::to_string(earliest) + ".." + std::to_string(kMaxCycle));
     }
     events.push({.tick = request.cycle * clocks.dram,
-                 .line = request.address / static_cast<uint64_t>(config.line_bytes),
+                 .line = request.address / static_cast<uint64_t>(config.access_bytes()),
                  .from = request.write ? 1 : 0,
                  .what = Happening::request});
   }
   Event event;
   while (events.pop(event)) {
     if (event.what == Happening::request) {
-      const auto controller = static_cast<size_t>(map.controller_of(event.line));
-      controllers[controller].add(event.tick, map.own_of(event.line), event.from != 0);
+      const uint64_t line = event.line / map.parts();
+      const auto controller = static_cast<size_t>(map.controller_of(line));
+      const uint64_t access = map.first_access(map.own_of(line)) + event.line % map.parts();
+      controllers[controller].add(event.tick, access, event.from != 0);
     } else if (event.what == Happening::controller) {
       controllers[static_cast<size_t>(event.to)].wake(event.tick);
     }

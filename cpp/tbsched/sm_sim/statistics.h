@@ -18,6 +18,7 @@ struct Statistics {
   int64_t l1_misses = 0;
   int64_t l1_merges = 0;
   int64_t l1_stores = 0;
+  int64_t l1_store_hits = 0;
   int64_t l1_writes = 0;
   int64_t latency_cycles = 0;
   int64_t fills = 0;
@@ -25,6 +26,7 @@ struct Statistics {
   int64_t l2_misses = 0;
   int64_t l2_merges = 0;
   int64_t l2_writes = 0;
+  int64_t l2_write_hits = 0;
   int64_t dram_reads = 0;
   int64_t dram_writes = 0;
   int64_t row_hits = 0;

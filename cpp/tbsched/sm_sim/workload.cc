@@ -13,15 +13,20 @@ namespace {
 void check_row(const Workload& workload, const size_t row, const bool first) {
   const std::string where = "row " + std::to_string(row);
   const uint8_t access = workload.access[row];
-  if (access > static_cast<uint8_t>(Access::none)) {
-    refuse_workload("access: " + where + " has " + std::to_string(access) + ", outside 0..3");
+  if (access > static_cast<uint8_t>(Access::barrier)) {
+    refuse_workload("access: " + where + " has " + std::to_string(access) + ", outside 0..4");
+  }
+  if (workload.address[row] >> 60 != 0) refuse_workload("address: " + where + " is 2^60 or more");
+  const bool accesses = access < static_cast<uint8_t>(Access::none);
+  if (accesses && !workload.sectors.empty() && workload.sectors[row] == 0) {
+    refuse_workload("sectors: " + where + " has none");
   }
   if (workload.compute[row] < 0) refuse_workload("compute: " + where + " is negative");
   if (access == static_cast<uint8_t>(Access::none) && workload.compute[row] == 0) {
     refuse_workload("compute: " + where + " has neither an access nor instructions that compute");
   }
   if (access != static_cast<uint8_t>(Access::also)) return;
-  if (first || workload.access[row - 1] == static_cast<uint8_t>(Access::none)) {
+  if (first || workload.access[row - 1] >= static_cast<uint8_t>(Access::none)) {
     refuse_workload("access: " + where + " goes with an access before it; there is none");
   }
   if (workload.compute[row] != 0) refuse_workload("compute: " + where + " must be 0");
@@ -38,6 +43,9 @@ void check(const Workload& workload) {
   const size_t rows = workload.compute.size();
   if (workload.access.size() != rows || workload.address.size() != rows) {
     refuse_workload("rows: compute, access and address differ in length");
+  }
+  if (!workload.sectors.empty() && workload.sectors.size() != rows) {
+    refuse_workload("rows: compute and sectors differ in length");
   }
   if (workload.rows.front() != 0 || workload.rows.back() != static_cast<int64_t>(rows)) {
     refuse_workload("rows: they do not begin with 0 and end with the number of rows");

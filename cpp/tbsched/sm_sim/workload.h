@@ -9,19 +9,21 @@ namespace tbsched::sm_sim {
 enum class Access : uint8_t {
   load,
   store,
-  also,  // one more line of the instruction in the row before
-  none,  // computes only
+  also,     // one more line of the instruction in the row before
+  none,     // computes only
+  barrier,  // waits until all warps of the block that have not ended are at one
 };
 
 // Block b has the warps from b * warps_per_block on. A warp executes its rows in order. A row is
 // so many instructions that compute, and then an access. Whoever makes it keeps the arrays.
 struct Workload {
   int32_t warps_per_block;
-  int32_t blocks_per_core;            // resident at most, because of what a block needs
-  std::span<const int64_t> rows;      // (warps + 1,): the first row of each warp; the end
-  std::span<const int32_t> compute;   // (rows,)
-  std::span<const uint8_t> access;    // (rows,): an Access
-  std::span<const uint64_t> address;  // (rows,): in bytes
+  int32_t blocks_per_core;                // resident at most, because of what a block needs
+  std::span<const int64_t> rows;          // (warps + 1,): the first row of each warp; the end
+  std::span<const int32_t> compute;       // (rows,)
+  std::span<const uint8_t> access;        // (rows,): an Access
+  std::span<const uint64_t> address;      // (rows,): in bytes
+  std::span<const uint8_t> sectors = {};  // (rows,): of the line, a bit each; empty: all
 
   int64_t warps() const { return static_cast<int64_t>(rows.size()) - 1; }
   int32_t blocks() const { return static_cast<int32_t>(warps() / warps_per_block); }

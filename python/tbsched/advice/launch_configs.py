@@ -7,35 +7,48 @@ warps for each processing block of an SM.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tbsched.advice.evenness import Evenness, forced_even
+from tbsched.advice.reasons.case import WARP, Case
+from tbsched.advice.reasons.estimate import estimate
+from tbsched.advice.reasons.rules import RULES, Reason
 from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
+from tbsched.sm.characterization.results import Characterization
+from tbsched.sm.code import Profile, measured, profile
 from tbsched.views import Shown
 
-WARP = 32
+# Blocks on each SM that are tried where any grid works, besides as many as fit.
+_SAME = 1.1  # times an estimate: what it cannot tell apart
+_USUAL = 256  # threads of a block
+_EACH_SM = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Work of one thread per item, which blocks of any size can share.
+    """Work that blocks of any size can share: a thread for each item.
 
     Attributes:
-        threads: threads in all.
+        threads: items in all, with a thread for each.
         registers: registers per thread, as the driver reports them.
         shared_memory: bytes per block, for blocks of any size.
         shared_memory_per_thread: bytes per thread of the block, in addition.
         local_memory: bytes per thread.
         carveout: as in :class:`tbsched.Launch`.
+        loops: whether threads loop over the items, so that any number of blocks works.
+        blocks: of the grid, whatever their size, where the threads of a block loop over its part
+            of the items; None: it follows from the items.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -51,6 +64,8 @@ class Kernel:
     shared_memory_per_thread: int = 0
     local_memory: int = 0
     carveout: int | None = None
+    loops: bool = False
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -59,13 +74,21 @@ class Kernel:
             ("shared_memory_per_thread", 0, 2**13),
         ):
             integer("Kernel", name, getattr(self, name), low, high)
+        flag("Kernel", "loops", self.loops)
+        if self.blocks is not None:
+            integer("Kernel", "blocks", self.blocks, 1, MAX_BLOCKS)
+            if self.loops:
+                raise ValueError(
+                    "Kernel.blocks: threads that loop work with any grid; leave it out"
+                )
         Launch(1, 1, self.registers, local_memory=self.local_memory, carveout=self.carveout)
 
-    def launch(self, threads: int) -> Launch:
+    def launch(self, threads: int, blocks: int | None = None) -> Launch:
         """The launch with so many threads per block; threads of the last block may be idle.
 
         Args:
             threads: per block, 1 to 1024.
+            blocks: of the grid; None: as the kernel says.
 
         Raises:
             TypeError, ValueError: names the field, the value and the limit.
@@ -76,7 +99,7 @@ class Kernel:
         """
         integer("Kernel.launch", "threads", threads, 1, 1024)
         return Launch(
-            blocks=-(-self.threads // threads),
+            blocks=blocks or self.blocks or -(-self.threads // threads),
             threads=threads,
             registers=self.registers,
             shared_memory=self.shared_memory + self.shared_memory_per_thread * threads,
@@ -93,6 +116,8 @@ class LaunchConfig:
         launch: the kernel with this block size.
         evenness: see :func:`tbsched.forced_even`; None where the launch cannot run.
         rejected: what speaks against this block size, in words; empty where nothing does.
+        reasons: what the machine code says for and against it.
+        estimate: clocks, for comparison with other rows; None: the machine code was not given.
 
     Example:
         >>> row = tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40)).rows[0]
@@ -103,6 +128,8 @@ class LaunchConfig:
     launch: Launch
     evenness: Evenness | None
     rejected: tuple[str, ...]
+    reasons: tuple[Reason, ...] = ()
+    estimate: float | None = None
 
     @property
     def accepted(self) -> bool:
@@ -117,7 +144,8 @@ class LaunchConfigs(Shown):
     Attributes:
         device: the device's name.
         kernel: the work.
-        rows: one :class:`LaunchConfig` per block size, ascending.
+        rows: one :class:`LaunchConfig` per block size, ascending; several where any grid works.
+        profile: what the machine code asks of an SM; None: it was not given.
 
     Example:
         >>> configs = tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40))
@@ -128,6 +156,7 @@ class LaunchConfigs(Shown):
     device: str
     kernel: Kernel
     rows: tuple[LaunchConfig, ...]
+    profile: Profile | None = None
 
     def __iter__(self) -> Iterator[LaunchConfig]:
         return iter(self.rows)
@@ -140,11 +169,29 @@ class LaunchConfigs(Shown):
         """The block sizes that nothing speaks against."""
         return tuple(row for row in self.rows if row.accepted)
 
+    @property
+    def advised(self) -> LaunchConfig | None:
+        """The row with the least estimate; None: the machine code was not given, or none can run.
+
+        Of rows that differ by less than the estimate can tell it is the one next to 256 threads.
+        """
+        known = [(row.estimate, row) for row in self.rows if row.estimate is not None]
+        least = min((clocks for clocks, _ in known), default=None)
+        if least is None:
+            return None
+        near = [row for clocks, row in known if clocks <= _SAME * least]
+        return min(near, key=lambda row: (abs(np.log2(row.launch.threads / _USUAL)), row.estimate))
+
 
 def launch_configs(
-    device: str | os.PathLike[str] | DeviceSpec, kernel: Kernel, trust_policy: bool = False
+    device: str | os.PathLike[str] | DeviceSpec,
+    kernel: Kernel,
+    trust_policy: bool = False,
+    *,
+    code: Any = None,
+    tables: Characterization | None = None,
 ) -> LaunchConfigs:
-    """Which block sizes use an idle GPU evenly.
+    """Which block sizes use an idle GPU evenly, and what the kernel's machine code says of them.
 
     A block size is accepted on three conditions: the blocks are certain to spread evenly over the
     SMs (:func:`forced_even`), they fit in one wave, and each processing block of an SM gets the
@@ -155,24 +202,72 @@ def launch_configs(
         kernel: the work, and what each thread and block need.
         trust_policy: also accept a spread that is even under the device's own policy, although the
             resources alone do not make it certain.
+        code: the kernel's machine code, which adds reasons and an estimate to each row, and advises
+            one: the path of a cubin, or (path, name); a cubin as bytes, or (bytes, name); a
+            ``RawKernel`` of CuPy; Triton's compiled kernel; a function of Numba's ``@cuda.jit``;
+            (ObjectCode, name) of cuda.core; or a :class:`tbsched.sm.Mix` of instructions.
+        tables: how long instructions take; None: those that tbsched ships for the device.
 
     Raises:
-        TypeError, ValueError: not a :class:`Kernel`, or a field of it that no launch allows.
+        TypeError, ValueError: not a :class:`Kernel`, a field of it that no launch allows, or no
+            code that can be read.
+        ToolMissing: nvdisasm is needed to read the code, and is not there.
 
     Example:
         >>> tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40))
         <LaunchConfigs: h200: 8 of 32 block sizes are accepted>
+        >>> mix = tb.sm.Mix({"fp32.fma": 400, "memory": 3})
+        >>> kernel = tb.Kernel(threads=202752, registers=40)
+        >>> tb.launch_configs("h200", kernel, code=mix).advised.launch.threads
+        256
     """
     spec = _spec(device)
     flag("launch_configs", "trust_policy", trust_policy)
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel: a Kernel is needed, got {shown(kernel)}")
-    launches = map(kernel.launch, range(WARP, spec.threads_per_block + 1, WARP))
-    rows = tuple(_judge(spec, launch, trust_policy) for launch in launches)
-    return LaunchConfigs(spec.name, kernel, rows)
+    rows = [_judge(spec, launch, trust_policy) for launch in _launches(spec, kernel)]
+    if code is None:
+        return LaunchConfigs(spec.name, kernel, tuple(rows))
+    known = measured(spec) if tables is None else tables
+    found = profile(code, known, spec.processing_blocks)
+    reasoned = tuple(_reasoned(spec, row, kernel, found, known) for row in rows)
+    return LaunchConfigs(spec.name, kernel, reasoned, found)
 
 
 _spec = device  # launch_configs() has a parameter of that name
+
+
+def _launches(spec: DeviceSpec, kernel: Kernel) -> Iterator[Launch]:
+    for threads in range(WARP, spec.threads_per_block + 1, WARP):
+        one = kernel.launch(threads)
+        if not kernel.loops:
+            yield one
+            continue
+        try:
+            fitting = forced_even(spec, dataclasses.replace(one, blocks=1)).blocks_per_sm
+        except ValueError:  # which the row says
+            yield one
+            continue
+        for each in [*(each for each in _EACH_SM if each < fitting), fitting]:
+            if each * spec.sms <= one.blocks:
+                yield kernel.launch(threads, each * spec.sms)
+        yield one
+
+
+def _reasoned(
+    spec: DeviceSpec,
+    row: LaunchConfig,
+    kernel: Kernel,
+    found: Profile,
+    tables: Characterization,
+) -> LaunchConfig:
+    if row.evenness is None:
+        return row
+    shared = kernel.loops or (kernel.blocks is not None and kernel.threads > kernel.blocks)
+    case = Case(spec, row.launch, row.evenness, found, tables, kernel.threads if shared else 0)
+    return dataclasses.replace(
+        row, reasons=tuple(rule(case) for rule in RULES), estimate=estimate(case)
+    )
 
 
 def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
+from concurrent.futures import Executor
 
 from tbsched.calibration import table
-from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
 from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.campaign import Campaign, disagrees, elsewhere
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.doubt.struck import strike_out
 from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
 from tbsched.calibration.results import Calibration, Step, certified
-from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
-from tbsched.campaigns.results import Report
-from tbsched.hardware.spec import DeviceSpec
+from tbsched.errors import shown
 from tbsched.program import checks
 from tbsched.progress import bar
 from tbsched.traces.growing_file import TraceFile
@@ -40,6 +38,7 @@ def calibrate(
     seed: int = 0,
     name: str = "calibrated",
     evidence: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None,
     progress: bool = True,
 ) -> Calibration:
     """Measures a GPU from launches and observations alone, and writes down how sure each value is.
@@ -57,8 +56,11 @@ def calibrate(
         sequences: how many the campaign compares at most.
         seed: of the campaign.
         name: of the device.
-        evidence: a ``.jsonl`` trace file. What the probes observe is appended to it at once. What
-            it holds already is not asked again: so a calibration that was killed goes on.
+        evidence: a ``.jsonl`` trace file. What the probes observe is appended to it at once, and
+            what the campaign counted every few seconds. What it holds already is not asked again:
+            so a calibration that was killed goes on.
+        executor: who runs the campaign, as for :func:`tbsched.fuzz`. The probes ask ``oracle``
+            here. An open ``Gpu`` is ``"gpu"`` for the executor: the first GPU that a worker sees.
         progress: shows a bar on standard error.
 
     Returns:
@@ -83,32 +85,49 @@ def calibrate(
     sequences = checks.integer("calibrate", "sequences", sequences, 0, _MOST_COUNT)
     seed = checks.integer("calibrate", "seed", seed, 0, _MOST_COUNT)
     start = time.monotonic()
-    with open_oracle(oracle) as opened:
-        with contextlib.ExitStack() as files:
-            file = None
-            if evidence is not None:
-                file = files.enter_context(TraceFile(evidence, sync_every=SYNC_EVERY))
-            found, steps, lab = _probed(opened, seconds, progress, Journal(file))
+    if not isinstance(executor, Executor | None):
+        raise TypeError(
+            f"calibrate.executor: a concurrent.futures.Executor is needed, got {shown(executor)}"
+        )
+    start = time.monotonic()
+    with contextlib.ExitStack() as files, contextlib.ExitStack() as gpu:
+        opened = gpu.enter_context(open_oracle(oracle))
+        file = None
+        if evidence is not None:
+            file = files.enter_context(TraceFile(evidence, sync_every=SYNC_EVERY))
+        journal = Journal(file)
+        found, steps, lab = _probed(opened, seconds, progress, journal)
         for finding in documented(found) + guesses(found):
             found.add(finding)
-        seen = Evidence(list(lab.tried.values()), lab.filled, list(lab.taken), list(lab.refused))
+        seen = Evidence(
+            list(lab.tried.values()),
+            lab.filled,
+            list(lab.taken),
+            list(lab.refused),
+            lab.quantities,
+        )
         strike_out(draft(found, name), found, seen)
         spec = draft(found, name)
         others = witnesses(spec, found, seen)
+        again: OracleLike = opened
+        if executor is not None:
+            again = oracle
+            gpu.close()  # a worker may need the same one
+        where = again if executor is None else elsewhere(oracle)
         left = seconds - (time.monotonic() - start)
+        campaign, refusal = None, None
         try:
-            campaign = _campaign(opened, spec, left, sequences, seed, progress)
+            campaign = Campaign(where, left, sequences, seed, executor, progress).run(spec, journal)
         except ValueError as error:
             # The oracle refuses what the device allows: some value that was assumed is wrong.
-            campaign = None
-            steps.append(Step("campaign", 0, 0, 0.0, str(error).partition("\n")[0]))
-        is_wrong = campaign is not None and _disagrees(opened, spec, campaign)
-    if is_wrong or not seen.explained_by(spec):
+            refusal = str(error).partition("\n")[0]
+        is_wrong = campaign is not None and disagrees(again, spec, campaign)
+    if is_wrong or refusal is not None or not seen.explained_by(spec):
         found.doubt()
         spec = draft(found, name)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
     certificate = certified(
-        campaign, is_wrong, lab.struck, states, len(spec.initial_states()), LEFT_OUT
+        campaign, is_wrong, refusal, lab.struck, states, len(spec.initial_states()), LEFT_OUT
     )
     took = time.monotonic() - start
     return Calibration(spec, found.findings, others, certificate, campaign, tuple(steps), took)
@@ -137,39 +156,3 @@ def _probed(
             if "sms" not in found:
                 raise ValueError(f"calibrate: oracle: {failure}")
     return found, steps, lab
-
-
-def _campaign(
-    oracle: Oracle, spec: DeviceSpec, seconds: float, sequences: int, seed: int, progress: bool
-) -> Report | None:
-    """Compares every block, until one is wrong."""
-    if seconds <= 0 or not sequences:
-        return None
-    return fuzz(
-        oracle,
-        spec,
-        level="exact",
-        limits=spec,
-        max_seconds=seconds,
-        max_examples=sequences,
-        max_counterexamples=1,
-        seed=seed,
-        without=LEFT_OUT,
-        progress=progress,
-    )
-
-
-def _disagrees(oracle: Oracle, spec: DeviceSpec, campaign: Report) -> bool:
-    """Whether runs that agree contradict the device on a counterexample.
-
-    A campaign looks twice, and noise may be the same twice.
-    """
-    lab = Lab(oracle, math.inf, lambda _: None)
-    lab.disagreed = 1  # so that more runs must agree
-    for example in campaign.counterexamples:
-        try:
-            if not explains(spec, lab.runs([example.sequence])):
-                return True
-        except NotTold:
-            continue
-    return False

@@ -58,6 +58,8 @@ class Certificate:
         states: latent states that occurred.
         possible_states: how many the policy has.
         left_out: what the campaign did not draw.
+        refusal: what the oracle said when it refused a sequence that the device allows; None: it
+            refused none.
 
     Example:
         >>> calibration = tb.calibrate("xavier", seconds=60, sequences=200, progress=False)
@@ -77,6 +79,7 @@ class Certificate:
     states: tuple[InitialState, ...]
     possible_states: int
     left_out: tuple[str, ...]
+    refusal: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -94,7 +97,8 @@ class Calibration(Shown):
         witnesses: of values that are not told, another device that agrees with ``spec`` on every
             sequence that the probes asked: a :class:`Witness` each, where one is known.
         certificate: how sure the whole is.
-        campaign: the campaign that the certificate is from; None if no time was left for one.
+        campaign: the campaign that the certificate is from; None if no time was left for one, or
+            if the oracle refused one of its sequences.
         steps: what each probe took.
         seconds: how long it all took.
 
@@ -173,15 +177,19 @@ class Calibration(Shown):
 def certified(
     campaign: Report | None,
     is_wrong: bool,
+    refusal: str | None,
     struck: int,
     states: tuple[InitialState, ...],
     possible_states: int,
     left_out: tuple[str, ...],
 ) -> Certificate:
-    """From what a campaign compared; ``is_wrong`` if what it found shows again."""
+    """From what a campaign compared, or why the oracle ended it.
+
+    ``is_wrong`` if what the campaign found shows again.
+    """
     if campaign is None:
         return Certificate(
-            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out
+            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out, refusal
         )
     # A disagreement that did not show again is none: the oracle did not agree with itself.
     wrong = campaign.disagreements if is_wrong else 0

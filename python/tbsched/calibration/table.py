@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Lab, NotTold
-from tbsched.calibration.doubt import last_look
+from tbsched.calibration.doubt import last_look, states
 from tbsched.calibration.finding import ASSUMED, Finding, Found
 from tbsched.calibration.probes import (
     clusters,
@@ -23,6 +23,7 @@ from tbsched.calibration.probes import (
     waiting,
     warps,
 )
+from tbsched.calibration.probes.streams import calls, grids, latencies, priorities, queues
 
 
 class Probe(NamedTuple):
@@ -67,6 +68,12 @@ PROBES = (
     Probe("local memory", local_memory.ask, ("sms",)),
     Probe("clusters", clusters.ask, ("policy",), ("gpcs", "sms_per_tpc", "policy")),
     Probe("waiting launches", waiting.ask, ("policy",), ("policy",)),
+    Probe("priorities", priorities.ask, ("launch_order",), ("policy",)),
+    Probe("resident grids", grids.ask, ("sms",)),
+    Probe("hardware queues", queues.ask, ("resident_grids",)),
+    Probe("latencies", latencies.ask, ("policy",)),
+    Probe("calls of the host", calls.ask, ("completion_latency_ns",)),
+    Probe("latent states", states.ask, ("policy", "sms_per_tpc")),
     Probe("what is left", last_look.ask, ("policy",)),
 )
 

@@ -11,9 +11,10 @@ import typer
 from tbsched import storage, views
 from tbsched.calibration.calibrate import calibrate as calibration_of
 from tbsched.calibration.results import Calibration
+from tbsched.cli.campaigns import executor_of, first_of, status_of
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import check_apart, check_device_output, note_written
-from tbsched.cli.options import AsJson, complete_oracle
+from tbsched.cli.options import AsJson, GpusOption, WorkersOption, complete_oracle
 from tbsched.show.html.pages import to_html
 
 
@@ -31,6 +32,8 @@ def calibrate(
         Path | None,
         typer.Option(help="Append what is observed to this file (.jsonl); resume from it."),
     ] = None,
+    gpus: GpusOption = None,
+    workers: WorkersOption = None,
     report: Annotated[
         Path | None,
         typer.Option(help="Write the report there, too: a page (.html), .json, or text."),
@@ -40,7 +43,9 @@ def calibrate(
     """Measure a GPU, write its device file, and report how sure each value is.
 
     Probes find the sizes of an SM, the map of the SMs, the rules and the policy. A campaign then
-    compares the whole with the GPU. The exit status is 1 if it found a disagreement.
+    compares the whole with the GPU. The exit status is 1 if it found a disagreement, or if the GPU
+    refused one of its sequences. With --gpus or --workers, several processes run the campaign; the
+    probes ask the first of the GPUs.
 
     So that nothing is lost if it is killed; the same command goes on where it was:
 
@@ -50,9 +55,16 @@ def calibrate(
     check_apart(output=output, evidence=evidence, report=report)
     is_there = storage.check_writable(output)
     report_is_there = report is not None and storage.check_writable(report)
-    found = calibration_of(
-        oracle, seconds, sequences=sequences, seed=seed, name=name, evidence=evidence
-    )
+    with executor_of(oracle, gpus, workers) as executor, first_of(oracle, gpus) as probed:
+        found = calibration_of(
+            probed,
+            seconds,
+            sequences=sequences,
+            seed=seed,
+            name=name,
+            evidence=evidence,
+            executor=executor,
+        )
     found.save(output)
     note_written(output, is_there, "a device file")
     if report is not None:
@@ -62,7 +74,10 @@ def calibrate(
         show_json(views.data(found))
     else:
         show(found)
-    return DISAGREEMENT if found.certificate.disagreements else AGREEMENT
+    certificate = found.certificate
+    if certificate.disagreements or certificate.refusal is not None:
+        return DISAGREEMENT
+    return AGREEMENT if found.campaign is None else status_of(found.campaign, AGREEMENT)
 
 
 def _write_report(found: Calibration, path: Path) -> None:

@@ -32,6 +32,7 @@ from tbsched.cli.options import (
     complete_oracle,
 )
 from tbsched.errors import shown
+from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
 
@@ -74,7 +75,7 @@ def fuzz(
     tbsched fuzz --gpus all --max-seconds 3600 --max-examples 1000000000 --corpus found.jsonl
     """
     _import_campaigns()
-    with _executor(oracle, gpus, workers) as executor:
+    with executor_of(oracle, gpus, workers) as executor:
         found = campaign(
             oracle=_oracle(oracle),
             predictor=predictor,
@@ -91,7 +92,7 @@ def fuzz(
             executor=executor,
         )
     _show(found, as_json)
-    return _status(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
+    return status_of(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
 
 
 def _oracle(name: str) -> OracleLike:
@@ -127,7 +128,7 @@ def record(
     _import_campaigns()
     before = storage.check_writable(output) and output.stat().st_size > 0
     note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
-    with _executor(oracle, gpus, workers) as executor:
+    with executor_of(oracle, gpus, workers) as executor:
         found = record_traces(
             _oracle(oracle),
             output,
@@ -140,11 +141,11 @@ def record(
             executor=executor,
         )
     _show(found, as_json)
-    return _status(found, AGREEMENT)
+    return status_of(found, AGREEMENT)
 
 
 @contextlib.contextmanager
-def _executor(oracle: str, gpus: str | None, workers: int | None) -> Iterator[Workers | None]:
+def executor_of(oracle: str, gpus: str | None, workers: int | None) -> Iterator[Workers | None]:
     """Who runs the campaign; None: this process.
 
     Raises:
@@ -163,13 +164,29 @@ def _executor(oracle: str, gpus: str | None, workers: int | None) -> Iterator[Wo
 
 
 def _on_gpus(named: str) -> Workers:
-    if named == "all":
-        return Workers.on_gpus("all")
+    return Workers.on_gpus("all" if named == "all" else _numbers(named))
+
+
+def _numbers(named: str) -> list[int]:
     try:
-        numbers = [int(number) for number in named.split(",")]
+        return [int(number) for number in named.split(",")]
     except ValueError:
         raise ValueError(f"--gpus: {shown(named)} is neither all nor numbers such as 0,1") from None
-    return Workers.on_gpus(numbers)
+
+
+@contextlib.contextmanager
+def first_of(oracle: str, gpus: str | None) -> Iterator[OracleLike]:
+    """The oracle, or the first of the GPUs that ``--gpus`` names.
+
+    Raises:
+        NoGpuError: there is no such GPU.
+    """
+    number = 0 if gpus is None or gpus == "all" else _numbers(gpus)[0]
+    if number == 0:
+        yield oracle
+        return
+    with Gpu(number) as gpu:
+        yield gpu
 
 
 def _show(found: Report, as_json: bool) -> None:
@@ -179,7 +196,7 @@ def _show(found: Report, as_json: bool) -> None:
         show(found)
 
 
-def _status(found: Report, usual: int) -> int:
+def status_of(found: Report, usual: int) -> int:
     """The exit status: a campaign that another process ended has said nothing."""
     return {"interrupted": INTERRUPTED, "another process": NO_GPU}.get(found.ended, usual)
 

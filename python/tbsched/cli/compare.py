@@ -27,8 +27,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
 from tbsched.show.data.differences import score_data
-from tbsched.show.text.tables import table_of
-from tbsched.show.words import percent_words
+from tbsched.show.text.differences import scores_table
 from tbsched.traces.trace import Trace
 
 
@@ -99,8 +98,7 @@ def verify(
 
 
 def _show_scores(scores: list[Score], misses: int) -> None:
-    headings = ("predictor", "sequences", "launches", "occupancy %", "exact %", "sequences %")
-    console.print(table_of(headings, map(_score_row, scores)))
+    console.print(scores_table(scores))
     last = scores[-1]
     if last.skipped:
         show(f"\nnot predicted: {len(last.skipped)} sequences, the first: {last.skipped[0][1]}")
@@ -114,14 +112,3 @@ def _score(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> Score:
     name = f"{spec.name}/{policy or spec.policy}"
     bar = track(traces, f"{name:<24}", console=Console(stderr=True), transient=True)
     return score_traces(bar, spec, policy)
-
-
-def _score_row(score: Score) -> tuple[str, ...]:
-    return (
-        f"{score.device}/{score.policy}",
-        str(score.sequences),
-        str(score.launches),
-        percent_words(score.occupancy, score.launches),
-        percent_words(score.exact, score.launches),
-        percent_words(score.whole, score.sequences),
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,18 @@ def configs(
     trust_policy: Annotated[
         bool, typer.Option(help="Also accept what is even under the device's own policy.")
     ] = False,
+    loops: Annotated[
+        bool, typer.Option("--loops", help="Threads loop over the items, so that any grid works.")
+    ] = False,
+    blocks: Annotated[
+        int | None, typer.Option(help="Blocks of the grid, whatever their size.")
+    ] = None,
+    cubin: Annotated[
+        Path | None, typer.Option(help="The kernel's machine code: adds reasons and advice.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--kernel", help="Its name, if the cubin has several.")
+    ] = None,
     device: DeviceName = "h200",
     as_json: AsJson = False,
 ) -> None:
@@ -34,6 +47,8 @@ def configs(
 
     Accepted: on an idle GPU, certain to spread evenly over the SMs, in one wave, and with as many
     warps on each processing block of an SM.
+
+    With the machine code, each row also has an estimate of its time, and one is advised.
     """
     kernel = Kernel(
         threads,
@@ -41,8 +56,12 @@ def configs(
         shared_memory=shared_memory,
         shared_memory_per_thread=shared_memory_per_thread,
         carveout=carveout,
+        loops=loops,
+        blocks=blocks,
     )
-    found = launch_configs(device, kernel, trust_policy)
+    found = launch_configs(
+        device, kernel, trust_policy, code=None if cubin is None else (cubin, name)
+    )
     if as_json:
         show_json(views.data(found))
     else:

@@ -13,7 +13,7 @@ from tbsched.calibration.boards.describe import describe as describe_gpu
 from tbsched.calibration.boards.describe import heading
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
 from tbsched.cli.files import check_device_output, note_written
-from tbsched.cli.options import AsJson, GpuIndex, complete_capability, complete_device
+from tbsched.cli.options import AsJson, complete_capability, complete_device
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
@@ -74,7 +74,10 @@ def devices(
 
 def describe(
     output: Annotated[Path, typer.Option("--output", "-o", help="The device file to write.")],
-    gpu: GpuIndex = 0,
+    gpu: Annotated[
+        int | None,
+        typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them; by default the first."),
+    ] = None,
     compute_capability: Annotated[
         str | None,
         typer.Option(

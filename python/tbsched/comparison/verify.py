@@ -15,11 +15,12 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.checks import instance, items
 from tbsched.traces.trace import Trace
+from tbsched.views import Shown
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Score:
-    """The agreement of one predictor with traces.
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Score(Shown):
+    """The agreement of one predictor with traces; prints as a table.
 
     Attributes:
         device: the model's name.

@@ -16,6 +16,7 @@ from tbsched.sm.characterization import (
     characterize,
     load_characterization,
 )
+from tbsched.sm.code import Mix, Profile, Versus, measured, profile, versus_vendor
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
@@ -31,8 +32,11 @@ __all__ = [
     "Config",
     "KernelProfile",
     "Knobs",
+    "Mix",
+    "Profile",
     "Simulation",
     "Simulations",
+    "Versus",
     "Workload",
     "characterize",
     "config",
@@ -42,8 +46,10 @@ __all__ = [
     "load_ncu",
     "load_profiles",
     "load_workload",
+    "measured",
     "preset",
     "presets",
+    "profile",
     "save_profiles",
     "save_workload",
     "schedulers",
@@ -51,4 +57,5 @@ __all__ = [
     "simulate_many",
     "slowdowns",
     "synthetic",
+    "versus_vendor",
 ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tbsched import _core
+from tbsched.errors import shown
 from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.checks import flag, integer, items
 from tbsched.sm.parameters import Config
 from tbsched.sm.parameters import config as config_named
 
@@ -43,8 +46,8 @@ def dram_commands(
     """The commands that the memory controllers send for some requests, without cores and caches.
 
     Args:
-        requests: of each the DRAM cycle in which it comes, the address in bytes, and whether it
-            writes; by cycle.
+        requests: of each the DRAM cycle in which it comes, up to 2^40, the address in bytes, less
+            than 2^60, and whether it writes; by cycle.
         config: the simulated GPU: a name, the path of a ``.toml`` file, or a config.
         prefetch: whether open rows are prefetched.
 
@@ -52,19 +55,48 @@ def dram_commands(
         The commands, as a :class:`tbsched.sm.Simulation` has them.
 
     Raises:
-        ValueError: cycles that go down, or no such config.
+        TypeError, ValueError: requests that are no such triples or whose cycles go down, naming
+            the first one; no such config.
 
     Example:
         >>> found = tb.sm.dram_commands([(0, 0, False), (0, 64, False)])
         >>> found[["cycle", "kind", "column"]].tolist()
         [(0, 0, 0), (12, 1, 0), (16, 1, 1)]
     """
-    rows = list(requests)
+    rows = [
+        _request(f"requests[{number}]", given)
+        for number, given in enumerate(items("dram_commands", "requests", requests))
+    ]
+    for number, (before, after) in enumerate(pairwise(rows), 1):
+        if after[0] < before[0]:
+            raise ValueError(
+                f"dram_commands.requests[{number}]: cycle {after[0]} is before {before[0]}, that "
+                "of the request before it; sort them by cycle"
+            )
     columns = _core.sm_dram_commands(
         np.array([row[0] for row in rows], np.int64),
         np.array([row[1] for row in rows], np.uint64),
         np.array([row[2] for row in rows], np.uint8),
         dict(config_named(config).values),
-        bool(prefetch),
+        flag("dram_commands", "prefetch", prefetch),
     )
     return commands_of(columns)
+
+
+def _request(where: str, given: object) -> tuple[int, int, bool]:
+    values = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+    if not isinstance(values, tuple | list) or len(values) != 3:
+        raise TypeError(
+            f"dram_commands.{where}: a cycle, an address and whether it writes are needed, "
+            f"got {shown(given)}"
+        )
+    cycle, address, write = values
+    return (
+        integer("dram_commands", f"{where}: cycle", cycle, 0, 1 << 40),
+        integer("dram_commands", f"{where}: address", address, 0, (1 << 60) - 1),
+        flag(
+            "dram_commands",
+            f"{where}: write",
+            bool(write) if isinstance(write, np.bool_) else write,
+        ),
+    )

@@ -128,7 +128,7 @@ def configs() -> tuple[str, ...]:
 
     Example:
         >>> tb.sm.configs()
-        ('h200-like', 'owl-table1')
+        ('h100-like', 'h200-like', 'owl-table1')
     """
     return tuple(sorted(_files()))
 

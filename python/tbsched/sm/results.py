@@ -73,6 +73,20 @@ class Simulation(Shown, HoldsArrays):
         return self._ratio(reads - self.counts["l2_misses"], reads)
 
     @property
+    def l1_profiled_hit_rate(self) -> float:
+        """The share of the sectors loaded that were in L1 or on their way: hits, for profilers."""
+        fetched = self.counts["l1_misses"] - self.counts["l1_merges"]
+        loads = self.counts["l1_loads"]
+        return self._ratio(loads - fetched, loads)
+
+    @property
+    def l2_profiled_hit_rate(self) -> float:
+        """The share of the sectors that L2 was asked for, and had or was about to get."""
+        fetched = self.counts["l2_misses"] - self.counts["l2_merges"]
+        reads = self.counts["l2_reads"]
+        return self._ratio(reads - fetched, reads)
+
+    @property
     def row_hit_rate(self) -> float:
         """Row-buffer locality, the share of the lines read and written whose row was open."""
         lines = self.counts["dram_reads"] + self.counts["dram_writes"]

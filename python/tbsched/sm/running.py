@@ -18,7 +18,7 @@ from tbsched.sm.generator import preset
 from tbsched.sm.memory import commands_of
 from tbsched.sm.parameters import Config, config
 from tbsched.sm.results import Simulation, Simulations
-from tbsched.sm.workloads import Workload, load_workload
+from tbsched.sm.workloads import Workload, fitted, load_workload
 
 
 class Scheduler(Protocol):
@@ -40,7 +40,7 @@ class Scheduler(Protocol):
 
         Args:
             ready: the warps that may issue, at least one.
-            waiting: those that wait for memory.
+            waiting: those that wait for memory, or at a barrier.
             resident: those of blocks that have not ended.
             cycle: of the core.
 
@@ -118,7 +118,7 @@ def simulate(
         raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}")
     counts, core, start, end, columns = _core.sm_simulate(
         (held.warps_per_block, held.blocks_per_core),
-        held.rows, held.compute, held.access, held.address,
+        *fitted(held, gpu["line_bytes"], gpu["line_sectors"]),
         dict(gpu.values),
         scheduler if isinstance(scheduler, str) else "round_robin",
         make,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,13 @@ from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 
-LOAD, STORE, ALSO, NONE = range(4)
+LOAD, STORE, ALSO, NONE, BARRIER = range(5)
 _MOST = 2**31 - 1
 Access: TypeAlias = npt.NDArray[np.uint8]
 Addresses: TypeAlias = npt.NDArray[np.uint64]
+Sectors: TypeAlias = npt.NDArray[np.uint8]
+# Of a workload that has sectors, whatever the simulated GPU has.
+LINE_BYTES, SECTOR_BYTES = 128, 32
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -25,7 +29,7 @@ class Workload(HoldsArrays):
     """One kernel: what each warp of each block does.
 
     A warp executes its rows in order. A row is some instructions that compute, and then an access
-    of a cache line.
+    of a cache line. With ``sectors``, it accesses some of the 128 bytes from its address on.
 
     Attributes:
         name: for tables.
@@ -34,8 +38,11 @@ class Workload(HoldsArrays):
         rows: int64 (warps + 1,), the first row of each warp; and the number of rows.
         compute: int32 (rows,), instructions before the access.
         access: uint8 (rows,): 0 a load, 1 a store, 2 another line of the instruction in the row
-            before, 3 no access.
-        address: uint64 (rows,), in bytes.
+            before, 3 no access, 4 a barrier: it waits for the warps of its block that have not
+            ended.
+        address: uint64 (rows,), in bytes, less than 2^60.
+        sectors: uint8 (rows,), which 32 bytes of the 128 bytes from the address on, a bit each; the
+            address is then a multiple of 128. None: a whole line, whatever the size of a line.
 
     Raises:
         TypeError, ValueError: arrays of other lengths, or whose values mean nothing.
@@ -55,6 +62,7 @@ class Workload(HoldsArrays):
     compute: Int32Array
     access: Access
     address: Addresses
+    sectors: Sectors | None = None
 
     def __post_init__(self) -> None:
         instance("workload", "name", self.name, str)
@@ -62,6 +70,8 @@ class Workload(HoldsArrays):
         integer("workload", "blocks_per_core", self.blocks_per_core, 1, _MOST)
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, _column(name, getattr(self, name), kind))
+        if self.sectors is not None:
+            object.__setattr__(self, "sectors", _sectors(self.sectors, self.access, self.address))
         HoldsArrays.__post_init__(self)
 
     def __repr__(self) -> str:
@@ -78,8 +88,8 @@ class Workload(HoldsArrays):
     @property
     def instructions(self) -> int:
         """Instructions of all warps."""
-        accesses = np.count_nonzero((self.access == LOAD) | (self.access == STORE))
-        return int(self.compute.sum(dtype=np.int64)) + int(accesses)
+        others = np.count_nonzero((self.access != ALSO) & (self.access != NONE))
+        return int(self.compute.sum(dtype=np.int64)) + int(others)
 
     def lines_of_blocks(self, line_bytes: int) -> tuple[Int64Array, Int64Array]:
         """Every line that a block touches, once.
@@ -96,7 +106,7 @@ class Workload(HoldsArrays):
             True
         """
         warps = np.repeat(np.arange(len(self.rows) - 1), np.diff(self.rows))
-        touches = self.access != NONE
+        touches = self.access < NONE
         block = (warps // self.warps_per_block)[touches]
         line = (self.address[touches] // np.uint64(line_bytes)).astype(np.int64)
         pairs = np.unique(np.stack([block, line]), axis=1)
@@ -109,6 +119,7 @@ _KINDS: dict[str, type[np.generic]] = {
     "access": np.uint8,
     "address": np.uint64,
 }
+_STEP = "address_step"
 
 
 def _column(name: str, given: object, kind: type[np.generic]) -> npt.NDArray[np.generic]:
@@ -121,8 +132,71 @@ def _column(name: str, given: object, kind: type[np.generic]) -> npt.NDArray[np.
     return np.ascontiguousarray(array, kind)
 
 
+def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
+    sectors = _column("sectors", given, np.uint8)
+    if not len(sectors) == len(address) == len(access):
+        raise ValueError("workload.sectors: access, address and sectors differ in length")
+    if len(without := np.flatnonzero((sectors == 0) & (access < NONE))):
+        raise ValueError(f"workload.sectors: row {without[0]} has none")
+    if len(sectors) and int(sectors.max()) >= 1 << LINE_BYTES // SECTOR_BYTES:
+        raise ValueError("workload.sectors: a value is outside 0..15")
+    if (address % np.uint64(LINE_BYTES) != 0).any():
+        raise ValueError(f"workload.address: with sectors, each is a multiple of {LINE_BYTES}")
+    return cast(Sectors, sectors)
+
+
+class Rows(NamedTuple):
+    """The arrays of a workload, with the lines and sectors of a simulated GPU."""
+
+    rows: Int64Array
+    compute: Int32Array
+    access: Access
+    address: Addresses
+    sectors: Sectors  # of a line, a bit each; none at all: whole lines
+
+
+def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:
+    """What a simulated GPU executes.
+
+    Args:
+        workload: its arrays stay as they are if it has no sectors.
+        line_bytes: bytes of a line.
+        line_sectors: of a line.
+    """
+    held = Rows(
+        workload.rows, workload.compute, workload.access, workload.address,
+        np.array([], np.uint8) if workload.sectors is None else workload.sectors,
+    )  # fmt: skip
+    same = (line_bytes, line_sectors) == (LINE_BYTES, LINE_BYTES // SECTOR_BYTES)
+    if same or not len(held.sectors):
+        return held
+    places = np.arange(LINE_BYTES // SECTOR_BYTES)
+    touched = held.sectors[:, None] >> places & 1 == 1
+    touched[held.access >= NONE, 0] = True
+    row, place = np.nonzero(touched)
+    address = held.address[row] + (place * SECTOR_BYTES).astype(np.uint64)
+    line, offset = np.divmod(address, np.uint64(line_bytes))
+    # Neighbours of one row and line are one access.
+    others = (row[1:] != row[:-1]) | (line[1:] != line[:-1])
+    first = np.flatnonzero(np.concatenate([[True], others]))
+    sectors = np.uint8(1) << (offset // np.uint64(line_bytes // line_sectors)).astype(np.uint8)
+    of_row = row[first]
+    again = np.concatenate([[False], of_row[1:] == of_row[:-1]])
+    return Rows(
+        np.searchsorted(of_row, held.rows),
+        np.where(again, 0, held.compute[of_row]).astype(np.int32),
+        np.where(again, ALSO, held.access[of_row]).astype(np.uint8),
+        line[first] * np.uint64(line_bytes),
+        np.where(held.access[of_row] < NONE, np.bitwise_or.reduceat(sectors, first), 0).astype(
+            np.uint8
+        ),
+    )
+
+
 def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
     """Writes a workload to an ``.npz`` file, which ``numpy.load`` reads, too.
+
+    :doc:`The page on the format </reference/workload-format>` says what is in it.
 
     Args:
         workload: what to write.
@@ -137,15 +211,23 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
         'SCP'
     """
     values = {field.name: getattr(workload, field.name) for field in fields(Workload)}
-    with open(path, "wb") as out:
-        np.savez_compressed(out, **values)
+    # Kernels go through memory in steps that repeat, which take little room.
+    values[_STEP] = np.diff(values.pop("address").astype(np.int64), prepend=0)
+    if workload.sectors is None:
+        values.pop("sectors")
+    with zipfile.ZipFile(path, "w") as out:
+        for name, value in values.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = zipfile.ZIP_LZMA
+            with out.open(entry, "w") as column:
+                np.lib.format.write_array(column, np.asanyarray(value), allow_pickle=False)
 
 
 def load_workload(path: str | os.PathLike[str]) -> Workload:
     """Reads a workload from an ``.npz`` file.
 
     Args:
-        path: of the file. Its arrays are the attributes of a :class:`Workload`, by name.
+        path: of the file, such as :func:`save_workload` writes.
 
     Raises:
         OSError: the file cannot be read.
@@ -158,12 +240,15 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
     """
     try:
         with np.load(Path(path), allow_pickle=False) as held:
-            values = {field.name: held[field.name] for field in fields(Workload)}
             return Workload(
-                str(values["name"]),
-                int(values["warps_per_block"]),
-                int(values["blocks_per_core"]),
-                *(values[name] for name in _KINDS),
+                str(held["name"]),
+                int(held["warps_per_block"]),
+                int(held["blocks_per_core"]),
+                held["rows"],
+                held["compute"],
+                held["access"],
+                held[_STEP].cumsum(dtype=np.int64),
+                held.get("sectors"),
             )
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(f"{shown(os.fspath(path))}: no workload: {error}") from None

@@ -18,6 +18,7 @@ _ISSUED_NS = "issued_ns"
 _CALLED_NS = "called_ns"
 _GROUPS = "groups"
 _MET = "met"
+_COMPARED = "compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,17 @@ def refusal_reason(extra: Extra) -> str | None:
 def marked_refused(extra: Extra, reason: str) -> dict[str, Any]:
     """The same keys, and why the sequence did not run."""
     return {**extra, _REFUSED: reason}
+
+
+def compared_part(extra: Extra) -> Mapping[str, Any] | None:
+    """What a part of a calibration's campaign counted; None: the record is of a run."""
+    part = extra.get(_COMPARED)
+    return part if isinstance(part, dict) else None
+
+
+def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a record that has no run, only what a part of a campaign counted."""
+    return {_COMPARED: dict(part)}
 
 
 def check_known(extra: Extra, launches: int, events: int) -> None:

@@ -1,4 +1,4 @@
-"""When blocks ran on an H200: programs that it ran, against the model.
+"""When blocks ran on an H200 and on an H100: programs that they ran, against the model.
 
 ``programs`` and ``orders`` were recorded after the model was made and are only scored; the others
 are what it was made from. A program is predicted from its times of issue and how long its blocks
@@ -12,6 +12,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from tbsched.traces.trace import Trace
 
 TIMED = ROOT / "tests" / "traces" / "h200-timed"
 H200 = device("h200")
+TIMED_H100 = ROOT / "tests" / "traces" / "h100-timed"
+H100 = device("h100")
 
 
 @dataclass(frozen=True)
@@ -62,14 +65,18 @@ def recorded_queues() -> list[Trace]:
     return load_traces(TIMED / "queues.jsonl.xz")
 
 
-@pytest.fixture(scope="module")
-def programs() -> tuple[Score, Score]:
+def scores_of_programs(path: Path, spec: DeviceSpec) -> tuple[Score, Score]:
     """The model against the first run of each program, and the GPU's second run against it."""
     runs: dict[int, list[Trace]] = defaultdict(list)
-    for trace in load_traces(TIMED / "programs.jsonl.xz"):
+    for trace in load_traces(path):
         runs[trace.extra["program"]].append(trace)
     itself = [compare_times(again, first) for first, again in runs.values()]
-    return score(first for first, _ in runs.values()), Score(itself)
+    return score((first for first, _ in runs.values()), spec), Score(itself)
+
+
+@pytest.fixture(scope="module")
+def programs() -> tuple[Score, Score]:
+    return scores_of_programs(TIMED / "programs.jsonl.xz", H200)
 
 
 def test_queues_are_chosen_as_the_driver_chooses_them() -> None:
@@ -83,13 +90,14 @@ def test_another_number_of_queues_explains_less(count: int) -> None:
     assert queues(replace(H200, hardware_queues=count)).pairs < 0.98
 
 
-def test_directed_programs_answer_as_the_model_does() -> None:
+@pytest.mark.parametrize(("folder", "spec"), [(TIMED, H200), (TIMED_H100, H100)])
+def test_directed_programs_answer_as_the_model_does(folder: Path, spec: DeviceSpec) -> None:
     by_question: dict[str, list[Trace]] = defaultdict(list)
-    for trace in load_traces(TIMED / "directed.jsonl.xz"):
+    for trace in load_traces(folder / "directed.jsonl.xz"):
         by_question[trace.extra["question"]].append(trace)
-    assert len(by_question) == 13
+    assert len(by_question) >= 13
     for question, runs in by_question.items():
-        found = score(runs)
+        found = score(runs, spec)
         assert found.pairs > 0.98, question
         # Those come in an order that does not repeat.
         if "an event sets free" not in question:
@@ -104,6 +112,14 @@ def test_programs_never_looked_at_run_as_predicted(programs: tuple[Score, Score]
     assert found.starts > itself.starts - 0.04
     assert found.makespan(50) < 0.02
     assert found.makespan(95) < 0.10
+
+
+def test_an_h100_runs_programs_as_it_repeats_them() -> None:
+    found, itself = scores_of_programs(TIMED_H100 / "programs.jsonl.xz", H100)
+    assert len(found.diffs) == 40
+    assert found.pairs > itself.pairs - 0.005
+    assert found.starts > itself.starts - 0.01
+    assert found.makespan(50) < 0.02
 
 
 def test_programs_that_the_gpu_repeats_run_as_predicted(programs: tuple[Score, Score]) -> None:
@@ -128,8 +144,11 @@ def test_without_the_launch_latency_queues_are_chosen_less_well() -> None:
     ["completion_latency_ns", "exit_latency_ns", "event_latency_ns", "queue_watch_ns",
      "launch_switch_ns"],
 )  # fmt: skip
-def test_without_a_latency_starts_are_further_off(without: str) -> None:
-    assert error_ns(replace(H200, **{without: 0})) > 1.01 * error_ns(H200)
+@pytest.mark.parametrize(("folder", "spec"), [(TIMED, H200), (TIMED_H100, H100)])
+def test_without_a_latency_starts_are_further_off(
+    folder: Path, spec: DeviceSpec, without: str
+) -> None:
+    assert error_ns(folder, replace(spec, **{without: 0})) > 1.005 * error_ns(folder, spec)
 
 
 def test_within_the_legacy_stream_it_takes_no_longer_than_in_any_other() -> None:
@@ -151,15 +170,15 @@ def gaps_ns(trace: Trace) -> list[int]:
 
 
 @functools.cache
-def recorded_latencies() -> list[Trace]:
-    return load_traces(TIMED / "latencies.jsonl.xz")
+def recorded_latencies(folder: Path) -> list[Trace]:
+    return load_traces(folder / "latencies.jsonl.xz")
 
 
 @functools.cache
-def error_ns(spec: DeviceSpec) -> float:
+def error_ns(folder: Path, spec: DeviceSpec) -> float:
     """Mean of how far launches' first starts are off, none counted as more than 10 us."""
     errors = []
-    for trace in recorded_latencies():
+    for trace in recorded_latencies(folder):
         starts = [
             np.array([p.start_ns.min() for p in one if p.start_ns is not None])
             for one in (trace, predict_as_recorded(trace, spec))

@@ -16,6 +16,7 @@ from tbsched import views
 from tbsched.calibration import Calibration, table
 from tbsched.calibration.asking.lab import Lab, NotTold
 from tbsched.calibration.finding import Found
+from tbsched.calibration.probes.streams.latencies import SLACK_NS, SLACK_SHARE
 from tbsched.campaigns.oracles import open_oracle
 from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.device_fields import FIELDS
@@ -30,7 +31,13 @@ def compared(calibration: Calibration, shipped: tb.DeviceSpec) -> list[str]:
         except KeyError:
             continue
         theirs = field.of(shipped)
-        same = "same" if finding.value == theirs else f"DIFFERS, shipped {theirs}"
+        same = f"DIFFERS, shipped {theirs}"
+        if finding.value == theirs:
+            same = "same"
+        elif field.type == "ns" and abs(finding.value - theirs) <= max(
+            SLACK_NS, SLACK_SHARE * theirs
+        ):
+            same = f"same as {theirs}, to 0.1 us or a tenth"
         lines.append(f"{finding.kind:8} {field.path} = {finding.value}: {same}")
     return lines
 

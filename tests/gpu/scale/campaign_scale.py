@@ -77,14 +77,14 @@ class Scale:
         self._campaign(workers, self.spec, self.count // 4, begin=WARM_UP)
         narrow = SequenceOptions()
         self.row(who, "default", self._campaign(workers, self.spec, self.count))
-        found = self._campaign(workers, self.spec, 4 * self.count, options=narrow)
+        found = self._campaign(workers, self.spec, 2 * self.count, options=narrow)
         self.row(who, "threads, registers, shared memory", found)
         if workers is not None:
             self.caught(who, workers)
 
     def caught(self, who: str, workers: Workers) -> None:
         """What a predictor does wrong that is wrong on purpose."""
-        found = self._campaign(workers, self.wrong, self.count // 4, most=None)
+        found = self._campaign(workers, self.wrong, self.count // 8, most=None)
         self.row(who, "wrong predictor", found)
 
     def row(self, who: str, what: str, report: Report) -> None:

@@ -90,9 +90,9 @@ class ModelSm:
             blocks = np.flatnonzero(placed.smid == sm)
             places = [
                 (block, warp)
-                for block in blocks
+                for turn, block in enumerate(blocks)
                 for warp in range(per_block)
-                if block != placed.short_block or warp < placed.short_warps
+                if turn != placed.short_block or warp < placed.short_warps
             ]
             for slot, ((block, warp), (start, end)) in enumerate(
                 zip(places, self._clocks(loop, len(places), iterations), strict=True)

@@ -6,24 +6,11 @@
 
 #include "tbsched/engine/block_scheduler.h"
 #include "tbsched/engine/observer.h"
-#include "tbsched/hardware/gpu/clusters.h"
+#include "tbsched/hardware/gpu/filled.h"
 #include "tbsched/hardware/gpu/rooms.h"
 
 namespace tbsched {
 namespace {
-
-// Clusters are placed in thought: domains share no SM, so that each is filled by itself.
-std::vector<int32_t> filled_with_clusters(const GpuState& gpu, const Demand& demand) {
-  std::vector<int32_t> by_sm(gpu.spec().sms);
-  ClusterSearch search;
-  for (const ClusterDomain& domain : gpu.device().cluster_domains) {
-    search.begin(domain, demand, gpu);
-    for (; search.fit().room.blocks > 0; search.next_without_placing()) {
-      for (const int32_t sm : search.fit().sms) ++by_sm[sm];
-    }
-  }
-  return by_sm;
-}
 
 class CountBySm final : public Observer {
  public:
@@ -62,21 +49,21 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
   asked.blocks = spec.sms * spec.blocks_per_sm;
   if (launch.cluster > 0) asked.blocks -= asked.blocks % launch.cluster;
   const int32_t index = scheduler.add(asked, BlockScheduler::Leaving::together);
-  FreeRoom found{.blocks = 0, .by_sm = std::vector<int32_t>(spec.sms), .refusals = {}};
+  FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}};
   const GpuState& gpu = scheduler.gpu();
   const Demand& demand = scheduler.demand(index);
-  // Then none needs to be placed, and single blocks take all room that there is.
+  // Then none needs to be placed.
   const bool is_known = room_falls_by_one(spec) && gpu.admits(demand);
-  if (!is_known) {
+  if (is_known) {
+    found.by_sm = filled(gpu, demand);
+  } else {
+    found.by_sm.resize(spec.sms);
     scheduler.enqueue(index);
     CountBySm count(found.by_sm);
     scheduler.place(count);
-  } else if (launch.cluster > 1) {
-    found.by_sm = filled_with_clusters(gpu, demand);
   }
   for (int32_t sm = 0; sm < spec.sms; ++sm) {
     const Room room = room_on(sm, gpu, demand);
-    if (is_known && launch.cluster == 1) found.by_sm[sm] = room.blocks;
     const int32_t left = is_known ? room.blocks - found.by_sm[sm] : room.blocks;
     found.refusals.push_back(left == 0 ? room.limiter : Refusal::none);
   }

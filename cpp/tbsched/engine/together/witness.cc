@@ -106,11 +106,12 @@ class Search {
     // Between two arrivals each outsider lets blocks leave at most once.
     const size_t longest = launches_.size() + outsiders_ * (launches_.size() - 1);
     for (size_t length = 1; length <= longest && !over(); ++length) {
-      for (const InitialState& state : model_.states()) {
-        state_ = state;
-        extend(length);
-        // An idle GPU has as much room for one launch in every state.
-        if (over() || length == 1) break;
+      // An idle GPU has as much room for one launch in every state.
+      const auto states = length == 1 ? model_.states().first(1) : model_.states();
+      for (size_t k = 0; k < states.size() && !over(); ++k) {
+        state_ = states[k];
+        state_chooses_ = k < model_.states_that_choose().size();
+        if (state_chooses_ || outsiders_ > 0) extend(length);
       }
     }
     return {std::move(found_), all_sets_ && !given_up(), plays_};
@@ -243,10 +244,11 @@ class Search {
     const std::vector<int32_t> order = arrivals();
     const auto known = safe_after_.find(order);
     if (known != safe_after_.end()) return !known->second;
-    const bool is_safe = std::ranges::all_of(model_.states(), [&](const InitialState& state) {
-      const Resident resident = resident_after(order, state);
-      return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
-    });
+    const bool is_safe =
+        std::ranges::all_of(model_.states_that_choose(), [&](const InitialState& state) {
+          const Resident resident = resident_after(order, state);
+          return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
+        });
     safe_after_.emplace(order, is_safe);
     return !is_safe;
   }
@@ -290,12 +292,15 @@ class Search {
   }
 
   void play() {
+    const bool some_leave = std::ranges::any_of(
+        steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
+    // It is as in a state before, where no block leaves before another, or in turn each set does.
+    const bool is_any_set = !some_leave || chosen_sets_ == 0;
+    if (is_any_set && !state_chooses_) return;
     interrupted_();
     ++plays_;
     Standing standing;
     using Leaving = BlockScheduler::Leaving;
-    const bool some_leave = std::ranges::any_of(
-        steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
     HeldEngine engine(model_, state_, {&standing},
                       {.leaving = some_leave ? Leaving::one_by_one : Leaving::together});
     std::vector<int32_t> number(launches_.size(), -1);  // among those of the play
@@ -356,7 +361,8 @@ class Search {
   std::vector<bool> strands_;                   // see strands_others
   std::vector<bool> only_gains_;                // see only_gains
   size_t outsiders_ = 0;
-  InitialState state_{};  // in which the steps begin
+  InitialState state_{};        // in which the steps begin
+  bool state_chooses_ = false;  // see Model::states_that_choose
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
   std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived

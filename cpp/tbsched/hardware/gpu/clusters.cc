@@ -55,6 +55,39 @@ void ClusterSearch::next() {
   find();
 }
 
+// Which SMs take a cluster follows from which have more room than others. So what was taken from
+// all of them evenly is taken again and again, as long as all have room.
+void ClusterSearch::fill_without_placing(const std::span<int32_t> by_sm) {
+  std::vector<Candidate> before;
+  while (fit_.room.blocks > 0) {
+    before = candidates_;
+    size_t taken = 0;
+    do {
+      for (const int32_t sm : fit_.sms) ++by_sm[sm];
+      taken += fit_.sms.size();
+      next_without_placing();
+    } while (fit_.room.blocks > 0 && taken % candidates_.size() != 0);
+    if (!has_lost_evenly(before)) continue;
+    const auto each = static_cast<int32_t>(taken / candidates_.size());
+    const int32_t least = std::ranges::min(
+        candidates_ | std::views::transform([](const Candidate& c) { return c.room.blocks; }));
+    const int32_t more = std::max(least - 1, 0) / each * each;
+    for (Candidate& candidate : candidates_) {
+      candidate.room.blocks -= more;
+      by_sm[candidate.sm] += more;
+    }
+    for (const Tpc& tpc : tpcs_) compare_tpc(tpc.first, tpc.end);
+    find();
+  }
+}
+
+bool ClusterSearch::has_lost_evenly(const std::span<const Candidate> before) const {
+  const int32_t lost = before.front().room.blocks - candidates_.front().room.blocks;
+  return std::ranges::equal(before, candidates_, [&](const Candidate& was, const Candidate& is) {
+    return !was.room.idle && was.room.blocks - is.room.blocks == lost;
+  });
+}
+
 void ClusterSearch::next_without_placing() {
   for (const int32_t sm : fit_.sms) {
     Candidate& candidate = *std::ranges::lower_bound(candidates_, sm, {}, &Candidate::sm);

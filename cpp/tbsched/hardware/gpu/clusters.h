@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tbsched/hardware/gpu/cluster_domains.h"
@@ -40,8 +41,9 @@ class ClusterSearch {
   void begin(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
   // After a cluster was placed there: looks at those TPCs again.
   void next();
-  // As if a cluster had been placed there, where each block leaves room for exactly one less.
-  void next_without_placing();
+  // As if all clusters that it takes had been placed there, where each block leaves room for
+  // exactly one less. Adds the blocks of each SM.
+  void fill_without_placing(std::span<int32_t> by_sm);
 
   // Where the domain would take a cluster, if anywhere.
   //
@@ -68,6 +70,8 @@ class ClusterSearch {
     size_t sms() const { return end - first; }
   };
 
+  void next_without_placing();
+  bool has_lost_evenly(std::span<const Candidate> before) const;
   void look_at(size_t first, size_t end);
   void compare_tpc(size_t first, size_t end);
   void find();

@@ -6,11 +6,24 @@
 namespace tbsched::sm_sim {
 namespace {
 
+constexpr int kSectorBits = 4;
+constexpr int kLineShift = 2 * kSectorBits;
+constexpr uint64_t kAllSectors = (uint64_t{1} << kSectorBits) - 1;
 constexpr uint64_t kNone = ~uint64_t{0};
+
+Sectors sectors_of(const uint64_t entry) {
+  return static_cast<Sectors>(entry >> kSectorBits & kAllSectors);
+}
+
+Sectors dirty_of(const uint64_t entry) { return static_cast<Sectors>(entry & kAllSectors); }
+
+uint64_t entry_of(const Part part, const Sectors dirty) {
+  return part.line << kLineShift | uint64_t{part.sectors} << kSectorBits | dirty;
+}
 
 int32_t way_of(const uint64_t* const set, const int32_t ways, const uint64_t line) {
   for (int32_t way = 0; way < ways; ++way) {
-    if (set[way] >> 1 == line && set[way] != kNone) return way;
+    if (set[way] >> kLineShift == line && set[way] != kNone) return way;
   }
   return -1;
 }
@@ -22,34 +35,63 @@ void to_front(uint64_t* const set, const int32_t way, const uint64_t entry) {
 
 }  // namespace
 
-Cache::Cache(const int64_t sets, const int32_t ways)
-    : sets_(static_cast<uint64_t>(sets)),
-      ways_(ways),
-      entries_(static_cast<size_t>(sets * ways), kNone) {}
+Cache::Cache(const CacheShape& shape)
+    : shape_(shape), entries_(static_cast<size_t>(shape.sets * shape.ways), kNone) {}
 
-uint64_t* Cache::set_of(const uint64_t line) {
-  return entries_.data() + line % sets_ * static_cast<uint64_t>(ways_);
+// Where its set begins.
+uint64_t Cache::set_of(const uint64_t line) const {
+  const auto sets = static_cast<uint64_t>(shape_.sets);
+  const uint64_t number = shape_.hashed ? line ^ line / sets ^ line / sets / sets : line;
+  return number % sets * static_cast<uint64_t>(shape_.ways);
 }
 
-bool Cache::touch(const uint64_t line, const bool write) {
-  uint64_t* const set = set_of(line);
-  const int32_t way = way_of(set, ways_, line);
-  if (way < 0) return false;
-  to_front(set, way, set[way] | static_cast<uint64_t>(write));
-  return true;
+Sectors Cache::touch(const Part part, const bool write) {
+  uint64_t* const set = entries_.data() + set_of(part.line);
+  const int32_t way = way_of(set, shape_.ways, part.line);
+  if (way < 0) return 0;
+  const auto has = static_cast<Sectors>(sectors_of(set[way]) & part.sectors);
+  const uint64_t entry = set[way] | (write ? has : 0);
+  if (shape_.replacement == Replacement::least_recent) {
+    to_front(set, way, entry);
+  } else {
+    set[way] = entry;
+  }
+  return has;
 }
 
-bool Cache::holds(const uint64_t line) const {
-  return way_of(entries_.data() + line % sets_ * static_cast<uint64_t>(ways_), ways_, line) >= 0;
+bool Cache::has_place(const uint64_t line) const {
+  return way_of(entries_.data() + set_of(line), shape_.ways, line) >= 0;
 }
 
-std::optional<uint64_t> Cache::fill(const uint64_t line, const bool dirty) {
-  if (touch(line, dirty)) return {};
-  uint64_t* const set = set_of(line);
-  const uint64_t last = set[ways_ - 1];
-  to_front(set, ways_ - 1, line << 1 | static_cast<uint64_t>(dirty));
-  if (last == kNone || (last & 1) == 0) return {};
-  return last >> 1;
+Sectors Cache::held(const uint64_t line) const {
+  const uint64_t* const set = entries_.data() + set_of(line);
+  const int32_t way = way_of(set, shape_.ways, line);
+  return way < 0 ? Sectors{0} : sectors_of(set[way]);
+}
+
+std::optional<Part> Cache::fill(const Part part, const bool dirty) {
+  uint64_t* const set = entries_.data() + set_of(part.line);
+  const uint64_t entry = entry_of(part, dirty ? part.sectors : Sectors{0});
+  if (const int32_t way = way_of(set, shape_.ways, part.line); way >= 0) {
+    set[way] |= entry;
+    touch(part, false);
+    return {};
+  }
+  const int32_t way = victim(set);
+  const uint64_t left = set[way];
+  to_front(set, way, entry);
+  if (left == kNone || dirty_of(left) == 0) return {};
+  return Part{left >> kLineShift, dirty_of(left)};
+}
+
+// An empty way is the last one, as lines come to the front.
+int32_t Cache::victim(const uint64_t* const set) {
+  const int32_t last = shape_.ways - 1;
+  if (shape_.replacement != Replacement::any || set[last] == kNone) return last;
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return static_cast<int32_t>(random_ % static_cast<uint64_t>(shape_.ways));
 }
 
 }  // namespace tbsched::sm_sim

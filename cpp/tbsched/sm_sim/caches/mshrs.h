@@ -13,7 +13,8 @@ class Mshrs {
  public:
   struct Entry {
     uint64_t line;
-    int64_t since;  // a tick
+    int64_t since;        // a tick
+    uint8_t sectors = 0;  // those that are on their way
     Waiters waiters{};
   };
 
@@ -33,7 +34,7 @@ class Mshrs {
   // Of a line that is not on its way.
   Entry& add(const uint64_t line, const int64_t since) {
     lines_.push_back(line);
-    return entries_.emplace_back(Entry{line, since, {}});
+    return entries_.emplace_back(Entry{line, since, 0, {}});
   }
 
   // The line has arrived.

@@ -5,8 +5,9 @@ namespace tbsched::sm_sim {
 Slice::Slice(const int32_t number, const Memory& memory, Controller& controller, const bool perfect)
     : memory_(memory),
       controller_(controller),
-      cache_(memory.config.l2_bytes / memory.config.line_bytes / memory.config.l2_ways,
-             memory.config.l2_ways),
+      cache_({memory.config.l2_bytes / memory.config.line_bytes / memory.config.l2_ways,
+              memory.config.l2_ways, static_cast<Replacement>(memory.config.l2_replacement),
+              memory.config.hash_sets != 0}),
       missing_(memory.config.l2_mshrs),
       delay_(memory.clocks.core * memory.config.l2_cycles),
       number_(number),
@@ -15,8 +16,8 @@ Slice::Slice(const int32_t number, const Memory& memory, Controller& controller,
 }
 
 void Slice::arrive(const Event& request) {
-  waiting_.push_back(
-      {memory_.map.own_of(request.line), request.from, request.what == Happening::write});
+  const Part part{memory_.map.own_of(request.line), request.sectors};
+  waiting_.push_back({part, request.from, request.what == Happening::write});
   if (waiting_.size() == 1) serve(request.tick);
 }
 
@@ -44,58 +45,93 @@ void Slice::resume(const int64_t tick) {
 
 // Both return whether it could be served.
 bool Slice::read(const int64_t tick, const Waiting& request) {
+  const Part part = request.part;
   Statistics& statistics = memory_.statistics;
-  if (perfect_ || cache_.touch(request.own, false)) {
-    reply(tick + delay_, request.own, request.core);
-  } else if (auto* const entry = missing_.find(request.own)) {
-    entry->waiters.push_back(request.core);
-    ++statistics.l2_merges;
-    ++statistics.l2_misses;
-  } else if (!missing_.full() && controller_.has_room()) {
-    missing_.add(request.own, tick).waiters.push_back(request.core);
-    controller_.add(tick, request.own, false);
-    ++statistics.l2_misses;
+  const Sectors has = perfect_ ? part.sectors : cache_.touch(part, false);
+  const Part missing{part.line, static_cast<Sectors>(part.sectors & ~has)};
+  if (missing.sectors == 0) {
+    reply(tick + delay_, part, request.core);
   } else {
-    return false;
+    auto* entry = missing_.find(part.line);
+    const Sectors coming = entry == nullptr ? Sectors{0} : entry->sectors;
+    const Sectors merged = missing.sectors & coming;
+    if (merged != missing.sectors) {
+      if (!controller_.has_room() || (entry == nullptr && missing_.full())) return false;
+      if (entry == nullptr) entry = &missing_.add(part.line, tick);
+      const auto fetched = static_cast<Sectors>(to_fetch(missing) & ~coming);
+      entry->sectors |= fetched;
+      ask_memory(tick, {part.line, fetched}, false);
+    }
+    entry->waiters.push_back({request.core, part.sectors});
+    statistics.l2_misses += sectors_in(missing.sectors);
+    statistics.l2_merges += sectors_in(merged);
   }
-  ++statistics.l2_reads;
+  statistics.l2_reads += sectors_in(part.sectors);
   return true;
 }
 
-// Whole lines are written, so that none is read for it.
-bool Slice::write(const int64_t tick, const Waiting& request) {
-  if (!perfect_ && !cache_.touch(request.own, true)) {
-    if (!controller_.has_room()) return false;
-    fill(tick, request.own, true);
+// All sectors that the accesses bring that the missing ones need.
+Sectors Slice::to_fetch(const Part missing) const {
+  Sectors all = 0;
+  const uint64_t first = memory_.map.first_access(missing.line);
+  for (uint64_t part = 0; part < memory_.map.parts(); ++part) {
+    const Sectors sectors = memory_.map.sectors_of(first + part);
+    if ((sectors & missing.sectors) != 0) all |= sectors;
   }
-  ++memory_.statistics.l2_writes;
+  return all;
+}
+
+void Slice::ask_memory(const int64_t tick, const Part part, const bool write) {
+  const uint64_t first = memory_.map.first_access(part.line);
+  for (uint64_t at = first; at < first + memory_.map.parts(); ++at) {
+    if ((memory_.map.sectors_of(at) & part.sectors) != 0) controller_.add(tick, at, write);
+  }
+}
+
+// Whole sectors are written, so that none is read for it.
+bool Slice::write(const int64_t tick, const Waiting& request) {
+  const Part part = request.part;
+  const Sectors has = perfect_ ? part.sectors : cache_.touch(part, true);
+  if (has != part.sectors) {
+    if (!controller_.has_room()) return false;
+    fill(tick, part, true);
+  }
+  memory_.statistics.l2_writes += sectors_in(part.sectors);
+  memory_.statistics.l2_write_hits += sectors_in(has);
   memory_.events.push({.tick = tick, .to = request.core, .what = Happening::written});
   return true;
 }
 
-void Slice::fill(const int64_t tick, const uint64_t own, const bool dirty) {
-  const std::optional<uint64_t> evicted = cache_.fill(own, dirty);
-  if (evicted) controller_.add(tick, *evicted, true);
+void Slice::fill(const int64_t tick, const Part part, const bool dirty) {
+  const std::optional<Part> evicted = cache_.fill(part, dirty);
+  if (evicted) ask_memory(tick, *evicted, true);
 }
 
 void Slice::data(const Event& read) {
-  if (read.from != 0 && !cache_.holds(read.line)) ++memory_.statistics.prefetch_fills;
-  fill(read.tick, read.line, false);
+  const Part part{memory_.map.own_of_access(read.line), memory_.map.sectors_of(read.line)};
+  if (read.from != 0 && (part.sectors & ~cache_.held(part.line)) != 0) {
+    ++memory_.statistics.prefetch_fills;
+  }
+  fill(read.tick, part, false);
   // Where a prefetch was as fast as a demand, the first of them answers.
-  if (auto* const entry = missing_.find(read.line)) {
-    for (const int32_t core : missing_.take(entry).waiters) {
-      reply(read.tick + delay_, read.line, core);
+  if (auto* const entry = missing_.find(part.line)) {
+    entry->sectors &= static_cast<Sectors>(~part.sectors);
+    if (entry->sectors == 0) {
+      for (const Waiter waiter : missing_.take(entry).waiters) {
+        reply(read.tick + delay_, {part.line, waiter.sectors}, waiter.core);
+      }
     }
   }
   serve(read.tick);
 }
 
-void Slice::reply(const int64_t tick, const uint64_t own, const int32_t core) {
+void Slice::reply(const int64_t tick, const Part part, const int32_t core) {
   memory_.events.push({.tick = tick,
-                       .line = memory_.map.line_of(number_, own),
+                       .line = memory_.map.line_of(number_, part.line),
                        .to = core,
                        .from = number_,
-                       .what = Happening::reply});
+                       .what = Happening::reply,
+                       .sectors = part.sectors});
 }
 
 }  // namespace tbsched::sm_sim

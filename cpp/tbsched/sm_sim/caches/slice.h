@@ -32,20 +32,26 @@ class Slice {
 
  private:
   struct Waiting {
-    uint64_t own;
+    Part part;  // of a line as the controller numbers it
     int32_t core;
     bool write;
+  };
+  struct Waiter {
+    int32_t core;
+    Sectors sectors;
   };
 
   bool read(int64_t tick, const Waiting& request);
   bool write(int64_t tick, const Waiting& request);
-  void fill(int64_t tick, uint64_t own, bool dirty);
-  void reply(int64_t tick, uint64_t own, int32_t core);
+  Sectors to_fetch(Part missing) const;
+  void ask_memory(int64_t tick, Part part, bool write);
+  void fill(int64_t tick, Part part, bool dirty);
+  void reply(int64_t tick, Part part, int32_t core);
 
   Memory memory_;
   Controller& controller_;
   Cache cache_;
-  Mshrs<std::vector<int32_t>> missing_;  // the cores that wait
+  Mshrs<std::vector<Waiter>> missing_;
   std::deque<Waiting> waiting_;
   int64_t free_ = 0;    // when the next line can be served
   int64_t asked_ = -1;  // when it looks again

@@ -11,6 +11,16 @@ namespace {
 
 Warps only(const int32_t warp) { return Warps{1} << warp; }
 
+constexpr int64_t kNoSlot = INT64_MAX;
+constexpr int64_t kMostLines = 32;  // that an instruction of a warp has L1 for
+
+// As many as the longest way through it.
+size_t slots_of_pipeline(const Config& config) {
+  const int64_t lines = (kMostLines * config.l1_line_cycles + config.issue_cycles - 1);
+  const int64_t hit = config.hit_stages + lines / config.issue_cycles;
+  return static_cast<size_t>(std::max<int64_t>(config.pipeline_stages, hit));
+}
+
 int32_t take_first(Warps& warps) {
   const int32_t first = std::countr_zero(warps);
   warps &= warps - 1;
@@ -23,11 +33,13 @@ Core::Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> 
     : chip_(chip),
       shape_(shape),
       scheduler_(std::move(scheduler)),
-      l1_(chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways),
+      l1_({chip.config.l1_bytes / chip.config.line_bytes / chip.config.l1_ways, chip.config.l1_ways,
+           static_cast<Replacement>(chip.config.l1_replacement), chip.config.hash_sets != 0}),
+      all_sectors_(static_cast<Sectors>((1 << chip.config.line_sectors) - 1)),
       missing_(chip.config.l1_mshrs),
       left_(static_cast<size_t>(shape.places), 0),
       blocks_(static_cast<size_t>(shape.places), -1),
-      pipeline_(static_cast<size_t>(chip.config.pipeline_stages), 0),
+      pipeline_(slots_of_pipeline(chip.config), 0),
       stores_(chip.config.store_entries) {}
 
 void Core::start_block(const int64_t tick, const int32_t place) {
@@ -78,7 +90,8 @@ void Core::issue(const int64_t tick) {
   idle_since_ = -1;
   emerge(slot);
   for (int32_t issued = 0; issued < chip_.config.issue_width && ready_ != 0; ++issued) {
-    const int32_t warp = scheduler_->pick({ready_, waiting_, resident_, tick / chip_.clocks.core});
+    const int32_t warp =
+        scheduler_->pick({ready_, waiting_ | at_barrier_, resident_, tick / chip_.clocks.core});
     if (warp == -1) break;
     if (warp < -1 || warp > 63 || (ready_ & only(warp)) == 0) {
       throw std::invalid_argument("scheduler: it picked warp " + std::to_string(warp) +
@@ -96,45 +109,95 @@ void Core::emerge(const int64_t slot) {
   const Warps ended = out & done_;
   ready_ |= out & ~done_;
   out = 0;
+  for (; !turns_.empty() && turns_.front().slot <= slot; turns_.pop_front()) {
+    ready_ |= only(turns_.front().warp);
+  }
   if (ended != 0) retire(slot * chip_.clocks.slot, ended);
 }
 
 void Core::execute(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
+  const int64_t slot = tick / chip_.clocks.slot;
   ready_ &= ~only(number);
+  int64_t stages = chip_.config.pipeline_stages;
   if (warp.compute > 0) {
     --warp.compute;
     ++chip_.statistics.instructions;
-    const auto kind = static_cast<Access>(chip_.workload.access[static_cast<size_t>(warp.row)]);
-    if (warp.compute == 0 && kind == Access::none) to_next_row(warp);
+    if (warp.compute == 0 && kind_of(warp.row) == Access::none) to_next_row(warp);
+  } else if (kind_of(warp.row) == Access::barrier) {
+    ++chip_.statistics.instructions;
+    to_next_row(warp);
+    if (warp.row < warp.end) at_barrier_ |= only(number);
   } else {
-    access(tick, number);
-    if ((waiting_ & only(number)) != 0) return;
+    const int64_t busy = chip_.config.l1_line_cycles > 0 ? lines_of(warp) : 0;
+    if (busy > 0 && !take_l1(tick, number, busy)) return;
+    if (access(tick, number) != Access::store) stages = chip_.config.hit_stages + busy;
   }
   if (warp.row == warp.end) done_ |= only(number);
-  const int64_t slot = tick / chip_.clocks.slot;
-  pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= only(number);
+  if (((waiting_ | at_barrier_) & only(number)) == 0) leave_at(slot + stages, only(number));
+  if (at_barrier_ != 0) open_barrier(slot, number / shape_.warps_per_block);
+}
+
+// Warps come out of the pipeline in that slot.
+void Core::leave_at(const int64_t slot, const Warps warps) {
+  pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= warps;
+}
+
+// If all warps of a block have arrived that have not ended.
+void Core::open_barrier(const int64_t slot, const int32_t place) {
+  const Warps block = shape_.warps_at(place);
+  const Warps arrived = block & at_barrier_;
+  if ((block & resident_ & ~done_ & ~arrived) != 0) return;
+  at_barrier_ &= ~arrived;
+  leave_at(slot + chip_.config.pipeline_stages, arrived);
+}
+
+// For how many slots its next instruction has L1.
+int64_t Core::lines_of(const Warp& warp) const {
+  int64_t end = warp.row + 1;
+  while (end < warp.end && kind_of(end) == Access::also) ++end;
+  const int64_t cycles = std::min(end - warp.row, kMostLines) * chip_.config.l1_line_cycles;
+  return (cycles + chip_.config.issue_cycles - 1) / chip_.config.issue_cycles;
+}
+
+// Instructions have L1 one after the other. Returns false where it must wait for its turn.
+bool Core::take_l1(const int64_t tick, const int32_t number, const int64_t slots) {
+  if ((has_turn_ & only(number)) != 0) {
+    has_turn_ &= ~only(number);
+    return true;
+  }
+  const int64_t now = tick / chip_.clocks.slot;
+  const int64_t turn = std::max(now, l1_free_);
+  l1_free_ = turn + slots;
+  if (turn == now) return true;
+  has_turn_ |= only(number);
+  turns_.push_back({turn, number});
+  return false;
 }
 
 void Core::to_next_row(Warp& warp) const {
   if (++warp.row < warp.end) warp.compute = chip_.workload.compute[static_cast<size_t>(warp.row)];
 }
 
-// One line after the other, those that go with the first one, too.
-void Core::access(const int64_t tick, const int32_t number) {
+// What a row touches: sectors of a line.
+Part Core::part_of(const int64_t row) const {
+  const auto at = static_cast<size_t>(row);
+  const Workload& workload = chip_.workload;
+  return {workload.address[at] / static_cast<uint64_t>(chip_.config.line_bytes),
+          workload.sectors.empty() ? all_sectors_
+                                   : static_cast<Sectors>(workload.sectors[at] & all_sectors_)};
+}
+
+// One line after the other, those that go with the first one, too. Returns the kind of the first.
+Access Core::access(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
-  const auto kind_of = [&](const int64_t row) {
-    return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
-  };
   int64_t first = warp.row;
   while (kind_of(first) == Access::also) --first;
   const Access kind = kind_of(first);
-  const auto line_bytes = static_cast<uint64_t>(chip_.config.line_bytes);
   do {
-    const uint64_t line = chip_.workload.address[static_cast<size_t>(warp.row)] / line_bytes;
-    if (!access_line(tick, number, kind, line)) {
+    if (!access_line(tick, number, kind, part_of(warp.row))) {
       stall(number, kind);
-      return;
+      return kind;
     }
     if (warp.row == first) ++chip_.statistics.instructions;
     to_next_row(warp);
@@ -142,9 +205,8 @@ void Core::access(const int64_t tick, const int32_t number) {
   // It may have left the room that it was woken for.
   if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
   if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
-  if (warp.missing == 0) return;
-  waiting_ |= only(number);
-  if (warp.row == warp.end) done_ |= only(number);
+  if (warp.missing > 0) waiting_ |= only(number);
+  return kind;
 }
 
 // It waits for room, and issues the same instruction again.
@@ -169,35 +231,40 @@ Warps Core::to_replay(const Warps stalled) const {
 }
 
 // Returns false where it must be tried again later.
-bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind,
-                       const uint64_t line) {
+bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind, const Part part) {
   const bool hit = chip_.perfect_l1;
   if (kind == Access::store) {
-    if (!hit && !store(tick, line)) return false;
-    ++chip_.statistics.l1_stores;
+    if (!hit && !store(tick, part)) return false;
+    chip_.statistics.l1_stores += sectors_in(part.sectors);
   } else {
-    if (!hit && !load(tick, warp, line)) return false;
-    ++chip_.statistics.l1_loads;
+    if (!hit && !load(tick, warp, part)) return false;
+    chip_.statistics.l1_loads += sectors_in(part.sectors);
   }
   return true;
 }
 
-bool Core::load(const int64_t tick, const int32_t number, const uint64_t line) {
-  if (l1_.touch(line, false)) return true;
-  auto* entry = missing_.find(line);
-  if (entry != nullptr) {
-    ++chip_.statistics.l1_merges;
-  } else {
+bool Core::load(const int64_t tick, const int32_t number, const Part part) {
+  const auto missing = static_cast<Sectors>(part.sectors & ~l1_.touch(part, false));
+  if (missing == 0) return true;
+  auto* entry = missing_.find(part.line);
+  if (entry == nullptr) {
     if (missing_.full()) return false;
-    entry = &missing_.add(line, tick);
-    const int32_t slice = chip_.map.controller_of(line);
+    entry = &missing_.add(part.line, tick);
+  }
+  const auto asked = static_cast<Sectors>(missing & ~entry->sectors);
+  if (asked != 0) {
+    entry->sectors |= asked;
+    if (chip_.config.l1_miss_allocates != 0) fill_l1(tick, {part.line, 0});
+    const int32_t slice = chip_.map.controller_of(part.line);
     chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, 1),
-                       .line = line,
+                       .line = part.line,
                        .to = slice,
                        .from = shape_.core,
-                       .what = Happening::request});
+                       .what = Happening::request,
+                       .sectors = asked});
   }
-  ++chip_.statistics.l1_misses;
+  chip_.statistics.l1_misses += sectors_in(missing);
+  chip_.statistics.l1_merges += sectors_in(missing) - sectors_in(asked);
   if ((entry->waiters & only(number)) == 0) {
     entry->waiters |= only(number);
     ++warps_[static_cast<size_t>(number)].missing;
@@ -205,29 +272,31 @@ bool Core::load(const int64_t tick, const int32_t number, const uint64_t line) {
   return true;
 }
 
-// A warp does not wait for what it stores. Whole lines are written, so that none is read for it.
-bool Core::store(const int64_t tick, const uint64_t line) {
+// A warp does not wait for what it stores. Whole sectors are written, so that none is read for it.
+bool Core::store(const int64_t tick, const Part part) {
   const bool stays = chip_.config.l1_write_back != 0;
-  if (l1_.touch(line, stays) && stays) return true;
-  if (stores_ <= 0) return false;
-  if (!stays) {
-    send_write(tick, line);
-  } else if (const std::optional<uint64_t> evicted = l1_.fill(line, true)) {
-    send_write(tick, *evicted);
+  const Sectors has = l1_.touch(part, stays);
+  const bool whole = has == part.sectors;
+  if (stores_ <= 0 && !(stays && whole)) return false;
+  chip_.statistics.l1_store_hits += sectors_in(has);
+  if (!stays) send_write(tick, part);
+  if (!whole && (stays || chip_.config.l1_store_allocates != 0)) {
+    if (const std::optional<Part> evicted = l1_.fill(part, stays)) send_write(tick, *evicted);
   }
   return true;
 }
 
-void Core::send_write(const int64_t tick, const uint64_t line) {
-  const int32_t flits = 1 + (chip_.config.line_bytes - 1) / chip_.config.channel_bytes;
-  const int32_t slice = chip_.map.controller_of(line);
+void Core::send_write(const int64_t tick, const Part part) {
+  const int32_t flits = flits_of(chip_.config, part.sectors);
+  const int32_t slice = chip_.map.controller_of(part.line);
   --stores_;
-  ++chip_.statistics.l1_writes;
+  chip_.statistics.l1_writes += sectors_in(part.sectors);
   chip_.events.push({.tick = chip_.requests.send(tick, shape_.core, slice, flits),
-                     .line = line,
+                     .line = part.line,
                      .to = slice,
                      .from = shape_.core,
-                     .what = Happening::write});
+                     .what = Happening::write,
+                     .sectors = part.sectors});
 }
 
 void Core::written(const int64_t tick) {
@@ -235,13 +304,21 @@ void Core::written(const int64_t tick) {
   make_ready(tick, to_replay(stalled_stores_));
 }
 
-void Core::fill(const int64_t tick, const uint64_t line) {
-  auto* const entry = missing_.find(line);
-  if (entry == nullptr) throw std::logic_error("a core received a line that it did not ask for");
+void Core::fill_l1(const int64_t tick, const Part part) {
+  if (const std::optional<Part> evicted = l1_.fill(part, false)) send_write(tick, *evicted);
+}
+
+void Core::fill(const int64_t tick, const Part part) {
+  auto* const entry = missing_.find(part.line);
+  if (entry == nullptr || (part.sectors & ~entry->sectors) != 0) {
+    throw std::logic_error("a core received sectors that it did not ask for");
+  }
+  if (chip_.config.l1_miss_allocates == 0 || l1_.has_place(part.line)) fill_l1(tick, part);
+  entry->sectors &= static_cast<Sectors>(~part.sectors);
+  if (entry->sectors != 0) return;
   const auto filled = missing_.take(entry);
   ++chip_.statistics.fills;
   chip_.statistics.latency_cycles += (tick - filled.since) / chip_.clocks.core;
-  if (const std::optional<uint64_t> evicted = l1_.fill(line, false)) send_write(tick, *evicted);
   Warps again = to_replay(stalled_loads_);
   for (Warps waiters = filled.waiters; waiters != 0;) {
     const int32_t warp = take_first(waiters);
@@ -270,13 +347,13 @@ void Core::look_again(const int64_t tick) {
   const int64_t slot = tick / chip_.clocks.slot;
   last_slot_ = slot;
   next_slot_ = -1;
+  if (ready_ != 0) return ask_for(slot + 1);
+  int64_t next = turns_.empty() ? kNoSlot : turns_.front().slot;
   const auto stages = static_cast<int64_t>(pipeline_.size());
-  for (int64_t ahead = 1; ahead <= stages; ++ahead) {
-    const bool emerges = pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0;
-    if (!emerges && (ready_ == 0 || ahead > 1)) continue;
-    ask_for(slot + ahead);
-    return;
+  for (int64_t ahead = 1; ahead <= stages && slot + ahead < next; ++ahead) {
+    if (pipeline_[static_cast<size_t>(slot + ahead) % pipeline_.size()] != 0) next = slot + ahead;
   }
+  if (next != kNoSlot) return ask_for(next);
   idle_since_ = (slot + 1) * chip_.clocks.slot;
 }
 

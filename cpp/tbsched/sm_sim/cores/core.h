@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -45,8 +46,8 @@ class Core {
   // Its slot has come.
   void issue(int64_t tick);
 
-  // A line has arrived.
-  void fill(int64_t tick, uint64_t line);
+  // Sectors of a line have arrived.
+  void fill(int64_t tick, Part part);
 
   // L2 has taken a line that this core wrote.
   void written(int64_t tick);
@@ -68,13 +69,27 @@ class Core {
     int64_t stalled;  // when it was stalled last, in order of such times
   };
 
+  struct Turn {
+    int64_t slot;
+    int32_t warp;
+  };
+
   void emerge(int64_t slot);
   void execute(int64_t tick, int32_t warp);
-  void access(int64_t tick, int32_t warp);
-  bool access_line(int64_t tick, int32_t warp, Access kind, uint64_t line);
-  bool load(int64_t tick, int32_t warp, uint64_t line);
-  bool store(int64_t tick, uint64_t line);
-  void send_write(int64_t tick, uint64_t line);
+  Access access(int64_t tick, int32_t warp);
+  void leave_at(int64_t slot, Warps warps);
+  void open_barrier(int64_t slot, int32_t place);
+  int64_t lines_of(const Warp& warp) const;
+  bool take_l1(int64_t tick, int32_t number, int64_t slots);
+  bool access_line(int64_t tick, int32_t warp, Access kind, Part part);
+  bool load(int64_t tick, int32_t warp, Part part);
+  bool store(int64_t tick, Part part);
+  void send_write(int64_t tick, Part part);
+  void fill_l1(int64_t tick, Part part);
+  Part part_of(int64_t row) const;
+  Access kind_of(int64_t row) const {
+    return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
+  }
   void to_next_row(Warp& warp) const;
   void stall(int32_t warp, Access kind);
   Warps to_replay(Warps stalled) const;
@@ -88,18 +103,23 @@ class Core {
   CoreShape shape_;
   std::unique_ptr<Scheduler> scheduler_;
   Cache l1_;
+  Sectors all_sectors_;
   Mshrs<Warps> missing_;
   std::array<Warp, 64> warps_{};
   std::vector<int32_t> left_;    // of each place, warps that have not ended
   std::vector<int32_t> blocks_;  // of each place
-  // All that are resident are ready, in the pipeline, or wait for memory.
+  // All that are resident are ready, in the pipeline, or wait: for memory, a barrier, or L1.
   Warps ready_ = 0;
   Warps waiting_ = 0;
   Warps resident_ = 0;
+  Warps at_barrier_ = 0;
+  Warps has_turn_ = 0;           // at L1
   Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
   Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
   Warps done_ = 0;               // have issued their last instruction
-  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its stages
+  std::deque<Turn> turns_;       // of those that wait for theirs
+  int64_t l1_free_ = 0;          // the slot
+  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its length
   int64_t next_slot_ = -1;       // the slot that it has asked for
   int64_t last_slot_ = -1;       // in which it issued last
   int64_t idle_since_ = 0;       // -1: something is ready or in the pipeline

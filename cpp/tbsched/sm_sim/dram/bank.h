@@ -11,7 +11,7 @@
 namespace tbsched::sm_sim {
 
 struct Request {
-  uint64_t own;  // the controller's number of the line
+  uint64_t access;  // its number at the controller
   int64_t arrived;
   int64_t number;  // in order of arrival at the controller
   int64_t row;

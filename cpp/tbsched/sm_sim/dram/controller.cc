@@ -25,12 +25,12 @@ Controller::Controller(const int32_t number, const Memory& memory)
   if (memory.checked) check_.emplace(memory.config);
 }
 
-void Controller::add(const int64_t tick, const uint64_t own, const bool write) {
+void Controller::add(const int64_t tick, const uint64_t access, const bool write) {
   const int64_t cycle = next_multiple(tick, memory_.clocks.dram) / memory_.clocks.dram;
-  const AddressMap::Place place = memory_.map.place_of(own);
+  const AddressMap::Place place = memory_.map.place_of(access);
   Bank& bank = banks_[static_cast<size_t>(place.bank)];
   if (bank.idle()) memory_.use.change(cycle, 1);
-  bank.add({own, cycle, arrivals_++, place.row, place.column, write});
+  bank.add({access, cycle, arrivals_++, place.row, place.column, write});
   prefetcher_.arrived(++waiting_);
   chosen_ = false;
   look_at(std::max(cycle, last_command_ + 1));
@@ -74,7 +74,9 @@ std::optional<Controller::Choice> Controller::choice_of(const int32_t number) co
     return Choice{cycle, kColumn, request.number, number, kind, -1};
   }
   const auto held = [&](const int32_t column) {
-    return l2_ != nullptr && l2_->holds(memory_.map.own_at({number, column, bank.open()}));
+    const uint64_t access = memory_.map.access_at({number, column, bank.open()});
+    const Sectors sectors = memory_.map.sectors_of(access);
+    return l2_ != nullptr && (l2_->held(memory_.map.own_of_access(access)) & sectors) == sectors;
   };
   const int32_t column = prefetcher_.column(bank, waiting_, held);
   if (column >= 0) {
@@ -143,19 +145,19 @@ void Controller::serve(Bank& bank, const Choice& choice, const int64_t cycle) {
   }
   ++statistics.dram_reads;
   statistics.queue_cycles += cycle - request.arrived;
-  data(timing_.has_read(cycle, bank.timing), request.own, false);
+  data(timing_.has_read(cycle, bank.timing), request.access, false);
 }
 
 void Controller::prefetch(Bank& bank, const Choice& choice, const int64_t cycle) {
   ++memory_.statistics.prefetches;
   bank.prefetch(choice.prefetch, cycle);
   data(timing_.has_read(cycle, bank.timing),
-       memory_.map.own_at({choice.bank, choice.prefetch, bank.open()}), true);
+       memory_.map.access_at({choice.bank, choice.prefetch, bank.open()}), true);
 }
 
-void Controller::data(const int64_t cycle, const uint64_t own, const bool prefetched) {
+void Controller::data(const int64_t cycle, const uint64_t access, const bool prefetched) {
   memory_.events.push({.tick = cycle * memory_.clocks.dram,
-                       .line = own,
+                       .line = access,
                        .to = number_,
                        .from = prefetched ? 1 : 0,
                        .what = Happening::data});

@@ -57,8 +57,9 @@ class Controller {
 
   bool has_room() const { return waiting_ < memory_.config.dram_queue; }
 
-  // A line is to be read or written. A controller without room takes what L2 must write back.
-  void add(int64_t tick, uint64_t own, bool write);
+  // It is to read or write. A controller without room takes what L2 must write back, and all that
+  // a line needs.
+  void add(int64_t tick, uint64_t access, bool write);
 
   // The cache that prefetched lines go to, which outlives it.
   void prefetch_to(const Cache& l2) { l2_ = &l2; }
@@ -85,7 +86,7 @@ class Controller {
   bool send(const Choice& choice, int64_t cycle);
   void serve(Bank& bank, const Choice& choice, int64_t cycle);
   void prefetch(Bank& bank, const Choice& choice, int64_t cycle);
-  void data(int64_t cycle, uint64_t own, bool prefetched);
+  void data(int64_t cycle, uint64_t access, bool prefetched);
 
   Memory memory_;
   int32_t number_;

@@ -11,7 +11,7 @@ namespace tbsched::sm_sim {
 class Prefetcher {
  public:
   Prefetcher(const Config& config, const bool enabled)
-      : config_(config), columns_(config.row_bytes / config.line_bytes), enabled_(enabled) {}
+      : config_(config), columns_(config.row_bytes / config.access_bytes()), enabled_(enabled) {}
 
   // A request has come; `waiting` are there now.
   void arrived(const int64_t waiting) {
@@ -21,7 +21,7 @@ class Prefetcher {
   // The column that a bank with an open row prefetches, or -1. It is asked once nobody asks for
   // that row. Where another row is asked for, it goes on up to a number of lines: more of them
   // while few requests wait.
-  // `held` says of a column whether L2 has its line.
+  // `held` says of a column whether L2 has what is there.
   template <typename Held>
   int32_t column(const Bank& bank, const int64_t waiting, const Held held) const {
     if (!enabled_) return -1;

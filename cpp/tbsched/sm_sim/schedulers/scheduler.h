@@ -31,7 +31,7 @@ struct CoreShape {
 
 struct Situation {
   Warps ready;     // may issue; at least one
-  Warps waiting;   // for memory
+  Warps waiting;   // for memory, or at a barrier
   Warps resident;  // of blocks that have not ended
   int64_t cycle;   // of the core
 };

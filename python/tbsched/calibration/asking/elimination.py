@@ -70,7 +70,7 @@ def eliminate(
     left = Left(list(devices))
     idle = 0
     while idle < patience and len(left.devices) > 0:
-        drawn = [draw(rng) for _ in range(_draws(left.devices))]
+        drawn = [draw(rng) for _ in range(_draws(left.devices, _ASKED))]
         predicted = view.predict(left.devices, drawn, 0)
         telling = sorted(range(len(drawn)), key=lambda number: _largest_class(predicted, number))[
             :_ASKED
@@ -99,8 +99,13 @@ def eliminate(
     return left
 
 
-def _draws(devices: ListOf[DeviceSpec]) -> int:
-    """The fewer, the more devices predict them: most are struck out at once."""
+def _draws(devices: ListOf[DeviceSpec], asked: int) -> int:
+    """The fewer, the more devices predict them: most are struck out at once.
+
+    One device alone is only checked: no draw says more than another.
+    """
+    if len(devices) == 1:
+        return asked
     return max(min(_DRAWN, _PREDICTED // len(devices)), _LEAST_DRAWN)
 
 
@@ -128,7 +133,7 @@ def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
     rng = np.random.default_rng(seed)
     devices, asked, idle, misfit = left.devices, left.asked, 0, left.misfit
     while devices and idle < _EXACT_PATIENCE:
-        drawn = [draw(rng) for _ in range(_draws(devices))]
+        drawn = [draw(rng) for _ in range(_draws(devices, _ASKED_EXACTLY))]
         events = table_of(drawn)
         predicted = [until_refused(device, events) for device in devices]
         answers = [[tuple(p.tobytes() for p in each) for each in device] for device in predicted]

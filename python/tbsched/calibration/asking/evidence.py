@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Runs
+from tbsched.calibration.asking.lab import Explained, Runs
 from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
@@ -28,6 +28,7 @@ class Evidence:
         observed: the runs of each sequence.
         filled: how many blocks one SM held of each launch of a sequence.
         taken, refused: sequences of which only that is known.
+        quantities: what timed sequences showed.
     """
 
     def __init__(
@@ -36,16 +37,19 @@ class Evidence:
         filled: Mapping[Sequence, tuple[int, ...]] = MappingProxyType({}),
         taken: ListOf[Sequence] = (),
         refused: ListOf[Sequence] = (),
+        quantities: ListOf[Explained] = (),
     ) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
         ordered = sorted(observed, key=_blocks)
         self._filled = filled
         self._taken, self._refused = taken, refused
-        self._sequences = len(ordered) + len(filled) + len(taken) + len(refused)
+        self._quantities = quantities
+        self._sequences = sum(map(len, (ordered, filled, taken, refused, quantities)))
         self._parts = [
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
         self._known: dict[DeviceSpec, bool] = {}
+        self._filling: dict[DeviceSpec, bool] = {}  # of devices of one SM
         self._last = 0  # the part that contradicted a device last
 
     def __len__(self) -> int:
@@ -59,24 +63,47 @@ class Evidence:
             self._known[key] = self._explained(key)
         return self._known[key]
 
+    def times_explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether the device shows what timed sequences showed."""
+        return all(each.explained_by(spec) for each in self._quantities)
+
     def _explained(self, spec: DeviceSpec) -> bool:
+        # What contradicted the device before this one is likely to contradict it, too.
+        parts = self._parts[self._last :] + self._parts[: self._last]
+        if parts and not parts[0].explained_by(spec):
+            return False
         if any(_takes(spec, sequence) for sequence in self._refused):
             return False
-        if not all(_takes(spec, sequence) for sequence in self._taken):
+        if not self._all_taken(spec) or not self._fills(spec):
             return False
-        if not self._fills(spec):
-            return False
-        parts = self._parts[self._last :] + self._parts[: self._last]
-        for number, part in enumerate(parts):
+        for number, part in enumerate(parts[1:], 1):
             if not part.explained_by(spec):
                 self._last = (self._last + number) % len(parts)
                 return False
+        return True
+
+    def _all_taken(self, spec: DeviceSpec) -> bool:
+        """Whether the device refuses none of what the oracle took."""
+        try:
+            for sequence in self._taken:
+                spec.check(sequence)
+            # Whether a GPC holds a cluster is for the policy to say.
+            predict_many(
+                [s for s in self._taken if s.launches[0].cluster > 1], spec, threads=THREADS
+            )
+        except ValueError:
+            return False
         return True
 
     def _fills(self, spec: DeviceSpec) -> bool:
         """Whether one SM of the device holds so many blocks."""
         policy = "ampere" if spec.policy == "hopper" else spec.policy
         alone = replace(one_sm(spec), policy=policy)
+        if alone not in self._filling:
+            self._filling[alone] = self._filled_by(alone)
+        return self._filling[alone]
+
+    def _filled_by(self, alone: DeviceSpec) -> bool:
         try:
             traces = predict_many(list(self._filled), alone, threads=THREADS)
         except ValueError:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tbsched.errors import shown
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import (
+    compared_part,
     marked_refused,
     marked_unstable,
+    of_part,
     refusal_reason,
     unstable_reason,
 )
@@ -41,10 +44,15 @@ class Journal:
         self._file = file
         self._held: dict[Sequence, deque[Trace]] = {}
         self._devices: list[DeviceInfo] = []
+        self._parts: list[Mapping[str, Any]] = []
         for trace in file.traces if file is not None else ():
-            self._held.setdefault(trace.sequence, deque()).append(trace)
             if trace.device not in self._devices:
                 self._devices.append(trace.device)
+            part = compared_part(trace.extra)
+            if part is None:
+                self._held.setdefault(trace.sequence, deque()).append(trace)
+            else:
+                self._parts.append(part)
 
     def check(self, device: DeviceInfo) -> None:
         """Refuses a file that is of another GPU, or of the same one under another driver.
@@ -77,13 +85,23 @@ class Journal:
             return Refused(reason)
         return None if unstable_reason(trace.extra) else trace
 
+    @property
+    def parts(self) -> tuple[Mapping[str, Any], ...]:
+        """What parts of a campaign have counted, in their order."""
+        return tuple(self._parts)
+
+    def keep_part(self, part: Mapping[str, Any]) -> None:
+        """Writes down what a part of a campaign counted."""
+        if self._file is not None and self._devices:
+            self._file.append(Trace(Sequence([]), self._devices[0], (), extra=of_part(part)))
+
     def keep(self, sequence: Sequence, outcome: Outcome) -> None:
         """Writes down what the oracle showed."""
         if self._file is None:
             return
         if isinstance(outcome, Trace):
             self.check(outcome.device)
-            self._file.append(outcome)
+            self._file.append(outcome if sequence.timed else _places(outcome))
         elif self._devices:
             extra = (
                 marked_unstable({}, "the run did not agree with itself")
@@ -94,6 +112,11 @@ class Journal:
                 Placement(np.full(launch.blocks, -1, np.int32)) for launch in sequence.launches
             )
             self._file.append(Trace(sequence, self._devices[0], nowhere, extra=extra))
+
+
+def _places(trace: Trace) -> Trace:
+    """Where the blocks were, which is all that a held sequence is asked for."""
+    return Trace(trace.sequence, trace.device, tuple(Placement(p.smid) for p in trace))
 
 
 def _difference(held: DeviceInfo, device: DeviceInfo) -> str:

@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as ListOf
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from tbsched.calibration.asking.journal import Journal, Outcome, Refused
 from tbsched.campaigns.oracles import ManyOracle
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import DeviceInfo
@@ -26,6 +27,13 @@ LEAST_REGISTERS = 16  # that every kernel of the launcher can have
 Runs: TypeAlias = tuple[Trace, ...]
 # One such launch cannot fill an SM: as many waves are in one sequence at most.
 _LAUNCHES = 24
+
+
+class Explained(Protocol):
+    """Something observed, which a device explains or not."""
+
+    def explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether the device shows the same."""
 
 
 class NotTold(Exception):
@@ -50,6 +58,7 @@ class Lab:
         tried: the runs of each sequence that agreed.
         filled: for sequences of launches that each fill one SM, how many blocks it held of each.
         taken, refused: those of which only that was asked.
+        quantities: what timed sequences showed.
     """
 
     def __init__(
@@ -77,6 +86,7 @@ class Lab:
         self.filled: dict[Sequence, tuple[int, ...]] = {}
         self.taken: dict[Sequence, None] = {}
         self.refused: dict[Sequence, None] = {}
+        self.quantities: list[Explained] = []
 
     @property
     def spent(self) -> float:
@@ -120,6 +130,17 @@ class Lab:
         agreed = [runs for runs in found if runs is not None]
         self.tried.update(zip(sequences, agreed, strict=True))
         return agreed
+
+    def timed(self, sequences: ListOf[Sequence]) -> list[Trace]:
+        """What the oracle shows of timed sequences, but for runs that say nothing.
+
+        Raises:
+            NotTold: the time is over, or the oracle refuses one.
+        """
+        try:
+            return [trace for trace in self._tried(sequences) if trace is not None]
+        except ValueError as error:
+            raise NotTold(f"the oracle refuses timed sequences: {error}") from None
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
         if self.spent > self._seconds:
@@ -172,8 +193,13 @@ class Lab:
         except (UnstableMeasurement, DeadlineExceeded) as error:
             return error
 
-    def accepts(self, launch: Launch) -> bool:
-        """Whether the oracle takes such a launch at all."""
+    def accepts(self, launch: Launch, *, models_know: bool = True) -> bool:
+        """Whether the oracle takes such a launch at all.
+
+        Args:
+            launch: it is asked alone.
+            models_know: whether a device says so, too: only then it is evidence for or against one.
+        """
         self.sequences += 1
         self.launches += 1
         sequence = Sequence([launch])
@@ -182,12 +208,9 @@ class Lab:
         else:
             outcome = self._tried_once(sequence)
             self._journal.keep(sequence, outcome)
-        if isinstance(outcome, Refused):
-            self.refused[sequence] = None
-            return False
-        if outcome is not None:
-            self.taken[sequence] = None
-        return True
+        if models_know and outcome is not None:
+            (self.refused if isinstance(outcome, Refused) else self.taken)[sequence] = None
+        return not isinstance(outcome, Refused)
 
     def _tried_once(self, sequence: Sequence) -> Outcome:
         try:

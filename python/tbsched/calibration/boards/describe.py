@@ -25,7 +25,7 @@ _Values = dict[Field, tuple[Any, Provenance]]
 
 
 def describe(
-    gpu: int = 0,
+    gpu: int | None = None,
     *,
     compute_capability: str | None = None,
     sms: int | None = None,
@@ -38,7 +38,8 @@ def describe(
     provenance says so, value by value. :func:`tbsched.calibrate` measures them.
 
     Args:
-        gpu: number of the GPU to ask, as CUDA counts them.
+        gpu: number of the GPU to ask, as CUDA counts them; None: the first one, 0. Not together
+            with ``compute_capability``.
         compute_capability: such as ``"8.9"``; describes a GPU that is not here, and asks none.
         sms: how many SMs that GPU has.
         title: the vendor's name of that GPU.
@@ -50,7 +51,7 @@ def describe(
 
     Raises:
         TypeError, ValueError: a compute capability of which nothing is documented, one without
-            ``sms``, or ``sms`` or ``title`` without one.
+            ``sms`` or with ``gpu``, or ``sms`` or ``title`` without one.
         NoGpuError: no usable GPU; the message says what was looked for.
         CudaError: the driver refused a call.
 
@@ -65,8 +66,14 @@ def describe(
         if sms is not None or title is not None:
             which = "title" if sms is None else "sms"
             raise ValueError(f"{which}: needs compute_capability; the GPU here says its own")
-        found = queried(gpu)
-        return described(found, name, largest_cluster(gpu) if found.clusters else 1)
+        asked = 0 if gpu is None else gpu
+        found = queried(asked)
+        return described(found, name, largest_cluster(asked) if found.clusters else 1)
+    if gpu is not None:
+        raise ValueError(
+            "gpu: does not go with compute_capability, which describes a GPU that is not here; "
+            "give one of them"
+        )
     known = _documented(instance("describe", "compute_capability", compute_capability, str))
     title = instance("describe", "title", title or "", str)
     if sms is None:

@@ -31,7 +31,9 @@ def other_values(spec: DeviceSpec, path: str) -> Iterator[Any]:
     elif field.type == "layout":
         yield from _others(value, iter(_LAYOUTS))
     elif field.type == "int":
-        yield from _numbers(spec, path, value)
+        yield from _others(value, _numbers(spec, path, value))
+    elif field.type == "ns":
+        yield from _others(value, iter((2 * value + 1000, value // 2)))
     elif path == "allocation.shared_memory_configurations":
         yield from _sizes(value)
     elif path == "topology.gpcs":

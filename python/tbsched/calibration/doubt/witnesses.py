@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from collections.abc import Sequence as ListOf
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state, predict
 from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
 
 _BY_PATH = {field.path: field for field in FIELDS}
 _DRAWN = 64
@@ -63,20 +65,20 @@ def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witne
     witnessed: list[Witness] = []
     if not evidence.explained_by(spec):
         return ()
-    drawn = [draw.sequence for draw in islice(_everything(spec), _DRAWN)]
+    drawn = _predicted([draw.sequence for draw in islice(_everything(spec), _DRAWN)], spec)
     for finding in found.findings:
         if finding.kind == TOLD:
             continue
         for number, other in enumerate(_others(spec, finding, found)):
             if number == _MOST:
                 break
-            if evidence.explained_by(other):
+            if evidence.explained_by(other) and evidence.times_explained_by(other):
                 changes = tuple(
                     (field.path, field.of(other))
                     for field in FIELDS
                     if field.section and field.of(other) != field.of(spec)
                 )
-                telling = _telling(spec, other, drawn)
+                telling = _telling(other, drawn)
                 witnessed.append(Witness(finding.path, other, changes, len(evidence), telling))
                 break
     return tuple(witnessed)
@@ -87,16 +89,22 @@ def _everything(spec: DeviceSpec) -> Draws:
     return Draws(spec, SequenceOptions.everything(spec), seed=10)
 
 
-def _telling(one: DeviceSpec, other: DeviceSpec, drawn: ListOf[Sequence]) -> Sequence | None:
-    """The shortest of the sequences on which the two differ from every latent state."""
+def _predicted(sequences: ListOf[Sequence], spec: DeviceSpec) -> list[Trace]:
+    """The short ones first, without those that the device refuses."""
+    traces = []
+    for sequence in sorted(sequences, key=len):
+        with contextlib.suppress(ValueError):
+            traces.append(predict(sequence, spec))
+    return traces
+
+
+def _telling(other: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
+    """The shortest of the sequences that no latent state of the other device explains."""
     states = list(other.initial_states())
-    for sequence in sorted(drawn, key=len):
-        try:
-            trace = predict(sequence, one)
+    for trace in traces:
+        with contextlib.suppress(ValueError):  # it refuses the sequence
             if matching_state(trace, other, None, states) is None:
-                return sequence
-        except ValueError:  # one of them refuses it
-            continue
+                return trace.sequence
     return None
 
 
@@ -109,6 +117,11 @@ def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[Device
         if field.name in group[0]
         for values in group
         if values[field.name] != field.of(spec)
+    ]
+    changes += [
+        dict(values)
+        for values in found.notes.get("others", ())
+        if values.get(field.name, field.of(spec)) != field.of(spec)
     ]
     changes += [{field.name: rival} for rival in finding.rivals]
     changes += [{field.name: other} for other in other_values(spec, finding.path)]

@@ -31,11 +31,19 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     sizes = found.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
     warps_of = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
+    shared_of = {
+        0,
+        min(half, spec.shared_memory_per_block),
+        min(8192, spec.shared_memory_per_block),
+    }
+    # An SM that is set to less has less room, so other SMs may have the most.
+    carveouts = (100, 100, 0) if len(spec.shared_memory_configurations) > 1 else (100,)
     launches = [small(w, 32) for w in warps_of] * len(sizes) + [
-        small(warps, 32, shared, size, size)
+        small(warps, 32, shared, size, size, carveout)
         for size in sizes
         for warps in warps_of
-        for shared in (0, min(half, spec.shared_memory_per_block), 8192)
+        for shared in sorted(shared_of)
+        for carveout in carveouts
     ]
 
     def drawn(rng: np.random.Generator) -> Sequence:

@@ -8,7 +8,10 @@ found last, which sets the next one. Sizes that no block is large enough for are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -22,6 +25,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "allocation.shared_memory_configurations"
 _KILOBYTE = 1024
+_MOST_WAYS = 8
 _VAGUE = 8 * _KILOBYTE  # the blocks that measure the largest size leave less
 _CHOICES: Choices = {
     "shared_memory_configuration": (True, False),
@@ -54,6 +58,9 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
         bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
     bounds[0] = ruler.measured(small(carveout=0))
     finding = read_sizes(set(bounds), largest)
+    if finding.rivals:
+        every = (finding.value, *finding.rivals)
+        found.leave({"shared_memory_configurations": sizes} for sizes in every)
     if finding.value == (largest,) and not finding.rivals:
         found.idle |= {*_CHOICES, "shared_memory_configurations"}
     return [finding]
@@ -133,18 +140,33 @@ class _Ruler:
 
 def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
     """From the bounds of each size; a size is whole kilobytes, which is taken for granted."""
-    sizes, vague = {largest}, []
-    for low, high in sorted(bounds):
-        if low == high:
-            sizes.add(low)
-        elif high < largest or low <= largest - _VAGUE:  # else it may be the largest
-            vague.append(f"{low} to {high}")
-    ascending = tuple(sorted(sizes))
+    sizes = {largest} | {low for low, high in bounds if low == high}
+    # What leaves less may be the largest.
+    vague = sorted(
+        (low, high)
+        for low, high in bounds
+        if low < high and (high < largest or low <= largest - _VAGUE)
+    )
     if vague:
-        return assumed(_PATH, ascending, f"others are somewhere in {'; '.join(vague)} bytes")
+        between = "; ".join(f"{low} to {high}" for low, high in vague)
+        every = [tuple(sorted(sizes.union(each))) for each in _completions(vague)]
+        distinct = tuple(dict.fromkeys(every))
+        because = f"others are somewhere in {between} bytes"
+        if not distinct:
+            return assumed(_PATH, tuple(sorted(sizes)), because)
+        if len(distinct) == 1:
+            return told(_PATH, distinct[0], f"{because}, in whole kilobytes")
+        return assumed(_PATH, distinct[0], because, distinct[1:])
+    ascending = tuple(sorted(sizes))
     if len(sizes) == 1:
         return assumed(_PATH, ascending, "no launch sets another size than the largest")
     return told(_PATH, ascending, "the sizes that launches set, in whole kilobytes")
+
+
+def _completions(vague: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """One whole kilobyte within each pair of bounds, in all ways; none if they are many."""
+    within = [range(-(-low // _KILOBYTE) * _KILOBYTE, high + 1, _KILOBYTE) for low, high in vague]
+    return product(*within) if prod(map(len, within)) <= _MOST_WAYS else iter(())
 
 
 def ask_rules(lab: Lab, found: Found) -> list[Finding]:

@@ -19,6 +19,7 @@ from tbsched.program.sequence import Sequence
 _MOST_RESERVE = 65536
 _SMALLEST_UNIT = 16
 _MOST_UNITS = 4
+_KILOBYTE = 1024
 _PARTS = 12  # of what is left of a range, in each round
 
 
@@ -63,7 +64,12 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         if len(left) > 1 and less < largest[count]:
             beside = _beside(lab, count, largest[count] - less, limit)
             left = [memory for memory in left if beside is None or beside.agrees(memory)]
-    return read(left, single, found)
+    return read(_whole(left), single, found)
+
+
+def _whole(left: list[Memory]) -> list[Memory]:
+    """Those of whole kilobytes, which is taken for granted, if there are any."""
+    return [memory for memory in left if memory.size % _KILOBYTE == 0] or left
 
 
 class Beside(NamedTuple):

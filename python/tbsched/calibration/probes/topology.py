@@ -23,7 +23,7 @@ _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
 _SIZES_OF_TPCS = (2, 1, 3, 4)
-_MOST_LONE = 8  # TPCs of which each is alone in a GPC, or in none
+_MOST_LONE = 10  # TPCs of which each is alone in a GPC, or in none
 # Random fillings, several at once, until so many show no two SMs together that were apart before.
 _AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
 _ORDERS = 12  # launches that show in which order SMs have their turns
@@ -47,13 +47,17 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     findings = read(clusters, right) if right else _doubted(read(clusters, possible))
     if right:
         found.leave(right)
-    if largest < MOST_CLUSTER and any(
-        len(set(row)) * findings[0].value > largest for row in findings[1].value
-    ):
+    if right and largest < MOST_CLUSTER and min(largest_gpc(v, lab.sms) for v in right) > largest:
         because = "one more is refused, and a GPC has more SMs"
         findings.append(told("limits.max_cluster", largest, because))
     (full,) = lab.run([Sequence([small(blocks=2 * 64 * lab.sms, cluster=2)])])
     return [*findings, _slots(full, found)]
+
+
+def largest_gpc(values: Values, sms: int) -> int:
+    """How many SMs the largest GPC of a map has; the last TPC may have fewer than the others."""
+    size = values["sms_per_tpc"]
+    return max((sum(sm // size in row for sm in range(sms)) for row in values["gpcs"]), default=0)
 
 
 def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:

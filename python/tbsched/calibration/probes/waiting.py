@@ -10,20 +10,25 @@ from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.finding import Finding, Found
 from tbsched.calibration.probes.clusters import CHOICES
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
 
-_MOST_LEVELS = 6
+_MOST_LEVELS, _DRAWN_LEVELS = 64, 6  # of priority
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """Launches of several priorities come to a GPU on which only a few SMs are free."""
+    # A model takes all priorities: what is refused is for the runtime to say.
     levels = lab.largest(
-        lambda level: lab.accepts(replace(small(), priority=1 - level)), 1, _MOST_LEVELS
+        lambda level: lab.accepts(replace(small(), priority=1 - level), models_know=False),
+        1,
+        _MOST_LEVELS,
     )
+    found.notes["levels"] = levels if levels < _MOST_LEVELS else None
+    levels = min(levels, _DRAWN_LEVELS)
     spec = draft(found)
     choices: Choices = {
         "launch_order": tuple(row.name for row in launch_orders()),
@@ -44,9 +49,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         ]
         return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
 
-    findings = by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
-    because = "so many are not refused; whether the GPU tells all of them apart was not asked"
-    return [*findings, assumed("scheduler.priority_levels", levels, because)]
+    return by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
 
 
 def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:

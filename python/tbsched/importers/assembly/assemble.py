@@ -330,7 +330,7 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
     def since(value: int | None) -> int:
         return -1 if value is None else value - first_ns
 
-    columns = {
+    columns: dict[str, list[Any]] = {
         "name": [kernel.name for kernel, _ in rows],
         "stream": [kernel.stream for kernel, _ in rows],
         "start_ns": [since(kernel.start_ns) for kernel, _ in rows],
@@ -341,12 +341,12 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
         "shared_memory_executed": [_or_unknown(row.shared_memory_executed) for row, _ in rows],
     }
     found = np.empty(len(rows), MEASURED)
-    most = np.iinfo(np.int32).max
     for name, column in columns.items():
-        try:
-            found[name] = column
-        except OverflowError:
-            raise ValueError(f"{name}: numbers up to {most} are needed") from None
+        kind = MEASURED[name]
+        # NumPy 1 would write what is left of a number that is too large.
+        if kind.kind == "i" and max(column, default=0) > (most := np.iinfo(kind).max):
+            raise ValueError(f"{name}: numbers up to {most} are needed")
+        found[name] = column
     return read_only(found)
 
 

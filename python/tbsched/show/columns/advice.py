@@ -20,7 +20,7 @@ def launch_configs_columns(configs: LaunchConfigs) -> dict[str, Any]:
 
 def _launch_config_names() -> tuple[str, ...]:
     room = ("least_per_sm", "most_per_sm", "fit_an_sm", "limiter", "even")
-    return (*_OF_LAUNCH, *room, "accepted", "rejected")
+    return (*_OF_LAUNCH, *room, "accepted", "rejected", "estimate")
 
 
 def _launch_config(row: LaunchConfig) -> dict[str, Any]:
@@ -35,6 +35,7 @@ def _launch_config(row: LaunchConfig) -> dict[str, Any]:
         "even": None if found is None else found.forced,
         "accepted": row.accepted,
         "rejected": "; ".join(row.rejected) or None,
+        "estimate": row.estimate,
     }
 
 

@@ -20,6 +20,8 @@ def launch_configs_data(configs: LaunchConfigs) -> dict[str, Any]:
         "device": configs.device,
         "kernel": asdict(configs.kernel),
         "configs": list(map(_launch_config, configs)),
+        "profile": None if configs.profile is None else asdict(configs.profile),
+        "advised": None if configs.advised is None else configs.rows.index(configs.advised),
     }
 
 
@@ -28,6 +30,8 @@ def _launch_config(row: LaunchConfig) -> dict[str, Any]:
         "launch": launch_to_data(row.launch),
         "accepted": row.accepted,
         "rejected": list(row.rejected),
+        "reasons": [asdict(reason) for reason in row.reasons],
+        "estimate": row.estimate,
         "evenness": None if row.evenness is None else evenness_data(row.evenness),
     }
 

@@ -19,6 +19,7 @@ from tbsched.show.html.parts import (
 )
 from tbsched.show.layout.colours import colours_of
 from tbsched.show.text.advice import (
+    advised_lines,
     best_order_short,
     best_order_text,
     changes_table,
@@ -37,7 +38,11 @@ _CHANGES_SHOWN = 40
 def launch_configs_html(configs: LaunchConfigs) -> str:
     """A row per block size."""
     styles = ["good" if row.accepted else "" for row in configs]
-    return card(launch_configs_short(configs), table_html(configs_table(configs), styles=styles))
+    return card(
+        launch_configs_short(configs),
+        table_html(configs_table(configs), styles=styles),
+        text_html(advised_lines(configs)),
+    )
 
 
 def evenness_html(found: Evenness) -> str:

@@ -74,7 +74,7 @@ def calibration_html(calibration: Calibration) -> str:
     documented = sum(finding.kind == DOCUMENTED for finding in calibration.report)
     rows = calibration_rows(calibration)
     parts = [
-        table_html(table_of(titles, own), heading=heading)
+        table_html(table_of(titles, own, left=(0, 3)), heading=heading)
         for kind, heading in _HEADINGS.items()
         if (own := [row for row in rows if row[2] == kind])
     ]

@@ -6,14 +6,30 @@ from markupsafe import Markup
 
 from tbsched.comparison.compare import Diff, Divergence
 from tbsched.comparison.times import TimeDiff
+from tbsched.comparison.verify import Score
 from tbsched.show.html.pages import card, rendered
-from tbsched.show.html.parts import keys_html, more_of, note_html, table_html, text_html, tiles_html
+from tbsched.show.html.parts import (
+    folded_html,
+    keys_html,
+    more_of,
+    note_html,
+    table_html,
+    text_html,
+    tiles_html,
+)
 from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.names import label
 from tbsched.show.layout.topology import topology_of
-from tbsched.show.text.differences import diff_parts, diff_short, time_diff_short, time_diff_text
+from tbsched.show.text.differences import (
+    diff_parts,
+    diff_short,
+    score_notes,
+    score_short,
+    time_diff_short,
+    time_diff_text,
+)
 from tbsched.show.text.tables import table_of
-from tbsched.show.words import counted, seconds_words
+from tbsched.show.words import counted, percent_words, seconds_words
 
 _LAUNCHES_DRAWN = 2_000
 _ROWS_SHOWN = 50
@@ -104,3 +120,28 @@ def time_diff_html(diff: TimeDiff) -> str:
             more=more_of(len(diff.launches), _ROWS_SHOWN, "launch", "launches"),
         ),
     )
+
+
+def score_html(score: Score) -> str:
+    """The shares, and the first sequence that differs."""
+    shares = [
+        ("every block", score.exact, score.launches),
+        ("blocks per SM", score.occupancy, score.launches),
+        ("whole sequences", score.whole, score.sequences),
+    ]
+    bars = [
+        (words, 100 * count / max(total, 1), f"{percent_words(count, total)} %")
+        for words, count, total in shares
+    ]
+    parts = [
+        tiles_html(
+            (f"{score.sequences:,}", "sequences"),
+            (f"{score.launches:,}", "launches"),
+            (f"{len(score.skipped):,}", "not predicted"),
+        ),
+        rendered("bars.html", bars=bars),
+        text_html(score_notes(score), style="note"),
+    ]
+    if score.misses:
+        parts.append(folded_html("The first one that differs", diff_part(score.misses[0])))
+    return card(score_short(score), *parts)

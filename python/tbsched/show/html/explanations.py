@@ -5,6 +5,7 @@ from __future__ import annotations
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.show.html.pages import card, rendered
 from tbsched.show.html.parts import folded_html, note_html, table_html, text_html, tiles_html
+from tbsched.show.html.svg.programs import explained_html
 from tbsched.show.text.explanations import (
     cause_word,
     changes_table,
@@ -15,7 +16,7 @@ from tbsched.show.text.explanations import (
 )
 from tbsched.show.words import seconds_words
 
-_SHOWN = 100
+_SHOWN = 20  # gaps, and changes
 
 
 def explanation_html(found: Explanation) -> str:
@@ -36,6 +37,7 @@ def explanation_html(found: Explanation) -> str:
         ),
         note_html(model_words(found)),
         rendered("bars.html", bars=bars),
+        *explained_html(found),
         table_html(changes, "What would shorten it", more="".join(more_changes))
         if found.changes
         else note_html("No change that was tried would shorten it."),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from tbsched.advice.together.capacities import Capacities
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.limits import Limit
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import keys_html, legend_html, note_html, table_html, tiles_html
 from tbsched.show.html.svg.sm_map import Fill, Tile, map_html
 from tbsched.show.layout.colours import PALETTE, colours_of
+from tbsched.show.layout.names import cut
 from tbsched.show.layout.topology import topology_of
 from tbsched.show.text.sequences import rows_of, rows_table
 from tbsched.show.text.together import (
@@ -22,30 +26,20 @@ from tbsched.show.text.together import (
     limits_table,
     limits_words,
     named,
+    stranded_words,
     witness_words,
 )
 from tbsched.show.words import counted
+from tbsched.traces.placement import DeviceInfo
 
 _OWN, _OTHERS = PALETTE[0], "#808890"
+_NAME = 40
 
 
 def capacity_html(found: Capacity) -> str:
     """A map with what each SM takes, and a row per class of SMs."""
     table, more = limits_table(found.limits, found.device)
-    topology = topology_of(found.device)
-    most = max(int((found.per_sm + found.beside_per_sm).max(initial=0)), 1)
-    causes = {sm: row.cause for row in found.limits for sm in row.sms}
-    tiles = []
-    columns = zip(found.per_sm.tolist(), found.beside_per_sm.tolist(), strict=True)
-    for sm, (own, others) in enumerate(columns):
-        why = f"one more: {cause_words(causes[sm], found.device)}"
-        lines = [topology.place_of(sm), f"{counted(own, 'block')}, {others} beside", why]
-        fills = (Fill(others / most, _OTHERS), Fill(own / most, _OWN))
-        tiles.append(Tile("\n".join(lines), tuple(fill for fill in fills if fill.share)))
-    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
-    keys = [(_OWN, named(found.launch))]
-    if found.beside:
-        keys.append((_OTHERS, "blocks of the launches beside it"))
+    others = "blocks of the launches beside it" if found.beside else ""
     return card(
         capacity_short(found),
         tiles_html(
@@ -53,10 +47,35 @@ def capacity_html(found: Capacity) -> str:
             (f"{found.clusters:,}", "clusters"),
             (f"{len(found.idle_sms):,}", "idle SMs"),
         ),
-        keys_html(keys),
-        map_html(topology, tiles, "Blocks on each SM", [note]),
+        *_map_html(found.device, found.limits, (_OWN, named(found.launch)), others),
         table_html(table, more=more),
     )
+
+
+def _map_html(
+    device: DeviceInfo, limits: tuple[Limit, ...], own: tuple[str, str], others: str
+) -> tuple[Markup, Markup]:
+    """A legend, and the blocks on each SM.
+
+    Args:
+        device: the device.
+        limits: what each class of SMs holds.
+        own: colour and name of the launch that is asked about.
+        others: what the grey blocks are; empty where there are none.
+    """
+    most = max([row.blocks + row.beside for row in limits] + [1])
+    topology = topology_of(device)
+    tiles = [Tile(topology.place_of(sm)) for sm in range(device.sms)]
+    for row in limits:
+        held = f"{counted(row.blocks, 'block')}, {row.beside} beside"
+        why = f"one more: {cause_words(row.cause, device)}"
+        fills = (Fill(row.beside / most, _OTHERS), Fill(row.blocks / most, own[0]))
+        drawn = tuple(fill for fill in fills if fill.share)
+        for sm in row.sms:
+            tiles[sm] = Tile(f"{topology.place_of(sm)}\n{held}\n{why}", drawn)
+    keys = [own] + ([(_OTHERS, others)] if others else [])
+    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+    return keys_html(keys), map_html(topology, tiles, "Blocks on each SM", [note])
 
 
 def capacities_html(found: Capacities) -> str:
@@ -75,6 +94,12 @@ def coresidency_html(found: Coresidency) -> str:
         parts.append(table_html(rows_table(rows), witness_words(found), marks=marks))
         if found.limits:
             table, more = limits_table(found.limits, found.device)
+            own = (
+                colours_of(found.launches)[found.stranded or 0],
+                cut(stranded_words(found), _NAME),
+            )
+            others = "blocks of the other launches"
+            parts += _map_html(found.device, found.limits, own, others)
             parts.append(table_html(table, limits_words(found), more))
         if found.fixes:
             parts.append(table_html(fixes_table(found), fixes_words(found)))

@@ -21,12 +21,13 @@ from tbsched.show.html.parts import (
     tiles_html,
 )
 from tbsched.show.html.svg.levels import Level, levels_html
+from tbsched.show.html.svg.moments import moments_html
 from tbsched.show.html.svg.standing import standing_html
 from tbsched.show.html.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
-from tbsched.show.layout.colours import TRANSFER_COLOUR, colours_of
+from tbsched.show.layout.colours import PALETTE, TRANSFER_COLOUR, colours_of
 from tbsched.show.layout.events import launched_and_released
 from tbsched.show.layout.graphs import words_of
-from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.show.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream, spans_of
 from tbsched.show.layout.names import cut, label, span_name
 from tbsched.show.layout.sms import standing
 from tbsched.show.text.tables import table_of
@@ -57,6 +58,7 @@ _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
 _NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
+_BY_STREAM = (420, 34, 13)
 _LANE = 2  # pixels, the least that can be seen
 
 
@@ -81,9 +83,16 @@ def _held_html(trace: Trace) -> str:
         ),
         legend_html(launches),
         standing_html(trace, standing(trace, at), colours, at=at),
+        _moments(trace, colours),
         _levels(trace, colours),
         table_html(held_table(trace), "Launches", more=more, marks=colours),
     )
+
+
+def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = None) -> Markup:
+    pictures = moments_html(trace, colours, ran)
+    words = "Blocks on each SM, moment by moment: choose one, then use the arrow keys"
+    return folded_html(words, pictures) if pictures else pictures
 
 
 def _levels(trace: Trace, colours: list[str]) -> Markup:
@@ -135,6 +144,7 @@ def _timed_html(trace: Trace) -> str:
         ),
         folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
         standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
+        _moments(trace, colours, ran),
         table_html(
             timed_table(trace, waits),
             "Launches",
@@ -200,7 +210,7 @@ def _stream_timeline(
             begin = np.maximum(begin, spans.zero_ns)
             waiting = Waiting(row, number.astype(np.int64), begin, np.maximum(end, begin))
             notes.append("A thin line below a launch: it waited, or part of its blocks did.")
-    frame = Frame(spans, 420, 34, 13)
+    frame = Frame(spans, *_BY_STREAM)
     return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
 
 
@@ -250,7 +260,20 @@ def meeting_html(found: Meeting) -> str:
 
 
 def processes_html(found: Processes) -> str:
-    """A row for each process, and for each turn."""
+    """A row for each process; who had the GPU when, drawn, and as a row for each turn."""
     table, more = turns_table(found)
-    turns = [table_html(table, "Turns", more=more)] if len(found.turns) else []
+    turns = []
+    if len(found.turns):
+        drawn = folded_html("Turns over time", _turns(found), is_open=True)
+        turns = [drawn, table_html(table, "Turns", more=more)]
     return card(processes_short(found), table_html(processes_table(found), "Processes"), *turns)
+
+
+def _turns(found: Processes) -> Markup:
+    process = found.turns["process"].astype(np.int64)
+    titles = tuple(f"process {number}" for number in range(len(found.traces)))
+    times = (found.turns["begin_ns"], found.turns["end_ns"])
+    spans = spans_of(titles, process, process, *times, f"{len(process):,} turns")
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(titles))]
+    names = Names(colours, titles.__getitem__, titles.__getitem__)
+    return timeline_html(Frame(spans, *_BY_STREAM), names, "turns of the processes")

@@ -9,6 +9,7 @@ import numpy as np
 
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.show.layout.graphs import streams_used
 from tbsched.show.words import counted, stream_words
@@ -82,11 +83,10 @@ def spans_by_sm(
         for first in range(0, trace.device.sms, each)
     )
     launch, begin, end = (rows[key].astype(np.int64) for key in ("launch", "start_ns", "end_ns"))
-    if len(rows) <= most_spans and each == 1:
-        return _in_lanes(titles, row, launch, begin, end)
     sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
     what = f"{len(rows):,} blocks{sharing}"
-    return _in_bins(titles, row, launch, begin, end, what, columns)
+    most = most_spans if each == 1 else -1
+    return spans_of(titles, row, launch, begin, end, what, most, columns)
 
 
 def spans_by_stream(
@@ -121,10 +121,48 @@ def spans_by_stream(
             np.append(a, b) for a, b in zip((begin, end), trace.transfer_ns.T, strict=True)
         )
     titles, row_of = streams_of(trace.sequence, most_rows)
-    row = row_of[launch]
-    if len(launch) <= most_spans:
-        return _in_lanes(titles, row, launch, begin, end)
-    return _in_bins(titles, row, launch, begin, end, f"{len(launch):,} launches", columns)
+    what = f"{len(launch):,} launches"
+    times = (begin, end)
+    return spans_of(titles, row_of[launch], launch, *times, what, most_spans, columns)
+
+
+def spans_measured(program: Program) -> Spans:
+    """When a profile says that launches, copies and memsets ran, in a row per stream.
+
+    Rows and numbers are those of :func:`spans_by_stream` of a prediction of the program.
+    """
+    titles, row = streams_of(program.sequence, MOST_ROWS)
+    begin, end = (
+        np.append(program.measured[key], program.transfers[key]) for key in ("start_ns", "end_ns")
+    )
+    return spans_of(titles, row, np.arange(len(row)), begin, end, f"{len(row):,} launches")
+
+
+def spans_of(
+    titles: tuple[str, ...],
+    row: Int64Array,
+    launch: Int64Array,
+    begin: Int64Array,
+    end: Int64Array,
+    what: str,
+    most_spans: int = MOST_SPANS,
+    columns: int | None = None,
+) -> Spans:
+    """Spans one by one, those of one row that overlap in different lanes; many spans as bins.
+
+    Args:
+        titles: of the rows.
+        row, launch, begin, end: as in :class:`Spans`.
+        what: there is too much of to be shown one by one, in words.
+        most_spans: that are shown one by one.
+        columns: bins of a row; None has so few that a page stays small.
+    """
+    if len(row) > most_spans:
+        return _in_bins(titles, row, launch, begin, end, what, columns)
+    lane, most = lanes_of(row, begin, end)
+    lanes = np.ones(len(titles), np.int64)
+    lanes[: len(most)] = np.maximum(most, 1)
+    return Spans(titles, lanes, row, lane, launch, begin, end, *_extent(begin, end))
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
@@ -206,15 +244,6 @@ def _keys(row: Int64Array, begin: Int64Array, end: Int64Array) -> tuple[Int64Arr
         zero, length = 0, len(ranks)
     # An end may touch a begin of its own row, and must not reach the next row's.
     return row * (length + 1) + (begin - zero), row * (length + 1) + (end - zero)
-
-
-def _in_lanes(
-    titles: tuple[str, ...], row: Int64Array, launch: Int64Array, begin: Int64Array, end: Int64Array
-) -> Spans:
-    lane, most = lanes_of(row, begin, end)
-    lanes = np.ones(len(titles), np.int64)
-    lanes[: len(most)] = np.maximum(most, 1)
-    return Spans(titles, lanes, row, lane, launch, begin, end, *_extent(begin, end))
 
 
 def _in_bins(

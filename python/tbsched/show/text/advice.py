@@ -14,22 +14,48 @@ from tbsched.show.words import counted, seconds_words
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:
-    """How many are accepted."""
-    return f"{configs.device}: {len(configs.accepted)} of {len(configs)} block sizes are accepted"
+    """How many are accepted, and which one is advised."""
+    advised = configs.advised
+    kind = "configurations" if configs.kernel.loops else "block sizes"
+    return f"{configs.device}: {len(configs.accepted)} of {len(configs)} {kind} are accepted" + (
+        "" if advised is None else f"; advised: {_blocks_words(advised)}"
+    )
 
 
 def launch_configs_text(configs: LaunchConfigs) -> str:
     """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
-    return f"{launch_configs_short(configs)}\n{render(configs_table(configs))}"
+    table = render(configs_table(configs))
+    return "\n".join([launch_configs_short(configs), table, *advised_lines(configs)])
 
 
 def configs_table(configs: LaunchConfigs) -> Table:
-    """A row per block size."""
-    return table_of(
-        ("threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"),
-        map(_launch_config_row, configs),
-        left=(0, 5),
-    )
+    """A row per block size; with an estimate, as times the least one, where there is any."""
+    headings = ["threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"]
+    least = min((row.estimate for row in configs if row.estimate is not None), default=None)
+    if least is None:
+        return table_of(tuple(headings), map(_launch_config_row, configs), left=(0, 5))
+    headings.insert(5, "estimate")
+    return table_of(tuple(headings), (_estimated_row(row, least) for row in configs), left=(0, 6))
+
+
+def advised_lines(configs: LaunchConfigs) -> list[str]:
+    """What the machine code says for and against the advised configuration."""
+    if configs.advised is None:
+        return []
+    marks = {True: "+", False: "-", None: " "}
+    return [
+        f"{_blocks_words(configs.advised)}:",
+        *(f"{marks[each.holds]} {each.rule}: {each.words}" for each in configs.advised.reasons),
+    ]
+
+
+def _blocks_words(row: LaunchConfig) -> str:
+    return f"{row.launch.threads} threads in {counted(row.launch.blocks, 'block')}"
+
+
+def _estimated_row(row: LaunchConfig, least: float) -> tuple[str, ...]:
+    *words, verdict = _launch_config_row(row)
+    return *words, "-" if row.estimate is None else f"{row.estimate / least:.2f}", verdict
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def calibration_short(calibration: Calibration) -> str:
 def calibration_text(calibration: Calibration) -> str:
     """The certificate, and each value with how sure it is."""
     rows = calibration_rows(calibration)
-    table = render(table_of(("field", "value", "how sure", "because"), rows))
+    table = render(table_of(("field", "value", "how sure", "because"), rows, left=(0, 3)))
     return "\n".join([calibration_short(calibration), *calibration_lines(calibration), "", table])
 
 
@@ -184,6 +184,11 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         )
     elif certificate.disagreements:
         lines.append(f"  {counted(certificate.disagreements, 'sequence disagrees', 'disagree')}")
+    elif certificate.refusal is not None:
+        lines.append(
+            f"  the oracle refused a sequence that the device allows, so some value is wrong: "
+            f"{certificate.refusal}"
+        )
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:

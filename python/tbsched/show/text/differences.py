@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rich.table import Table
 
 from tbsched.comparison.compare import LEVELS, Diff, Divergence
 from tbsched.comparison.times import TimeDiff
+from tbsched.comparison.verify import Score
 from tbsched.program.arrays import Int32Array
 from tbsched.show.layout.names import cut
 from tbsched.show.text.tables import render, table_of
-from tbsched.show.words import launch_words, limiter_words, seconds_words
+from tbsched.show.words import counted, launch_words, limiter_words, percent_words, seconds_words
 from tbsched.traces.trace import Trace
 
 _ROWS_SHOWN = 12
@@ -120,3 +123,45 @@ def time_diff_text(diff: TimeDiff) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "all"
+
+
+def score_short(score: Score) -> str:
+    """How often a predictor is right."""
+    share = percent_words(score.exact, score.launches)
+    words = f"every block right in {score.exact:,} of {score.launches:,} launches ({share} %)"
+    return f"{score.device}/{score.policy}: {words}"
+
+
+def score_text(score: Score) -> str:
+    """The shares, and what was not predicted or not right."""
+    return "\n".join([score_short(score), "", render(scores_table([score])), *score_notes(score)])
+
+
+def scores_table(scores: Iterable[Score]) -> Table:
+    """A row per predictor."""
+    rows = [
+        (
+            f"{score.device}/{score.policy}",
+            str(score.sequences),
+            str(score.launches),
+            percent_words(score.occupancy, score.launches),
+            percent_words(score.exact, score.launches),
+            percent_words(score.whole, score.sequences),
+        )
+        for score in scores
+    ]
+    return table_of(
+        ("predictor", "sequences", "launches", "occupancy %", "exact %", "sequences %"), rows
+    )
+
+
+def score_notes(score: Score) -> list[str]:
+    """What was not predicted, and what differs, in words."""
+    notes = []
+    if score.skipped:
+        refused = counted(len(score.skipped), "sequence")
+        notes.append(f"not predicted: {refused}, the first: {score.skipped[0][1]}")
+    if score.misses:
+        differ = counted(len(score.misses), "sequence differs", "sequences differ")
+        notes.append(f"{differ} in occupancy: Score.misses has them")
+    return notes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -21,8 +22,12 @@ from tbsched.sm.characterization.runs import Key, Run, RunFile
 
 REPEATS = 3
 _UPDATES = (2, 3)  # in which a chain that is read too early shows
-_SWEEP_ITERATIONS = 5  # odd, and more than one: the first fills the instruction caches
+# More than one: the first fills the instruction caches. Odd, so that what undoes itself shows. Few,
+# so that what settles down has not yet.
+_SWEEP_ITERATIONS = 3
+_SWEEP = (1, 2, 4, 8, 16, 24, 32, SAFE_LATENCY)  # stalls; then all between right and wrong
 _DISTANCES = (1, 2, 3, 4, 6, 8, 12, 16)
+_OFTEN = (1, 2, 4, 8, 16, 32, 64)  # numbers of warps on one SM whose runs are repeated
 _EVERYWHERE = (1, 8, 32, 64)  # warps per SM
 
 
@@ -47,7 +52,7 @@ def characterize(
         seconds: for how long. Opcodes that come too late have no figures.
         raw: a ``.jsonl`` file that keeps every run. What it already holds is not run again.
         warps: the numbers of warps on one SM; None: 1 to all that an SM holds.
-        repeats: of each run.
+        repeats: of the runs with 1, 2, 4 and so on to 64 warps; others are made once.
         progress: shows a bar on standard error.
 
     Returns:
@@ -77,8 +82,8 @@ def characterize(
         workshop = bench.workshop(rows)
         sizes = tuple(warps) if warps is not None else tuple(range(1, bench.spec.warps_per_sm + 1))
         advance = stack.enter_context(_advancing(seconds if progress else 0))
-        series = Series(bench, file, repeats, sizes, time.monotonic() + seconds, advance)
-        reasons = {row.name: _measured(series, workshop, row) for row in rows}
+        series = Series(bench, file, repeats, time.monotonic() + seconds, advance)
+        reasons = _measured(series, _Maker(workshop), rows, sizes)
     return characterization(bench.spec, bench.about(), series.runs.values(), reasons)
 
 
@@ -92,8 +97,7 @@ class Series:
     Args:
         bench: makes them.
         file: keeps them; None: nobody.
-        repeats: of each.
-        sizes: the numbers of warps on one SM.
+        repeats: of those that are repeated.
         until: by the monotonic clock.
         advance: is told how many there are.
 
@@ -106,7 +110,6 @@ class Series:
         bench: Bench,
         file: RunFile | None,
         repeats: int,
-        sizes: tuple[int, ...],
         until: float,
         advance: Callable[[], object],
     ) -> None:
@@ -114,70 +117,133 @@ class Series:
         self.runs: dict[Key, Run] = {run.key: run for run in held}
         self._bench, self._file, self._repeats = bench, file, repeats
         self._until, self._advance = until, advance
-        self._alone = [placed(bench.spec, Scope.ONE_SM, size) for size in sizes]
-        self._everywhere = [placed(bench.spec, Scope.ALL_SMS, size) for size in _EVERYWHERE]
+        self._launches: dict[tuple[Scope, int], Placed | None] = {}
 
     def sweep(self, loops: Iterable[Loop]) -> list[Run]:
         """One warp, a few updates, for the results alone."""
-        alone = placed(self._bench.spec, Scope.ONE_SM, 1)
+        (alone,) = self._placed(Scope.ONE_SM, [1])
         return [
             self._run(loop, alone, repeat, _SWEEP_ITERATIONS)
             for repeat in range(self._repeats)
             for loop in loops
-            if alone is not None
         ]
 
-    def time(self, loops: list[Loop]) -> None:
-        """Every loop with every number of warps; on all SMs the last loop alone."""
-        for repeat in range(self._repeats):
-            for loop in loops:
-                everywhere = self._everywhere if loop is loops[-1] else []
-                for launch in filter(None, [*self._alone, *everywhere]):
-                    self._run(loop, launch, repeat, self._bench.iterations)
+    def time(self, loop: Loop, scope: Scope, sizes: Iterable[int], once: bool = False) -> None:
+        """The loop with so many warps; a number that cannot be placed is left out."""
+        launches = self._placed(scope, sizes)
+        for repeat in range(1 if once else self._repeats):
+            for launch in launches:
+                self._run(loop, launch, repeat, self._bench.iterations)
+
+    def _placed(self, scope: Scope, sizes: Iterable[int]) -> list[Placed]:
+        wanted = [(scope, size) for size in sizes]
+        for each in wanted:
+            if each not in self._launches:
+                self._launches[each] = placed(self._bench.spec, *each)
+        return [launch for each in wanted if (launch := self._launches[each]) is not None]
 
     def _run(self, loop: Loop, launch: Placed, repeat: int, iterations: int) -> Run:
         key = Key(
             loop.opcode, loop.mode, loop.distance, loop.spacing, loop.updates,
             launch.scope, launch.warps, repeat,
         )  # fmt: skip
-        if key not in self.runs:
-            if time.monotonic() > self._until:
-                raise _TimeOver
-            records = self._bench.run(loop, launch, iterations)
-            run = Run.of(loop, launch, repeat, iterations, records)
-            if self._file is not None:
-                self._file.append(run)
-            self.runs[key] = run
-            self._advance()
-        return self.runs[key]
+        if key in self.runs:
+            return self.runs[key]
+        if time.monotonic() > self._until:
+            raise _TimeOver
+        records = self._bench.run(loop, launch, iterations)
+        run = Run.of(loop, launch, repeat, iterations, records)
+        if self._file is not None:
+            self._file.append(run)
+        self.runs[key] = run
+        self._advance()
+        return run
 
 
-def _measured(series: Series, workshop: Workshop, row: Opcode) -> str:
-    """Runs what there is to run; returns why not all of it was, if so."""
-    reason = workshop.reason(row)
-    if reason:
-        return reason
+class _Maker:
+    """Makes loops of many opcodes at the same time: most of that is waiting for other programs.
+
+    Args:
+        workshop: where they are made.
+
+    Attributes:
+        reasons: why there are none of an opcode, by name.
+    """
+
+    def __init__(self, workshop: Workshop) -> None:
+        self.workshop = workshop
+        self.reasons: dict[str, str] = {}
+
+    def loops(self, wanted: Mapping[Opcode, list[Wanted]]) -> dict[Opcode, list[Loop]]:
+        """Those of each opcode, if all are as wanted."""
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            made = list(pool.map(self._one, wanted, wanted.values()))
+        return {row: loops for row, loops in zip(wanted, made, strict=True) if loops}
+
+    def _one(self, row: Opcode, wanted: list[Wanted]) -> list[Loop]:
+        try:
+            return self.workshop.loops(row, wanted) if wanted else []
+        except ValueError as error:
+            self.reasons[row.name] = str(error)
+            return []
+
+
+def _measured(
+    series: Series, maker: _Maker, rows: list[Opcode], sizes: tuple[int, ...]
+) -> dict[str, str]:
+    """Runs what there is to run; returns why not all of it was, by name of the opcode."""
+    maker.reasons |= {row.name: maker.workshop.reason(row) for row in rows}
+    able = [row for row in rows if not maker.reasons[row.name]]
+    left = {row.name: "the time was over" for row in able}
     try:
-        latency = _latency(series, workshop, row)
-        series.time(workshop.loops(row, _timed(workshop, row, latency)))
+        latencies = _latencies(series, maker, able)
+        made = maker.loops({row: _timed(maker.workshop, row, latencies[row]) for row in able})
+        for loops in made.values():
+            for loop in loops:
+                series.time(loop, Scope.ONE_SM, [size for size in _OFTEN if size in sizes])
+            series.time(loops[-1], Scope.ALL_SMS, _EVERYWHERE)  # the fastest alone
+        for row, loops in made.items():
+            for loop in loops:
+                series.time(loop, Scope.ONE_SM, sizes, once=True)
+            del left[row.name]
     except _TimeOver:
-        return "the time was over"
-    return ""
+        return left | {name: reason for name, reason in maker.reasons.items() if reason}
+    return maker.reasons
 
 
-def _latency(series: Series, workshop: Workshop, row: Opcode) -> int:
-    """Clocks after which a result is right, for those whose code has to say so."""
-    if workshop.waits(row) or not row.executes:
-        return 1
-    wanted = [
-        Wanted(row.name, Mode.WRITE_READ, 1, spacing, updates)
-        for spacing in range(1, SAFE_LATENCY + 1)
+def _latencies(series: Series, maker: _Maker, rows: list[Opcode]) -> dict[Opcode, int | None]:
+    """Clocks after which a result is right, for those whose code has to say so; None: not known.
+
+    A few stalls are tried first, then those between the last wrong one and the first right one.
+    """
+    asked = [row for row in rows if row.executes and not maker.workshop.waits(row)]
+    runs: dict[Opcode, list[Run]] = {row: [] for row in asked if row.tells}
+    stalls: dict[Opcode, Iterable[int]] = dict.fromkeys(runs, _SWEEP)
+    for _ in range(2):
+        wanted = {row: _swept(row, each) for row, each in stalls.items()}
+        for row, loops in maker.loops(wanted).items():
+            runs[row] += series.sweep(loops)
+        stalls = {row: _between(least_stall(mine)) for row, mine in runs.items()}
+    found: dict[Opcode, int | None] = dict.fromkeys(rows, 1)
+    return found | dict.fromkeys(asked) | {row: least_stall(mine) for row, mine in runs.items()}
+
+
+def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
+    return [
+        Wanted(row.name, Mode.WRITE_READ, 1, stall, updates)
+        for stall in stalls
         for updates in _UPDATES
     ]
-    return least_stall(series.sweep(workshop.loops(row, wanted))) or SAFE_LATENCY
 
 
-def _timed(workshop: Workshop, row: Opcode, latency: int) -> list[Wanted]:
+def _between(least: int | None) -> Iterable[int]:
+    """The stalls below one of the sweep that were not tried."""
+    if least is None:
+        return ()
+    return range(max(stall for stall in _SWEEP if stall < least) + 1, least)
+
+
+def _timed(workshop: Workshop, row: Opcode, latency: int | None) -> list[Wanted]:
     """The loops whose time is taken, the fastest last."""
     found = []
     for mode in Mode:
@@ -185,7 +251,9 @@ def _timed(workshop: Workshop, row: Opcode, latency: int) -> list[Wanted]:
         distances = [d for d in _DISTANCES if d in known]
         if mode is Mode.READ_READ:
             distances = distances[:: max(1, len(distances) - 1)]
-        needs = latency if mode is Mode.WRITE_READ else 1
+        elif latency is None:
+            continue
+        needs = (latency or 1) if mode is Mode.WRITE_READ else 1
         # A scoreboard's mark is seen two clocks after it was set.
         least = 2 if workshop.waits(row) and mode is Mode.WRITE_READ else 1
         for distance in distances:

@@ -79,6 +79,8 @@ class Figures:
         dependence_wait: clocks until the next instruction can read the result.
         least_stall: the least stall in the machine code with which the result is right.
         least_warps: by mode and distance, the fewest warps within 5 % of the best throughput.
+        ends: by mode, distance and number of warps on one SM, the clocks between the first and the
+            last warp at the end of the loop, at most.
         overhead: how many warps more than arithmetic asks for are needed, with the best loop.
         even: skew where each processing block has as many warps.
         uneven: skew where they have not.
@@ -99,6 +101,7 @@ class Figures:
     dependence_wait: Measured | None = None
     least_stall: int | None = None
     least_warps: Mapping[tuple[Mode, int], int] | None = None
+    ends: Mapping[Point, int] | None = None
     overhead: int | None = None
     even: Skew | None = None
     uneven: Skew | None = None
@@ -128,7 +131,9 @@ def figures(
     timed = [run for run in whole if not run.key.updates]
     local = _points(run for run in timed if run.key.scope is Scope.ONE_SM)
     everywhere = _points(run for run in timed if run.key.scope is Scope.ALL_SMS)
-    best = max(local.values(), key=lambda found: found.value, default=None)
+    most = max((found.runs for found in local.values()), default=0)
+    often = (found for found in local.values() if found.runs == most)
+    best = max(often, key=lambda found: found.value, default=None)
     groups = {is_even: [run for run in timed if _is_even(run, processing_blocks) is is_even]
               for is_even in (True, False)}  # fmt: skip
     return Figures(
@@ -140,6 +145,7 @@ def figures(
         _dependence_wait(local),
         least_stall(whole),
         None if best is None else _least_warps(local, best),
+        _ends(run for run in timed if run.key.scope is Scope.ONE_SM),
         None if best is None else _overhead(local, best, processing_blocks),
         _skew(groups[True]),
         _skew(groups[False]),
@@ -169,7 +175,8 @@ def least_stall(runs: Iterable[Run]) -> int | None:
     """The least stall from which on every result is the same as with the longest.
 
     Returns:
-        None: no sweep, or one that does not repeat itself.
+        None: no sweep, one that does not repeat itself, or one whose results do not tell: the
+        shortest stall is no shorter than a clock, and no result is there so early.
     """
     results: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for run in runs:
@@ -185,7 +192,7 @@ def least_stall(runs: Iterable[Run]) -> int | None:
         if results[spacing] != safest:
             break
         least = spacing
-    return least
+    return None if least == 1 else least
 
 
 def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
@@ -194,6 +201,14 @@ def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
         found[point].append(results_per_clock(run))
     return {point: Measured.of(values) for point, values in found.items()}
+
+
+def _ends(runs: Iterable[Run]) -> dict[Point, int]:
+    found: dict[Point, int] = {}
+    for run in runs:
+        point = Point(run.key.mode, run.key.distance, run.key.warps)
+        found[point] = max(found.get(point, 0), int(np.ptp(run.warps["end"])))
+    return found
 
 
 def _near(points: Mapping[Point, Measured], best: Measured) -> list[Point]:

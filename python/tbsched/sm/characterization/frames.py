@@ -41,6 +41,7 @@ class Frame:
         last: the number of its last one.
         control: those that count, test and branch.
         template: the instruction, on any chain.
+        other: the one that takes turns with it; the same if none does.
         sources: the fields that hold the chain register.
         chains: the chain registers.
         waits: whether the compiler tells by a scoreboard that the result is there, and not by a
@@ -55,6 +56,7 @@ class Frame:
     last: int
     control: tuple[int, ...]
     template: int
+    other: int
     sources: tuple[words.Field, ...]
     chains: tuple[int, ...]
     waits: bool
@@ -155,8 +157,13 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
         )
     template = code[wanted[0]].word
     sources = _sources(opcode, [code[k].word for k in wanted])
+    mixed = [code[k].word for k in mine if code[k].opcode == opcode.mixed] or [template]
+    if opcode.mixed and (mixed == [template] or _sources(opcode, mixed) != sources):
+        raise Unverified(f"{opcode.name}: {opcode.mixed} does not do the same as {opcode.sass}")
     waits = words.WRITES.of(template) != words.NO_SCOREBOARD
-    return Frame(opcode, cubin, code, at, first, last, control, template, sources, chains, waits)
+    return Frame(
+        opcode, cubin, code, at, first, last, control, template, mixed[0], sources, chains, waits
+    )
 
 
 def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:

@@ -45,7 +45,6 @@ class GpuBench:
             raise missing(_CONTEXT, "cuda.core", "'tbsched[sm]'") from None
         self.spec = find_device(ATTACHED) if index == 0 else known_as(self.info)
         self.iterations = 64
-        self.iterations = 64
         self._core = core
         self._device = core.Device(index)
         self._device.set_current()

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from tbsched.sm.characterization import words
 from tbsched.sm.characterization.frames import Frame, Unverified
+from tbsched.sm.characterization.opcodes import Opcode
 from tbsched.sm.characterization.toolkit import Instruction, disassemble
 from tbsched.sm.characterization.words import Control
 
@@ -107,7 +108,7 @@ def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Lo
         inside = code[around.first : around.last + 1]
         if [instruction.word for instruction in inside] != plan:
             raise Unverified(f"{each.opcode}: the loop was not written as planned")
-        count = sum(instruction.opcode == around.opcode.sass for instruction in inside)
+        count = sum(instruction.opcode in _asked(around.opcode) for instruction in inside)
         found.append(
             Loop(each.opcode, each.mode, each.distance, spacing, each.updates, count, cubin)
         )
@@ -136,11 +137,13 @@ def safe_spacing(around: Frame, mode: Mode, distance: int) -> int:
 
 def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
     """The words of the loop: count, half of the instructions, test, the others, branch."""
-    group = _group(around, wanted.mode, wanted.distance, spacing)
+    group = _group(around, wanted.mode, wanted.distance, spacing, 0)
     groups = min(around.items // len(group), wanted.updates or around.items)
     if spacing < 1 or not groups:
         raise ValueError(f"spacing: {spacing} clocks do not fit the loop")
-    items = group * groups
+    items = []
+    for number in range(groups):
+        items += _group(around, wanted.mode, wanted.distance, spacing, number * wanted.distance)
     items += [Control(1).on(words.NOP)] * (around.items - len(items))
     count, test, branch = (around.code[k].word for k in around.control)
     middle = len(items) // 2
@@ -149,21 +152,27 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
     ]  # fmt: skip
 
 
-def _group(around: Frame, mode: Mode, distance: int, spacing: int) -> list[int]:
-    """An instruction on each chain, with what lies between two of them."""
+def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) -> list[int]:
+    """An instruction on each chain, with what lies between two of them; so many came before."""
     found = []
+    reuse = 0
+    if around.opcode.reuse and spacing <= words.PATIENT:  # it is lost when the warp yields
+        constant = (field not in around.sources for field in words.SOURCES)
+        reuse = sum(1 << slot for slot, is_constant in enumerate(constant) if is_constant)
     for k in range(distance):
         source = around.chains[k]
-        word = around.template
+        word = around.other if (before + k) % 2 else around.template
         for place in around.sources:
             word = place.set(word, source)
         stall = min(spacing, words.MOST_STALL)
         if mode is Mode.WRITE_READ:
             word = words.DESTINATION.set(word, source)
-            control = Control(stall, k, waits=1 << k) if around.waits else Control(stall)
+            control = (
+                Control(stall, k, waits=1 << k) if around.waits else Control(stall, reuse=reuse)
+            )
         else:
             word = words.DESTINATION.set(word, around.chains[distance + k])
-            control = Control(stall, 0) if around.waits else Control(stall)
+            control = Control(stall, 0) if around.waits else Control(stall, reuse=reuse)
         found.append(control.on(word))
         left = spacing - stall
         while left > 0:
@@ -192,8 +201,9 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
     opcode = around.opcode
     inside = code[around.first : around.last + 1]
     control = Counter(around.code[k].opcode for k in around.control)
-    mine = [each for each in inside if each.opcode == opcode.sass]
-    others = Counter(each.opcode for each in inside if each.opcode not in (opcode.sass, "NOP"))
+    asked = _asked(opcode)
+    mine = [each for each in inside if each.opcode in asked]
+    others = Counter(each.opcode for each in inside if each.opcode not in (*asked, "NOP"))
     if others != control or not mine:
         raise Unverified(f"{opcode.name}: the loop also has {', '.join(others - control)}")
     if any(each.guard.rstrip("0123456789") != opcode.guard for each in mine):
@@ -219,6 +229,10 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
             raise Unverified(
                 f"{opcode.name}: distance {found} at instruction {k}, not {wanted.distance}"
             )
+
+
+def _asked(opcode: Opcode) -> tuple[str, ...]:
+    return (opcode.sass, opcode.mixed) if opcode.mixed else (opcode.sass,)
 
 
 def _in_one_bank(registers: set[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,7 +16,7 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.placement import DeviceInfo
 
 REGISTERS = 32  # of a thread, so that an SM holds 64 warps
-SHARED_MEMORY = 64  # bytes; those of the ring that shared-memory loads go around
+SHARED_MEMORY = 128  # bytes; at least those of the ring that shared-memory loads go around
 NOBODY = 2**32 - 1
 _WARP = 32
 
@@ -38,9 +39,11 @@ class Placed:
         threads: of a block.
         target: the only SM where blocks measure; ``NOBODY``: all.
         measuring: how many blocks measure.
-        short_block: the block of which only some warps measure; ``NOBODY``: none.
+        short_block: of those that measure, by their arrival, the one of which only some warps do;
+            ``NOBODY``: none.
         short_warps: how many of its warps measure.
         smid: the predicted SM of each block.
+        possible: the same from each latent state of the GPU.
     """
 
     scope: Scope
@@ -52,6 +55,7 @@ class Placed:
     short_block: int
     short_warps: int
     smid: Int32Array
+    possible: tuple[Int32Array, ...]
 
     @property
     def measuring_warps(self) -> int:
@@ -93,7 +97,7 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
         return None
     blocks = 1 if alone else per_sm * spec.sms
     launch = Launch(blocks, _WARP * per_block, REGISTERS, shared_memory=SHARED_MEMORY)
-    smid = predict(Sequence([launch]), spec)[0].smid
+    smid, *others = _places(spec, launch)
     if not alone and set(np.bincount(smid, minlength=spec.sms)) != {per_sm}:
         return None
     one = scope is Scope.ONE_SM and not alone
@@ -102,5 +106,13 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
     is_odd = per_block * per_sm != warps
     return Placed(
         scope, warps, blocks, _WARP * per_block, target, len(there),
-        int(there[-1]) if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+        len(there) - 1 if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+        (smid, *others),
     )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=64)
+def _places(spec: DeviceSpec, launch: Launch) -> tuple[Int32Array, ...]:
+    """The SM of each block, from each latent state of the GPU."""
+    found = (predict(Sequence([launch]), spec, None, s)[0].smid for s in spec.initial_states())
+    return tuple({smid.tobytes(): smid for smid in found}.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import lzma
 import os
 import zlib
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.sm.characterization.loops import Loop, Mode
 from tbsched.sm.characterization.placing import Placed, Scope
 
-VERSION = 1
+VERSION = 2
 _BEGINS = b'{"tbsched_characterization"'
 # What the kernel writes for each warp. kind: 0 nothing, 1 it measured, 2 its block held a place.
 RECORD = np.dtype(
@@ -31,6 +32,7 @@ RECORD = np.dtype(
 )  # fmt: skip
 ABSENT, MEASURED, HELD = range(3)
 _COLUMNS = ("start", "end", "start_ns", "end_ns", "smid", "slot", "result")
+_BY_GPU = ("start_ns", "end_ns")
 
 
 class Key(NamedTuple):
@@ -53,7 +55,7 @@ class Run(HoldsArrays):
     Attributes:
         key: which run it is.
         instructions: of the opcode, that a warp executed.
-        as_predicted: whether every block was where the predictor said.
+        as_predicted: whether every block was where the predictor said, from some latent state.
         warps: structured array, a row per warp that measured: ``start`` and ``end`` in clocks of
             its SM, ``start_ns`` and ``end_ns`` by the GPU's clock, ``smid``, ``slot`` (the warp
             slot), and ``result``, a number made of the chain registers at the end.
@@ -74,7 +76,7 @@ class Run(HoldsArrays):
             placed.scope, placed.warps, repeat,
         )  # fmt: skip
         first_warps = records.reshape(placed.blocks, -1)[:, 0]
-        as_predicted = bool((first_warps["smid"] == placed.smid).all())
+        as_predicted = any((first_warps["smid"] == smid).all() for smid in placed.possible)
         kept = records[records["kind"] == MEASURED][list(_COLUMNS)]
         return cls(key, loop.instructions * iterations, as_predicted, kept)
 
@@ -111,24 +113,16 @@ class RunFile:
 
     def append(self, run: Run) -> None:
         """Keeps one more."""
-        self._file.append(
-            _line(
-                {
-                    **run.key._asdict(),
-                    "instructions": run.instructions,
-                    "as_predicted": run.as_predicted,
-                    "warps_recorded": len(run.warps),
-                    "columns": _packed(run.warps),
-                }
-            )
-        )
+        on_all = run.key.scope is Scope.ALL_SMS
+        row = [*run.key, run.instructions, run.as_predicted, len(run.warps)]
+        self._file.append(_line([*row, *_packed(run.warps, on_all)]))
 
     def close(self) -> None:
         self._file.close()
 
 
 def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, ...]]:
-    """Reads a file of runs.
+    """Reads a file of runs, which may be compressed as ``.xz``.
 
     Returns:
         The GPU, and the runs.
@@ -137,7 +131,8 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
         FileNotFoundError, ValueError: there is none, or it is broken; names the line.
     """
     name = Path(path)
-    lines = storage.content(name, most=2**30).splitlines()
+    content = storage.content(name, most=2**30)
+    lines = (lzma.decompress(content) if name.suffix == ".xz" else content).splitlines()
     if not lines or not lines[0].startswith(_BEGINS):
         raise ValueError(f"{storage.shown(name)}: not a file of runs")
     found = []
@@ -146,39 +141,48 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
             data = json.loads(line)
             if number == 1:
                 header = data
+                if header["tbsched_characterization"] != VERSION:
+                    raise ValueError("made by another version of tbsched; measure again")
                 continue
             found.append(_run(data))
         except (ValueError, KeyError, TypeError, zlib.error) as error:
             raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
-    if header["tbsched_characterization"] > VERSION:
-        raise ValueError(f"{storage.shown(name)}: made by a later version of tbsched")
     return dict(header["device"]), tuple(found)
 
 
-def _run(data: dict[str, Any]) -> Run:
-    key = Key(
-        data["opcode"], Mode(data["mode"]), data["distance"], data["spacing"], data["updates"],
-        Scope(data["scope"]), data["warps"], data["repeat"],
-    )  # fmt: skip
-    warps = _unpacked(data["columns"], data["warps_recorded"])
-    return Run(key, data["instructions"], data["as_predicted"], warps)
+def _run(row: list[Any]) -> Run:
+    opcode, mode, distance, spacing, updates, scope, warps, repeat, *others = row
+    instructions, as_predicted, recorded, same, columns = others
+    key = Key(opcode, Mode(mode), distance, spacing, updates, Scope(scope), warps, repeat)
+    return Run(key, instructions, as_predicted, _unpacked(same, columns, recorded))
 
 
-def _line(data: Mapping[str, Any]) -> bytes:
+def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
 
-def _packed(warps: StructuredArray) -> str:
-    """Each column as differences from one warp to the next, compressed."""
-    columns = np.stack([warps[name].astype(np.int64) for name in _COLUMNS])
-    differences = np.diff(columns, axis=1, prepend=0)
-    return base64.b64encode(zlib.compress(differences.tobytes())).decode()
+def _packed(warps: StructuredArray, on_all: bool) -> tuple[dict[str, int], str]:
+    """What is the same for all warps; and the rest as differences from one warp to the next.
+
+    The GPU's clock is kept where clocks of several SMs are to be compared.
+    """
+    kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
+    columns = {name: warps[name].astype(np.int64) for name in kept}
+    same = {name: int(column[0]) for name, column in columns.items() if len(set(column)) == 1}
+    varying = [column for name, column in columns.items() if name not in same]
+    differences = np.diff(
+        np.array(varying, np.int64).reshape(len(varying), len(warps)), axis=1, prepend=0
+    )
+    return same, base64.b64encode(zlib.compress(differences.tobytes())).decode()
 
 
-def _unpacked(text: str, count: int) -> StructuredArray:
+def _unpacked(same: Mapping[str, int], text: str, count: int) -> StructuredArray:
     content = zlib.decompress(base64.b64decode(text, validate=True))
-    columns = np.frombuffer(content, np.int64).reshape(len(_COLUMNS), count).cumsum(axis=1)
+    on_all = len(same) + len(content) // (8 * max(count, 1)) == len(_COLUMNS)
+    kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
+    varying = [name for name in kept if name not in same]
+    columns = np.frombuffer(content, np.int64).reshape(len(varying), count).cumsum(axis=1)
     warps = np.zeros(count, RECORD)[list(_COLUMNS)]
-    for name, values in zip(_COLUMNS, columns, strict=True):
+    for name, values in [*same.items(), *zip(varying, columns, strict=True)]:
         warps[name] = values
     return warps

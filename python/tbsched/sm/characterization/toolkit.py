@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -20,6 +21,7 @@ from tbsched.errors import TbschedError
 from tbsched.sm.characterization.words import BYTES
 
 _HOMES = ("/usr/local/cuda",)
+_ADDRESS = re.compile(r"(?<=\w)\[(?=R\d)")
 _WHEEL = "nvidia-cuda-nvdisasm"
 _INSTALL = {
     "ptxas": "install the CUDA toolkit, or name its folder in CUDA_HOME",
@@ -121,7 +123,9 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
 
 
 def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
-    operands = tuple(row.get("operands", "").replace(".reuse", "").split(","))
+    # Before CUDA 13.5 there is no comma between a register and an address.
+    text = _ADDRESS.sub(",[", row.get("operands", "").replace(".reuse", ""))
+    operands = tuple(text.split(","))
     target = int(operands[-1], 16) // BYTES - first if row["opcode"] == "BRA" else None
     return Instruction(row["opcode"], operands, row.get("predicate", ""), target, word)
 
@@ -129,7 +133,8 @@ def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
 def _run(name: str, *arguments: str | Path) -> str:
     done = subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"{name}: {(done.stderr or done.stdout).strip()}")
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise ValueError(f"{name}: {said[0] if said else 'failed'}")
     return done.stdout
 
 

@@ -14,7 +14,7 @@ SCOREBOARDS = 6
 NO_SCOREBOARD = 7
 ALL_SCOREBOARDS = (1 << SCOREBOARDS) - 1
 NOP = 0x7918  # without its control fields
-_PATIENT = 2  # ptxas lets the warp go on after so short a stall, and yields after a longer one
+PATIENT = 2  # ptxas lets the warp go on after so short a stall, and yields after a longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +61,22 @@ class Control:
     writes: int = NO_SCOREBOARD
     reads: int = NO_SCOREBOARD
     waits: int = 0
+    reuse: int = 0
 
     @classmethod
     def of(cls, word: int) -> Control:
         """That of an instruction."""
-        return cls(STALL.of(word), WRITES.of(word), READS.of(word), WAITS.of(word))
+        return cls(STALL.of(word), WRITES.of(word), READS.of(word), WAITS.of(word), REUSE.of(word))
 
     def on(self, word: int) -> int:
-        """The instruction, issued like this; nothing is kept in the reuse cache."""
+        """The instruction, issued like this."""
         for field, value in (
             (STALL, self.stall),
-            (STAYS, int(self.stall <= _PATIENT)),
+            (STAYS, int(self.stall <= PATIENT)),
             (WRITES, self.writes),
             (READS, self.reads),
             (WAITS, self.waits),
-            (REUSE, 0),
+            (REUSE, self.reuse),
         ):
             word = field.set(word, value)
         return word

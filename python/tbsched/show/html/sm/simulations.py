@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tbsched.show.html.pages import card
-from tbsched.show.html.parts import table_html, tiles_html
+from tbsched.show.html.parts import folded_html, table_html, tiles_html
+from tbsched.show.html.svg.simulations import cores_html, rows_html
 from tbsched.show.text.sm.simulations import (
     figures_table,
     simulation_short,
@@ -14,7 +15,11 @@ from tbsched.sm.results import Simulation, Simulations
 
 
 def simulation_html(found: Simulation) -> str:
-    """The main figures, and a row per figure."""
+    """The main figures, when blocks ran and DRAM rows were open, and a row per figure."""
+    pictures = [folded_html("Blocks over time, by core", cores_html(found), is_open=True)]
+    if found.commands is not None and len(found.commands):
+        words = "Open DRAM rows over time, by bank of the first memory controller"
+        pictures.append(folded_html(words, rows_html(found), is_open=True))
     return card(
         simulation_short(found),
         tiles_html(
@@ -23,7 +28,8 @@ def simulation_html(found: Simulation) -> str:
             (f"{100 * found.row_hit_rate:.1f} %", "row hits"),
             (f"{found.bank_parallelism:.1f}", "banks with requests"),
         ),
-        table_html(figures_table(found)),
+        *pictures,
+        folded_html("All figures", table_html(figures_table(found))),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -71,7 +71,7 @@ def map_html(
         notes: below it.
     """
     size = next(pixels for most, pixels in _SIZES if len(tiles) <= most)
-    corners, titles, width, height = _placed(topology, size)
+    corners, titles, width, height = map_corners(topology, size)
     drawn, fills = [], dict[tuple[str, str], list[tuple[float, float, float, float]]]()
     for sm, tile in enumerate(tiles):
         x, y = corners[sm]
@@ -98,9 +98,9 @@ def map_html(
     )
 
 
-def _placed(
+def map_corners(
     topology: Topology, size: int
-) -> tuple[Mapping[int, tuple[float, float]], list[tuple[str, float]], float, float]:
+) -> tuple[dict[int, tuple[float, float]], list[tuple[str, float]], float, float]:
     """The corner of each tile, the titles of rows and where they are, and the size of the whole."""
     gap, between = (2, 8) if size > 16 else (1, 3)
     corners: dict[int, tuple[float, float]] = {}

@@ -1,0 +1,16 @@
+// How many blocks of a launch fit now, without placing any.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/gpu/gpu_state.h"
+#include "tbsched/hardware/sm/demand.h"
+
+namespace tbsched {
+
+// By SM, the blocks of a launch that has more than fit. Only where each block leaves room for
+// exactly one less (rooms.h).
+std::vector<int32_t> filled(const GpuState& gpu, const Demand& demand);
+
+}  // namespace tbsched

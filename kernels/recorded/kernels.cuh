@@ -1,0 +1,228 @@
+// The kernels that are recorded. Each is written once, and reads and writes through a recorder.
+#pragma once
+
+#include <cstdint>
+
+#include "recorder.cuh"
+
+namespace recorded {
+
+// What a kernel works on; each uses some of it.
+struct Data {
+  const float* in;
+  const float* more;
+  float* out;
+  const int32_t* rows;
+  const int32_t* columns;
+  const int32_t* marks;
+  int32_t* marked;
+  int32_t n;
+  int32_t m;
+  int32_t times;
+};
+
+__device__ inline int32_t thread_of_all() {
+  return static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+// out = in transposed, both n x n: a warp reads a column of a tile, and writes a row.
+struct Transpose {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t tiles = data.n / 32;
+    const int32_t left = static_cast<int32_t>(blockIdx.x) % tiles * 32;
+    const int32_t top = static_cast<int32_t>(blockIdx.x) / tiles * 32;
+    const int32_t lane = static_cast<int32_t>(threadIdx.x % 32);
+    const int32_t warp = static_cast<int32_t>(threadIdx.x / 32);
+    for (int32_t step = 0; step < 4; ++step) {
+      const int32_t column = left + warp * 4 + step;
+      const float value = recorder.load(data.in + (top + lane) * data.n + column);
+      recorder.store(data.out + column * data.n + top + lane, value);
+    }
+  }
+};
+
+// A sparse matrix times a vector; a thread has a row.
+struct Spmv {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t row = thread_of_all();
+    const int32_t end = recorder.load(data.rows + row + 1);
+    float sum = 0;
+#pragma unroll 1  // or else the lanes of a warp go apart in the plain form
+    for (int32_t at = recorder.load(data.rows + row); at < end; ++at) {
+      const int32_t column = recorder.load(data.columns + at);
+      sum += recorder.load(data.in + at) * recorder.load(data.more + column);
+    }
+    recorder.store(data.out + row, sum);
+  }
+};
+
+// The nearest of m centres, for a point of `times` dimensions per thread.
+struct Kmeans {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t point = thread_of_all();
+    float least = 1e30F;
+    int32_t nearest = 0;
+    for (int32_t centre = 0; centre < data.m; ++centre) {
+      float distance = 0;
+      for (int32_t at = 0; at < data.times; ++at) {
+        const float step = recorder.load(data.in + point * data.times + at) -
+                           recorder.load(data.more + centre * data.times + at);
+        distance += step * step;
+      }
+      if (distance < least) {
+        least = distance;
+        nearest = centre;
+      }
+    }
+    recorder.store(data.marked + point, nearest);
+  }
+};
+
+// One step of a breadth-first search: from the nodes that step `times` found to their neighbours.
+struct Bfs {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t node = thread_of_all();
+    if (recorder.load(data.marks + node) == data.times) {
+      const int32_t end = recorder.load(data.rows + node + 1);
+#pragma unroll 1  // or else the lanes of a warp go apart in the plain form
+      for (int32_t at = recorder.load(data.rows + node); at < end; ++at) {
+        const int32_t next = recorder.load(data.columns + at);
+        if (recorder.load(data.marks + next) < 0) {
+          recorder.store(data.marked + next, data.times + 1);
+        }
+      }
+    }
+  }
+};
+
+// A fast Walsh transform of m values per block, in place.
+struct Fwt {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    float* const values = data.out + static_cast<int32_t>(blockIdx.x) * data.m;
+    for (int32_t half = 1; half < data.m; half *= 2) {
+      for (auto pair = static_cast<int32_t>(threadIdx.x); pair < data.m / 2;
+           pair += static_cast<int32_t>(blockDim.x)) {
+        const int32_t at = pair / half * 2 * half + pair % half;
+        const float one = recorder.load(values + at);
+        const float other = recorder.load(values + at + half);
+        recorder.store(values + at, one + other);
+        recorder.store(values + at + half, one - other);
+      }
+      recorder.meet();
+    }
+  }
+};
+
+// The mean of a point and its four neighbours, of n columns and m rows; blocks of 32 x 8 points.
+struct Stencil {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t tiles = data.n / 32;
+    const auto block = static_cast<int32_t>(blockIdx.x);
+    const int32_t x = block % tiles * 32 + static_cast<int32_t>(threadIdx.x % 32);
+    const int32_t y = block / tiles * 8 + static_cast<int32_t>(threadIdx.x / 32);
+    const float* const row = data.in + y * data.n;
+    float sum = recorder.load(row + x);
+    sum += recorder.load(row + max(x - 1, 0));
+    sum += recorder.load(row + min(x + 1, data.n - 1));
+    sum += recorder.load(data.in + max(y - 1, 0) * data.n + x);
+    sum += recorder.load(data.in + min(y + 1, data.m - 1) * data.n + x);
+    recorder.store(data.out + y * data.n + x, sum / 5);
+  }
+};
+
+// out = in * more, all n x n, in tiles of 32 x 32.
+struct Gemm {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    __shared__ float left[32][33];
+    __shared__ float right[32][33];
+    const int32_t tiles = data.n / 32;
+    const int32_t x = static_cast<int32_t>(threadIdx.x % 32);
+    const int32_t y = static_cast<int32_t>(threadIdx.x / 32);
+    const int32_t column = static_cast<int32_t>(blockIdx.x) % tiles * 32 + x;
+    const int32_t row = static_cast<int32_t>(blockIdx.x) / tiles * 32 + y;
+    float sum = 0;
+    for (int32_t tile = 0; tile < data.n; tile += 32) {
+      left[y][x] = recorder.load(data.in + row * data.n + tile + x);
+      right[y][x] = recorder.load(data.more + (tile + y) * data.n + column);
+      recorder.meet();
+      for (int32_t at = 0; at < 32; ++at) sum += left[y][at] * right[at][x];
+      recorder.meet();
+    }
+    recorder.store(data.out + row * data.n + column, sum);
+  }
+};
+
+// m vectors of 16 bytes are read `times` times, by all threads together.
+struct Sweep {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const auto* const vectors = reinterpret_cast<const uint4*>(data.in);
+    const auto all = static_cast<int32_t>(gridDim.x * blockDim.x);
+    uint32_t sum = 0;
+    for (int32_t time = 0; time < data.times; ++time) {
+      for (int32_t at = thread_of_all(); at < data.m; at += all) {
+        const uint4 value = recorder.load(vectors + at);
+        sum ^= value.x ^ value.y ^ value.z ^ value.w;
+      }
+      recorder.meet();
+    }
+    recorder.store(data.marked + thread_of_all(), static_cast<int32_t>(sum));
+  }
+};
+
+// All warps read the same n values at the same time.
+struct Together {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    float sum = 0;
+    for (auto at = static_cast<int32_t>(threadIdx.x % 32); at < data.n; at += 32) {
+      sum += recorder.load(data.in + at);
+    }
+    recorder.store(data.out + thread_of_all(), sum);
+  }
+};
+
+// A value of a sector of each line, and then, `times` times in all, of the sector m floats on.
+struct Strided {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const auto all = static_cast<int32_t>(gridDim.x * blockDim.x);
+    float sum = 0;
+    for (int32_t time = 0; time < data.times; ++time) {
+      for (int32_t line = thread_of_all(); line < data.n; line += all) {
+        sum += recorder.load(data.in + line * 32 + time * data.m);
+      }
+      recorder.meet();
+    }
+    recorder.store(data.out + thread_of_all(), sum);
+  }
+};
+
+// What a store leaves in L1: n values are read `times` times, written, and read again.
+struct Stored {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    float sum = 0;
+    const auto each = [&](const auto& what) {
+      for (auto at = static_cast<int32_t>(threadIdx.x); at < data.n;
+           at += static_cast<int32_t>(blockDim.x)) {
+        what(data.out + at);
+      }
+      recorder.meet();
+    };
+    const auto read = [&](const float* const value) { sum += recorder.load(value); };
+    for (int32_t time = 0; time < data.times; ++time) each(read);
+    each([&](float* const value) { recorder.store(value, sum); });
+    each(read);
+    recorder.store(data.out + data.n + static_cast<int32_t>(threadIdx.x), sum);
+  }
+};
+
+}  // namespace recorded

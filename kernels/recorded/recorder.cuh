@@ -1,0 +1,131 @@
+// Records which lines of memory each warp of a kernel reads and writes, in order.
+//
+// A kernel takes a recorder, and reads and writes through it. As `plain` it then runs as if nothing
+// were recorded: the same loads and stores, and nothing besides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace recorded {
+
+enum class Form : int {
+  plain,     // nothing is recorded
+  placed,    // the SM of each block
+  counted,   // how many events each warp has
+  recorded,  // the events
+};
+
+// One for each line of 128 bytes that an instruction of a warp touches, and for each barrier.
+enum class Kind : uint64_t { load, store, also, barrier };  // also: one more line of the same one
+using Event = unsigned long long;                           // line | sectors << 40 | kind << 44
+constexpr uint64_t kLineBytes = 128;
+constexpr uint64_t kSectorBytes = 32;
+constexpr int kSectorShift = 40;
+constexpr int kKindShift = 44;
+
+// What a kernel records to.
+struct Tape {
+  uint64_t arena;              // the address that lines are counted from
+  unsigned long long* places;  // of each warp: its events so far, or where the next one goes
+  Event* events;
+  int32_t* sms;
+};
+
+template <Form form>
+class Recorder {
+ public:
+  // Blocks are in one row.
+  __device__ explicit Recorder(const Tape& tape) : tape_(tape) {
+    if constexpr (form == Form::placed) {
+      int32_t sm = 0;
+      asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+      if (threadIdx.x == 0) tape_.sms[blockIdx.x] = sm;
+    }
+  }
+
+  template <typename Value>
+  __device__ Value load(const Value* const address) const {
+    note(address, sizeof(Value), Kind::load);
+    return read(address);
+  }
+
+  template <typename Value>
+  __device__ void store(Value* const address, const Value value) const {
+    note(address, sizeof(Value), Kind::store);
+    write(address, value);
+  }
+
+  // All threads of the block meet.
+  __device__ void meet() const {
+    if constexpr (form == Form::counted || form == Form::recorded) {
+      const uint32_t leader = __ffs(__activemask()) - 1;
+      if (threadIdx.x % 32 == leader) append(static_cast<uint64_t>(Kind::barrier) << kKindShift);
+    }
+    __syncthreads();
+  }
+
+ private:
+  // Volatile, so that all forms have the same ones in the same order.
+  __device__ static float read(const float* const address) {
+    float value;
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(address) : "memory");
+    return value;
+  }
+  __device__ static int32_t read(const int32_t* const address) {
+    int32_t value;
+    asm volatile("ld.global.s32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+  }
+  __device__ static uint4 read(const uint4* const address) {
+    uint4 value;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(address)
+                 : "memory");
+    return value;
+  }
+  __device__ static void write(float* const address, const float value) {
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
+  }
+  __device__ static void write(int32_t* const address, const int32_t value) {
+    asm volatile("st.global.s32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+  }
+
+  // Line after line, each by the lanes that touch it.
+  __device__ void note(const void* const address, const uint32_t bytes, const Kind kind) const {
+    if constexpr (form == Form::counted || form == Form::recorded) {
+      const uint32_t active = __activemask();
+      const uint32_t lane = threadIdx.x % 32;
+      const uint64_t at = reinterpret_cast<uint64_t>(address) - tape_.arena;
+      const unsigned long long line = at / kLineBytes;
+      const uint32_t first = at % kLineBytes / kSectorBytes;
+      const uint32_t last = (at % kLineBytes + bytes - 1) / kSectorBytes;
+      const uint32_t mine = ((2U << last) - 1) & ~((1U << first) - 1);
+      const uint32_t leader = __ffs(active) - 1;
+      Kind now = kind;
+      for (uint32_t left = active; left != 0;) {
+        const unsigned long long one = __shfl_sync(active, line, __ffs(left) - 1);
+        const bool same = line == one;
+        const uint64_t sectors = __reduce_or_sync(active, same ? mine : 0U);
+        left &= ~__ballot_sync(active, same);
+        if (lane == leader) {
+          append(one | sectors << kSectorShift | static_cast<uint64_t>(now) << kKindShift);
+        }
+        now = Kind::also;
+      }
+      __syncwarp(active);
+    }
+  }
+
+  __device__ void append(const Event event) const {
+    const uint32_t warps = (blockDim.x + 31) / 32;
+    const size_t warp = size_t{blockIdx.x} * warps + threadIdx.x / 32;
+    const unsigned long long place = atomicAdd(&tape_.places[warp], 1ULL);
+    if constexpr (form == Form::recorded) tape_.events[place] = event;
+  }
+
+  Tape tape_;
+};
+
+}  // namespace recorded

@@ -1,0 +1,1 @@
+"""Reasons for and against a launch configuration that a kernel's machine code gives."""

@@ -1,0 +1,41 @@
+"""How long a launch configuration takes, compared with others of the same kernel.
+
+The numbers were chosen on a third of the kernels in ``tests/gpu/inside/kernels``, on an H200, and
+scored on the others.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tbsched.advice.reasons.case import Case
+from tbsched.sm.code.walking import TURNS
+
+A_BLOCK = 1.25  # clocks of the GPU until the next block can be launched
+_BLOCK = 700.0  # clocks that a block costs its SM besides its work
+_WARP = 10.0  # the same, for each warp of it
+_SHARPNESS = 3.0  # how hard the bound is between waiting and working
+
+
+def estimate(case: Case) -> float:
+    """Clocks, in the units of the profile: only ratios mean something.
+
+    Blocks are launched one after another. The busiest unit of a processing block works off its
+    warps; with too few warps it waits for them. SMs that have a block more than others end last.
+    """
+    sms, fit = case.spec.sms, case.evenness.blocks_per_sm
+    whole, left = divmod(case.launch.blocks, fit * sms)
+    last = _wave(case, math.ceil(left / sms)) if left else 0.0
+    return max(whole * _wave(case, fit) + last, A_BLOCK * case.launch.blocks)
+
+
+def _wave(case: Case, blocks: int) -> float:
+    """Of so many blocks on an SM at once."""
+    turns = float(TURNS)
+    if case.items:
+        threads = case.launch.blocks * case.launch.threads
+        turns = max(1.0, case.items / threads) / case.profile.items_a_turn
+    alone, busy = case.profile.with_turns(turns)
+    works = math.ceil(blocks * case.block_warps / case.spec.processing_blocks) * busy
+    both = math.pow(alone**_SHARPNESS + works**_SHARPNESS, 1 / _SHARPNESS)
+    return both + _BLOCK + _WARP * case.block_warps

@@ -1,0 +1,171 @@
+"""Rules for launch configurations, each of which measurements can refute.
+
+Most are from a thesis on GF100 GPUs (Section numbers are its own), restated for as many processing
+blocks as the GPU has: two schedulers there, four on Hopper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tbsched.advice.reasons.case import WARP, Case
+from tbsched.sm.characterization.figures import Figures, Point
+from tbsched.sm.characterization.loops import Mode
+from tbsched.sm.code.profile import MEMORY_LATENCY
+
+_FARTHEST = 16  # the largest distance that is measured
+SKEW = 300  # clocks, as in the thesis
+_BYTES_A_CLOCK = 14.5  # of DRAM, for each SM: 3.35 TB/s, 132 SMs, 1.755 GHz
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What a rule says of a configuration.
+
+    Attributes:
+        rule: its name.
+        holds: whether it speaks for the configuration; None: it does not say.
+        words: why.
+    """
+
+    rule: str
+    holds: bool | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule.
+
+    Attributes:
+        name: what users call it.
+        source: where it is from.
+        judge: says whether it speaks for a configuration, and why.
+    """
+
+    name: str
+    source: str
+    judge: Callable[[Case], tuple[bool | None, str]]
+
+    def __call__(self, case: Case) -> Reason:
+        return Reason(self.name, *self.judge(case))
+
+
+def _dependences(case: Case) -> tuple[bool | None, str]:
+    each = case.profile.warps_alone
+    needed = math.ceil(each) * case.spec.processing_blocks
+    words = (
+        f"between two instructions that need each other a warp waits so long that "
+        f"{needed} warps keep the {case.profile.busiest} unit busy; {case.warps} are on an SM"
+    )
+    return case.warps >= needed, words
+
+
+def _balance(case: Case) -> tuple[bool | None, str]:
+    blocks = case.spec.processing_blocks
+    left = case.warps % blocks
+    return left == 0, f"{case.warps} warps on {blocks} processing blocks" + (
+        "" if left == 0 else f": {left} have one more"
+    )
+
+
+def _one_wave(case: Case) -> tuple[bool | None, str]:
+    return case.waves <= 1, f"{case.waves:.3g} waves"
+
+
+def _whole_waves(case: Case) -> tuple[bool | None, str]:
+    """(2): the number of blocks is a multiple of the number of SMs."""
+    left = case.launch.blocks % case.spec.sms
+    return left == 0, f"{case.launch.blocks} blocks on {case.spec.sms} SMs" + (
+        "" if left == 0 else f": {left} SMs have one more"
+    )
+
+
+def _forced(case: Case) -> tuple[bool | None, str]:
+    """(4), generalised: the spread is even whatever the scheduler does."""
+    return case.evenness.forced, case.evenness.reason
+
+
+def _skew(case: Case) -> tuple[bool | None, str]:
+    worst, where = -1, ""
+    for opcode, distance in case.profile.distances.items():
+        found = _end(_figures(case, opcode), distance, case.warps)
+        if found is not None and found > worst:
+            worst, where = found, f"{opcode} at distance {distance}"
+    if worst < 0:
+        return None, "nothing in the code was measured"
+    return worst <= SKEW, (
+        f"{case.warps} warps of {where} end up to {worst:,} clocks apart, measured"
+    )
+
+
+def _filter(case: Case) -> tuple[bool | None, str]:
+    """S_lc: (1) and (3) follow from what the GPU can hold."""
+    parts = (_one_wave, _whole_waves, _forced, _balance, _skew)
+    against = [words for holds, words in (part(case) for part in parts) if holds is False]
+    return not against, "; ".join(against) or "all six conditions hold"
+
+
+def _least_warps(case: Case) -> tuple[bool | None, str]:
+    """minW1 and minW2: the most that an instruction of the code needs at its distance."""
+    needed, where = 0, ""
+    for opcode, distance in case.profile.distances.items():
+        figures = _figures(case, opcode)
+        if figures is None or not figures.least_warps:
+            continue
+        known = [
+            (d, warps)
+            for (mode, d), warps in figures.least_warps.items()
+            if mode is Mode.WRITE_READ and d <= distance
+        ]
+        if not known:
+            continue
+        _, warps = max(known)
+        if warps > needed:
+            needed, where = warps, f"{opcode} at distance {distance}"
+    if not needed:
+        return None, "nothing in the code was measured"
+    return case.warps >= needed, f"{where} needs {needed} warps, and {case.warps} are on an SM"
+
+
+def _transfers(case: Case) -> tuple[bool | None, str]:
+    """12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers."""
+    if not case.profile.uses:
+        return None, "the code reads no memory"
+    each = case.profile.bytes / max(case.profile.memory, 1)
+    sent = case.warps * WARP * each / _BYTES_A_CLOCK
+    share = case.warps // case.spec.processing_blocks
+    first, least = min(case.profile.uses), min(case.profile.transfers, default=math.inf)
+    holds = MEMORY_LATENCY + sent <= first * share and sent <= least * share
+    return holds, (
+        f"{first} instructions until memory is needed, of {share} warps each, hide "
+        f"{first * share} of {MEMORY_LATENCY + sent:.0f} clocks"
+    )
+
+
+def _figures(case: Case, opcode: str) -> Figures | None:
+    return next((each for each in case.tables.figures if each.opcode == opcode), None)
+
+
+def _end(figures: Figures | None, distance: int, warps: int) -> int | None:
+    """The measured skew at the end, at the largest distance that is no larger."""
+    if figures is None or not figures.ends:
+        return None
+    nearer = range(min(distance, _FARTHEST), 0, -1)
+    found = (figures.ends.get(Point(Mode.WRITE_READ, each, warps)) for each in nearer)
+    return next((clocks for clocks in found if clocks is not None), None)
+
+
+RULES = (
+    Rule("warps for dependences", "this package", _dependences),
+    Rule("balance", "S_lc (5), 8.3", _balance),
+    Rule("one wave", "S_lc (1), 8.3", _one_wave),
+    Rule("whole waves", "S_lc (2), 8.3", _whole_waves),
+    Rule("certain spread", "S_lc (4), 8.3", _forced),
+    Rule("T_b", "S_lc (6), 8.3", _skew),
+    Rule("S_lc", "8.3", _filter),
+    Rule("least warps", "A_1, 12.3", _least_warps),
+    Rule("transfers", "A_1, 12.2.8", _transfers),
+)

@@ -1,0 +1,141 @@
+"""What a timed sequence shows as one number, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as ListOf
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+
+# Nanoseconds, or a count: one for each time that the sequence shows it.
+Numbers: TypeAlias = list[float]
+_RUNS, _TRIES = 3, 8
+_CALLED_S = 1e-5  # between two calls, of a device that does not say how long they take
+_SOON_NS = 50_000.0  # what starts so shortly before an end may have waited for it
+_CONFIDENT = 1.96  # of a normal distribution, 95 %
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What was measured, and with which sequence.
+
+    Attributes:
+        sequence: a timed one.
+        of: reads the number from what was observed, once or several times.
+        value: the median.
+        within: the median is that exact, with 95 % confidence, and runs are no further apart.
+        slack: numbers that differ by no more count as the same.
+    """
+
+    sequence: Sequence
+    of: Callable[[Trace], Numbers]
+    value: float
+    within: float
+    slack: float
+
+    def explained_by(self, spec: DeviceSpec) -> bool:
+        """Whether the device shows the same number."""
+        try:
+            seen = predict(self.sequence, spec, host=_CALLED_S)
+        except ValueError:
+            return False
+        numbers = self.of(seen)
+        return bool(numbers) and abs(float(np.median(numbers)) - self.value) <= self.slack
+
+
+def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
+    """Runs a timed sequence a few times.
+
+    Raises:
+        NotTold: the oracle refuses the sequence, or never says anything.
+    """
+    traces: list[Trace] = []
+    for _ in range(_TRIES):
+        traces += lab.timed([sequence] * (_RUNS - len(traces)))
+        if len(traces) == _RUNS:
+            return traces
+    if not traces:
+        raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
+    return traces
+
+
+def measured(traces: ListOf[Trace], of: Callable[[Trace], Numbers], slack: float = 0.5) -> Quantity:
+    """What runs of one sequence show. It is not known better than the runs agree.
+
+    Raises:
+        NotTold: the oracle gives no times, or they say nothing.
+    """
+    runs = [numbers for trace in traces if (numbers := of(trace))]
+    if not runs:
+        raise NotTold("the host was too slow for launches that are to run at once")
+    value, within = median([number for numbers in runs for number in numbers])
+    medians = [float(np.median(numbers)) for numbers in runs]
+    apart = (max(medians) - min(medians)) / 2
+    return Quantity(traces[0].sequence, of, value, max(within, apart), slack)
+
+
+def median(numbers: Numbers) -> tuple[float, float]:
+    """The median, and half of its confidence interval: that of the ranks around it."""
+    ordered = np.sort(np.asarray(numbers, float))
+    middle, off = len(ordered) / 2, _CONFIDENT * np.sqrt(len(ordered)) / 2
+    low = ordered[max(int(middle - off), 0)]
+    high = ordered[min(int(np.ceil(middle + off)), len(ordered) - 1)]
+    return float(np.median(ordered)), float(high - low) / 2
+
+
+def at_once(trace: Trace) -> Numbers:
+    """How many launches started while the first one ran."""
+    return while_first(trace, range(len(trace)))
+
+
+def while_first(trace: Trace, launches: range) -> Numbers:
+    """How many of these launches started while the first of them ran: long before its end.
+
+    None is to be started between: else the host was too slow, and it says nothing.
+    """
+    starts = [started(trace, launch) for launch in launches]
+    begin, end = min((started(trace, launch), ended(trace, launch)) for launch in launches)
+    early = sum(start < (begin + end) / 2 for start in starts)
+    in_time = sum(start < end - _SOON_NS for start in starts)
+    return [float(early)] if early == in_time else []
+
+
+def started(trace: Trace, launch: int) -> float:
+    """When the first block of a launch started, in nanoseconds."""
+    return float(_times(trace, launch)[0].min())
+
+
+def ended(trace: Trace, launch: int) -> float:
+    """When the last block of a launch ended, in nanoseconds."""
+    return float(_times(trace, launch)[1].max())
+
+
+def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
+    """Of each SM with one block of the launch, when that started and ended."""
+    start, end = _times(trace, launch)
+    sms = trace[launch].smid.tolist()
+    rows = zip(sms, start.tolist(), end.tolist(), strict=True)
+    return {sm: (begin, over) for sm, begin, over in rows if sms.count(sm) == 1}
+
+
+def calls(trace: Trace) -> list[tuple[float, float]]:
+    """When each call began and returned, in nanoseconds."""
+    times = trace.call_times
+    if times is None:
+        raise NotTold("the oracle does not say when the host made its calls")
+    return [(1e9 * began, 1e9 * returned) for began, returned in times]
+
+
+def _times(trace: Trace, launch: int) -> tuple[np.ndarray, np.ndarray]:
+    placement = trace[launch]
+    if placement.start_ns is None or placement.end_ns is None:
+        raise NotTold("the oracle does not say when blocks started and ended")
+    return placement.start_ns, placement.end_ns

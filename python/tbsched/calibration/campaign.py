@@ -1,0 +1,164 @@
+"""The campaign that scores a device: in parts, each of which is written down once it is over."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched.calibration.asking.elimination import explains
+from tbsched.calibration.asking.journal import Journal
+from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.doubt.last_look import LEFT_OUT
+from tbsched.campaigns.campaign import fuzz
+from tbsched.campaigns.oracles import OracleLike, open_oracle
+from tbsched.campaigns.results import Report, Unstable
+from tbsched.campaigns.space.coverage import Coverage
+from tbsched.campaigns.tally import NUMBERS, Tally
+from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.launcher.observe import Gpu
+from tbsched.program.sequence import events_from_data, events_to_data
+from tbsched.progress import bar
+from tbsched.traces.annotations import Origin
+
+LEVEL = "exact"
+# Sequences: a kill costs those of one part.
+_PART = 2048
+_PART_OF_MANY = 65_536  # who has an executor may have many GPUs
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What a device is compared with, and for how long.
+
+    Attributes:
+        oracle: what observes; with an executor, what stands for it in other processes.
+        seconds: for how long.
+        sequences: how many at most.
+        seed: of the draws.
+        executor: who runs it; None: this process.
+        progress: shows a bar.
+    """
+
+    oracle: OracleLike
+    seconds: float
+    sequences: int
+    seed: int
+    executor: Executor | None
+    progress: bool
+
+    def run(self, spec: DeviceSpec, journal: Journal) -> Report | None:
+        """Compares every block, until one is wrong; None: there is no time, and nothing is kept.
+
+        What a journal holds of an earlier campaign with the same device and seed counts.
+
+        Raises:
+            ValueError: the oracle refuses what the device allows.
+        """
+        key = _key(spec)
+        tally, coverage = Tally(), Coverage()
+        for part in journal.parts:
+            if (part.get("device"), part.get("seed")) == (key, self.seed):
+                _read(part, tally, coverage)
+                tally.started -= part["seconds"]
+        start, ended = time.monotonic(), "seconds"
+        with bar("comparing", max(int(1000 * self.seconds), 1)) as advance:
+            while tally.examples < self.sequences:
+                left = self.seconds - (time.monotonic() - start)
+                if left <= 0:
+                    break
+                if self.progress:
+                    advance(int(1000 * (self.seconds - left)))
+                found = self._part(spec, tally.examples, left)
+                ended = found.ended
+                _add(found, tally, coverage)
+                if found.counterexamples:  # to be found again
+                    break
+                journal.keep_part({"device": key, "seed": self.seed, **_written(found)})
+                if ended != "examples":
+                    break
+        if not tally.examples:
+            return None
+        origin = Origin(spec.name, spec.policy, LEVEL, self.seed, shrunk=False)
+        return tally.report(origin, coverage, ended)
+
+    def _part(self, spec: DeviceSpec, begin: int, seconds: float) -> Report:
+        size = _PART if self.executor is None else _PART_OF_MANY
+        return fuzz(
+            self.oracle,
+            spec,
+            level=LEVEL,
+            limits=spec,
+            max_seconds=seconds,
+            max_examples=min(size, self.sequences - begin),
+            max_counterexamples=1,
+            seed=self.seed,
+            begin=begin,
+            without=LEFT_OUT,
+            executor=self.executor,
+            progress=False,
+        )
+
+
+def elsewhere(oracle: OracleLike) -> OracleLike:
+    """What stands for the oracle in another process, which opens a GPU of its own."""
+    return "gpu" if isinstance(oracle, Gpu) else oracle
+
+
+def disagrees(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> bool:
+    """Whether runs that agree contradict the device on a counterexample.
+
+    A campaign looks twice, and noise may be the same twice.
+    """
+    if not campaign.counterexamples:
+        return False
+    with open_oracle(oracle) as opened:
+        lab = Lab(opened, math.inf, lambda _: None)
+        lab.disagreed = 1  # so that more runs must agree
+        for example in campaign.counterexamples:
+            try:
+                if not explains(spec, lab.runs([example.sequence])):
+                    return True
+            except NotTold:
+                continue
+    return False
+
+
+def _key(spec: DeviceSpec) -> str:
+    """The same for devices that predict the same."""
+    values = {field.path: field.of(spec) for field in FIELDS if field.section}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _written(found: Report) -> dict[str, Any]:
+    """What counts of a part that is over."""
+    return {
+        **{name: getattr(found, name) for name in NUMBERS},
+        "unstable": [[events_to_data(each.sequence), each.reason] for each in found.unstable],
+        "ways": dict(found.coverage.ways),
+        "refused": dict(found.coverage.refused),
+        "decided": found.coverage.decided,
+        "seconds": found.seconds,
+    }
+
+
+def _read(part: Mapping[str, Any], tally: Tally, coverage: Coverage) -> None:
+    numbers = {name: part[name] for name in NUMBERS}
+    unstable = [Unstable(events_from_data(data), reason) for data, reason in part["unstable"]]
+    tally.add(Tally(**numbers, unstable=unstable))
+    coverage.add(Coverage(Counter(part["ways"]), Counter(part["refused"]), part["decided"]))
+
+
+def _add(found: Report, tally: Tally, coverage: Coverage) -> None:
+    numbers = {name: getattr(found, name) for name in NUMBERS}
+    tally.add(Tally(**numbers, unstable=list(found.unstable)))
+    tally.counterexamples.update((each.sequence, each) for each in found.counterexamples)
+    tally.lost += found.lost
+    coverage.add(found.coverage)

@@ -1,0 +1,41 @@
+"""In which latent states sequences began: those of which only one explains a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tbsched.calibration.asking import whole_gpu
+from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Finding, Found
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import matching_state
+from tbsched.traces.trace import Trace
+
+_SEQUENCES = 96
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Clusters and single blocks that all fit: in which order they come shows whose turn it was."""
+    device = draft(found)
+    if len(device.initial_states()) == 1:
+        found.notes["states"] = set(device.initial_states())
+        return []
+    sizes = [size for size in found.notes["clusters"] if size <= lab.sms][:3]
+    launches = [small(blocks=n, cluster=n) for n in sizes] + [small()]
+    rng = np.random.default_rng(7)
+    sequences = [whole_gpu.draw(rng, launches, lab.sms, 5) for _ in range(_SEQUENCES)]
+    seen = [trace for runs in lab.runs(sequences) for trace in runs]
+    found.notes["states"] = {state for trace in seen if (state := only(trace, device)) is not None}
+    return []
+
+
+def only(trace: Trace, device: DeviceSpec) -> InitialState | None:
+    """The only latent state that explains a run; None: there are several, or none."""
+    states = list(device.initial_states())
+    state = matching_state(trace, device, None, states)
+    if state is None:
+        return None
+    others = [other for other in states if other != state]
+    return state if matching_state(trace, device, None, others) is None else None

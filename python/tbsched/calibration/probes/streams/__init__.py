@@ -1,0 +1,1 @@
+"""What shows in streams: priorities, hardware queues, resident grids and latencies."""

@@ -1,0 +1,81 @@
+"""How long calls of the host take until the GPU has them, and until the host knows of an end.
+
+The clocks of the host and of the GPU have nothing in common. So what is measured is the way from
+the GPU to the host and back: a launch ends, the host sees it, and calls the next launch.
+"""
+
+from __future__ import annotations
+
+from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.times import (
+    Numbers,
+    Quantity,
+    calls,
+    ended,
+    measured,
+    observed,
+    started,
+)
+from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.probes.streams.grids import lasting
+from tbsched.calibration.probes.streams.latencies import (
+    LONG,
+    SLACK_NS,
+    checked,
+    finding_of,
+    otherwise,
+    unsure,
+)
+from tbsched.program.sequence import Sequence, Synchronize
+from tbsched.traces.trace import Trace
+
+_CALLS = 64  # the first half of them, which take longer, is not looked at
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """A chain of launches, after each of which the host waits twice."""
+    wait = Synchronize(stream=0)
+    chain = Sequence([lasting(LONG), wait, wait] * _CALLS)
+    traces = observed(lab, chain)
+    idle = measured(traces, _idle, SLACK_NS)
+    back = measured(traces, _from_call, SLACK_NS)
+    ends: Quantity = found.notes["ends"]
+    known = found["completion_latency_ns"]
+    findings = read(ends, idle, back, known)
+    found.notes["others"] = [otherwise(known, launch_latency_ns=findings[1].value)]
+    return checked(findings, found, [idle, back], lab)
+
+
+def _idle(trace: Trace) -> Numbers:
+    """How long a call takes that waits for nothing."""
+    times = calls(trace)
+    return [returned - began for began, returned in times[2::3][_CALLS // 2 :]]
+
+
+def _from_call(trace: Trace) -> Numbers:
+    """From the end of a launch to the start of the next, without what the host took between."""
+    times = calls(trace)
+    return [
+        started(trace, at + 1) - ended(trace, at) - (times[3 * at + 3][0] - times[3 * at + 1][1])
+        for at in range(_CALLS // 2, _CALLS - 1)
+    ]
+
+
+def read(ends: Quantity, idle: Quantity, back: Quantity, completion: int) -> list[Finding]:
+    """From calls that wait for nothing, and from launches that are called after the last ended.
+
+    Args:
+        ends: from the end of a launch to the next one of its stream.
+        idle: how long a call takes that waits for nothing.
+        back: from the end of a launch to the next one, which the host calls after it.
+        completion: of ``ends``, what the host may be a part of, in nanoseconds.
+    """
+    return [
+        finding_of("synchronize_ns", [idle], [], "of a call that waits for nothing"),
+        unsure(
+            finding_of(
+                "launch_latency_ns", [back], [ends, idle], "from a call to the start of its launch"
+            ),
+            completion,
+        ),
+    ]

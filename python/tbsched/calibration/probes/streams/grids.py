@@ -1,0 +1,43 @@
+"""Resident grids: how many small launches, each in a stream of its own, run at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.asking.times import Quantity, at_once, measured, observed
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.program.sequence import Launch, Sequence
+
+_PATH = "scheduler.resident_grids"
+_FIRST, _MOST = 192, 4096
+_ISSUED = 1e-4  # seconds, in which a launch is surely called
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """More and more launches, until some start only after the first has ended."""
+    room = lab.sms * found.notes["single"]
+    launches = min(_FIRST, room + 1)
+    while True:
+        alone = lasting(_ISSUED * launches)
+        sequence = Sequence(replace(alone, stream=stream) for stream in range(launches))
+        seen = measured(observed(lab, sequence), at_once)
+        if seen.value < launches or launches > min(room, _MOST):
+            break
+        launches = min(4 * launches, room + 1)
+    lab.quantities.append(seen)
+    return [read(seen, room, draft(found).resident_grids)]
+
+
+def lasting(seconds: float, blocks: int = 1) -> Launch:
+    """A launch of small blocks that run so long, in stream 0."""
+    return replace(small(blocks=blocks), stream=0, duration=seconds)
+
+
+def read(seen: Quantity, room: int, default: int) -> Finding:
+    """From how many ran at once, and how many blocks the SMs have room for."""
+    count = round(seen.value)
+    if count < room and seen.within == 0:
+        return told(_PATH, count, f"so many of {len(seen.sequence)} launches ran at once")
+    return assumed(_PATH, max(default, count), f"{count} ran at once; the SMs hold {room} blocks")

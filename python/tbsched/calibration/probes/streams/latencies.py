@@ -1,0 +1,128 @@
+"""Latencies: from the end of one launch to the start of the next, by what the next one waits for.
+
+After each pair the host waits until all has ended: so only one launch waits at a time, and nothing
+has to be looked at but the one hardware queue.
+
+A kernel that observes has written to the memory of the host when it ends. What waits for it goes on
+later for that reason, and the host decides how much. So only the sum of both is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
+
+from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.times import (
+    Numbers,
+    Quantity,
+    ended,
+    measured,
+    observed,
+    of_sms,
+    started,
+)
+from tbsched.calibration.draft import draft, with_values
+from tbsched.calibration.finding import ASSUMED, Finding, Found, Values, assumed, told
+from tbsched.calibration.probes.preference import whole_sm
+from tbsched.calibration.probes.streams.grids import lasting
+from tbsched.program.sequence import Event, RecordEvent, Sequence, Synchronize, WaitEvent
+from tbsched.traces.trace import Trace
+
+_PAIRS = 24
+LONG = 8e-5  # seconds, in which what follows is surely called
+# A latency counts as told if its median is known to so many nanoseconds, or such a share of it.
+SLACK_NS, SLACK_SHARE = 100.0, 0.1
+_WRITES, _SLOW_NS = "scheduler.host_write_ns", 500.0
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Pairs of launches of which the second waits for room, for its stream, or for an event."""
+    one = lasting(LONG)
+    full = replace(whole_sm(found, lab.sms), stream=0, duration=LONG)
+    exits = _measured(lab, _pairs([full, replace(full, stream=1)]), _between_blocks)
+    ends = _measured(lab, _pairs([one, one]), _between)
+    waits: list[Event] = [one, RecordEvent(0, 0), WaitEvent(0, 1), replace(one, stream=1)]
+    events = _measured(lab, _pairs(waits), _between)
+    found.notes["ends"] = ends
+    found.notes["others"] = [otherwise(ends.value - exits.value)]
+    return checked(read(exits, ends, events), found, [exits, ends, events], lab)
+
+
+def _pairs(events: ListOf[Event]) -> Sequence:
+    return Sequence([*events, Synchronize()] * _PAIRS)
+
+
+def _measured(lab: Lab, sequence: Sequence, of: Callable[[Trace], Numbers]) -> Quantity:
+    return measured(observed(lab, sequence), of, SLACK_NS)
+
+
+def _between(trace: Trace) -> Numbers:
+    """From the end of each first launch to the start of the second."""
+    return [started(trace, at + 1) - ended(trace, at) for at in range(0, len(trace), 2)]
+
+
+def _between_blocks(trace: Trace) -> Numbers:
+    """From the end of a block to the start of the next one on its SM."""
+    gaps: Numbers = []
+    for at in range(0, len(trace), 2):
+        before, after = of_sms(trace, at), of_sms(trace, at + 1)
+        gaps += [after[sm][0] - before[sm][1] for sm in before.keys() & after.keys()]
+    return gaps
+
+
+def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
+    """From a block to the next one on its SM, in one stream, and to another one by an event."""
+    return [
+        finding_of("exit_latency_ns", [exits], [], "to the next block on its SM"),
+        unsure(
+            finding_of(
+                "completion_latency_ns", [ends], [exits], "to the next launch of its stream"
+            ),
+            ends.value - exits.value,
+        ),
+        finding_of("event_latency_ns", [events], [ends], "to a launch that waits for an event"),
+    ]
+
+
+def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words: str) -> Finding:
+    """The sum of some medians less that of others; told if it is known well enough."""
+    value = sum(each.value for each in plus) - sum(each.value for each in less)
+    within = sum(each.within**2 for each in (*plus, *less)) ** 0.5
+    because = f"the median time {words}, to {max(within, 1):.0f} ns"
+    path, rounded = f"scheduler.{name}", max(round(value), 0)
+    if within <= max(SLACK_NS, SLACK_SHARE * value) and value > -SLACK_NS:
+        return told(path, rounded, because)
+    return assumed(path, rounded, f"{because}, which is not well known")
+
+
+def unsure(finding: Finding, sum_ns: float) -> Finding:
+    """A value that would be another one if so much were the host's, or a part of it."""
+    if sum_ns <= max(SLACK_NS, SLACK_SHARE * finding.value):
+        return finding
+    because = f"{finding.because}; a part may be {_WRITES}, which depends on the host"
+    return replace(finding, kind=ASSUMED, because=because)
+
+
+def otherwise(sum_ns: float, **launch_latency_ns: int) -> Values:
+    """The latencies of a device that shows the same, as its host writes more slowly."""
+    part = round(min(_SLOW_NS, sum_ns))
+    return {
+        "completion_latency_ns": round(sum_ns) - part,
+        "host_write_ns": part,
+        **{name: value + part for name, value in launch_latency_ns.items()},
+    }
+
+
+def checked(
+    findings: list[Finding], found: Found, quantities: ListOf[Quantity], lab: Lab
+) -> list[Finding]:
+    """Told only if a device with these latencies shows the times that were measured."""
+    lab.quantities += quantities
+    values = {finding.path.rpartition(".")[2]: finding.value for finding in findings}
+    spec = with_values(draft(found), **values)
+    if all(each.explained_by(spec) for each in quantities):
+        return findings
+    because = "; but a device with these latencies shows other times"
+    return [assumed(each.path, each.value, each.because + because) for each in findings]

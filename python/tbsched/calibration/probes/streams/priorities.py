@@ -1,0 +1,49 @@
+"""Priorities: how many levels there are, and whether each is told from the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as ListOf
+from dataclasses import replace
+
+from tbsched.calibration.asking.lab import Lab, small
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.probes.preference import whole_sm
+from tbsched.prediction.predict import predict_many
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+
+_PATH = "scheduler.priority_levels"
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """A small launch comes while one that needs a whole SM waits, of this level or the one above.
+
+    It enters if it is more urgent than the launch that waits.
+    """
+    levels = found.notes["levels"]
+    spec = draft(found)
+    if levels is None:
+        return [assumed(_PATH, spec.priority_levels, "the oracle refuses no priority")]
+    full, waits = whole_sm(found, lab.sms), whole_sm(found)
+    sequences = [
+        Sequence([full, replace(waits, priority=-level), replace(small(), priority=-urgent)])
+        for level in range(levels)
+        for urgent in (level, level + 1)
+        if urgent < levels
+    ]
+    predicted = list(map(_entered, predict_many(sequences, spec)))
+    return [read(levels, list(map(_entered, lab.run(sequences))), predicted)]
+
+
+def _entered(trace: Trace) -> bool:
+    return trace[-1].placed == 1
+
+
+def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Finding:
+    """From which of the small launches entered, and which do if all levels are told apart."""
+    if list(observed) == list(predicted):
+        return told(_PATH, levels, f"{-levels} is refused; each level showed, as far as any does")
+    wrong = sum(a != b for a, b in zip(observed, predicted, strict=True))
+    because = f"{-levels} is refused; {wrong} of {len(observed)} launches entered otherwise"
+    return assumed(_PATH, levels, because, tuple(range(levels - 1, 0, -1)))

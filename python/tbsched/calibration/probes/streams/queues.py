@@ -1,0 +1,104 @@
+"""Hardware queues: in how many streams a first launch runs, while a second one waits behind it.
+
+A launch that waits holds up those behind it in its hardware queue. A stream whose launches find no
+queue of their own starts only after another one's first launch has ended. Where fewer launches may
+run at once than there are queues, launches that wait for an event fill the queues instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tbsched.calibration.asking.lab import Lab
+from tbsched.calibration.asking.times import Numbers, Quantity, measured, observed, while_first
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, told
+from tbsched.calibration.probes.streams.grids import lasting
+from tbsched.program.sequence import Event, RecordEvent, Sequence, WaitEvent
+from tbsched.traces.trace import Trace
+
+_PATH = "scheduler.hardware_queues"
+_FIRST, _MOST = 64, 1024
+_ISSUED = 2e-4  # seconds, in which two launches are surely called
+_SHORT = 1e-5
+
+
+def ask(lab: Lab, found: Found) -> list[Finding]:
+    """Two launches in each of more and more streams."""
+    room = min(lab.sms * found.notes["single"], found["resident_grids"])
+    streams = min(_FIRST, room + 1)
+    while True:
+        pair = lasting(_ISSUED * streams), lasting(_SHORT)
+        sequence = Sequence(
+            replace(launch, stream=stream) for stream in range(streams) for launch in pair
+        )
+        seen = measured(observed(lab, sequence), _first_ones)
+        if seen.value < streams or streams > min(room, _MOST):
+            break
+        streams = min(4 * streams, room + 1)
+    default = draft(found).hardware_queues
+    if round(seen.value) >= room > 1:
+        return [_filled(lab, default)]
+    finding = read(seen, room, default, found.notes["details"].get("max_connections"))
+    if finding.kind != DOCUMENTED:
+        lab.quantities.append(seen)
+    return [finding]
+
+
+def _first_ones(trace: Trace) -> Numbers:
+    return while_first(trace, range(0, len(trace), 2))
+
+
+def read(seen: Quantity, room: int, default: int, asked: object) -> Finding:
+    """From how many streams ran at once, and how many launches may.
+
+    Args:
+        seen: how many streams ran at once.
+        room: how many launches may run at once, for want of room or of resident grids.
+        default: how many queues there are where no process asks for another number.
+        asked: CUDA_DEVICE_MAX_CONNECTIONS of the process; None: nobody says.
+    """
+    count = round(seen.value)
+    streams = len(seen.sequence) // 2
+    if count >= room or seen.within > 0:
+        because = f"{count} of {streams} streams ran at once; no more than {room} launches can"
+        return assumed(_PATH, max(default, count), because)
+    because = f"{count} of {streams} streams ran at once, whose second launches waited"
+    return _counted(count, because, default, asked)
+
+
+def _counted(count: int, because: str, default: int, asked: object) -> Finding:
+    if count == asked:
+        because += ", as CUDA_DEVICE_MAX_CONNECTIONS says there; this is its default"
+        return Finding(_PATH, default, DOCUMENTED, because)
+    return told(_PATH, count, because)
+
+
+def _filled(lab: Lab, default: int) -> Finding:
+    """How many launches that wait for an event leave no queue for one that waits for nothing."""
+
+    def behind(waiting: int) -> Quantity:
+        first = lasting(_ISSUED * (waiting + 2))
+        events: list[Event] = [first, RecordEvent(0, 0)]
+        for stream in range(1, waiting + 1):
+            events += [WaitEvent(0, stream), replace(lasting(_SHORT), stream=stream)]
+        events.append(replace(lasting(_SHORT), stream=waiting + 1))
+        return measured(observed(lab, Sequence(events)), _last_beside_first)
+
+    def finds_one(waiting: int) -> bool:
+        return behind(waiting).value > 1
+
+    high = 1
+    while high < _MOST and finds_one(high):
+        high *= 2
+    count = lab.largest(finds_one, high // 2, min(high, _MOST)) + 1
+    last, none = behind(count - 1), behind(count)
+    if last.within or none.within or (last.value, none.value) != (2, 1):
+        return assumed(_PATH, max(default, count), f"some {count} launches that wait fill them")
+    lab.quantities += [last, none]
+    return told(_PATH, count, f"so many launches that wait for an event leave none, {count - 1} do")
+
+
+def _last_beside_first(trace: Trace) -> Numbers:
+    """Of the first launch and the last, how many started while the first one ran."""
+    return while_first(trace, range(0, len(trace), len(trace) - 1))

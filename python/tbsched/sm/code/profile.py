@@ -1,0 +1,222 @@
+"""What a kernel asks of an SM: from its machine code, or from a mix of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tbsched.errors import did_you_mean, shown
+from tbsched.sm.characterization.figures import LANES, Figures
+from tbsched.sm.characterization.opcodes import OPCODES
+from tbsched.sm.characterization.results import Characterization
+from tbsched.sm.characterization.toolkit import Instruction
+from tbsched.sm.code.classes import CLASSES, Class, Unit
+from tbsched.sm.code.reading import cubin_of, instructions_of
+from tbsched.sm.code.walking import TURNS, Walk, walk
+
+MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
+_UNKNOWN_LATENCY = 20.0  # of units that were not measured
+_FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
+_UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
+_ISSUE = 1.0  # clocks of a processing block for any instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Instructions of a kernel, by hand, where its machine code is not there.
+
+    Attributes:
+        counts: how many of each opcode a thread executes, for each item if it loops: names of
+            :data:`tbsched.sm.OPCODES`, ``memory`` and ``barrier``.
+        distances: by opcode, the fewest instructions from one to the next that reads its result;
+            1 where none is given.
+
+    Raises:
+        ValueError: an unknown opcode, or a number below 0.
+
+    Example:
+        >>> mix = tb.sm.Mix({"fp32.fma": 400, "memory": 3}, distances={"fp32.fma": 4})
+        >>> mix.counts["memory"]
+        3
+    """
+
+    counts: Mapping[str, int]
+    distances: Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        known = (*OPCODES, *_OTHERS)
+        for name, count in [*self.counts.items(), *(self.distances or {}).items()]:
+            if name not in known:
+                raise ValueError(f"Mix: {name!r} is not known{did_you_mean(name, known)}")
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ValueError(f"Mix.{name}: a number of 0 or more is needed, got {shown(count)}")
+
+
+_OTHERS = {"memory": Unit.MEMORY, "barrier": Unit.BARRIER}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one warp of a kernel asks of an SM.
+
+    Loops turn as often as :mod:`tbsched.sm.code.walking` says, so only ratios mean something.
+
+    Attributes:
+        clocks: one warp alone takes.
+        waited: of them, for memory alone.
+        busy: clocks that it keeps the busiest unit of its processing block.
+        busiest: that unit.
+        instructions: that it executes.
+        memory: of them, accesses of memory.
+        barriers: of them, barriers of the block.
+        bytes: of memory that a thread touches.
+        distances: by opcode, the fewest instructions to the next that reads its result.
+        uses: for each read of memory, how many instructions follow until its result is needed.
+        transfers: instructions between two accesses of memory.
+        once: of ``clocks`` and of ``busy``, what is outside of loops.
+        turn: the same of one turn of all loops.
+        items_a_turn: items that a thread handles in a turn, where threads loop over items.
+
+    Example:
+        >>> found = tb.sm.profile(tb.sm.Mix({"fp64.fma": 100}), tb.sm.measured("h200"), blocks=4)
+        >>> found.busiest, round(found.warps_alone)
+        ('FP64', 4)
+    """
+
+    clocks: float
+    waited: float
+    busy: float
+    busiest: str
+    instructions: int
+    memory: int
+    barriers: int
+    bytes: int
+    distances: Mapping[str, int]
+    uses: tuple[int, ...]
+    transfers: tuple[int, ...]
+    once: tuple[float, float]
+    turn: tuple[float, float]
+    items_a_turn: float
+
+    def with_turns(self, turns: float) -> tuple[float, float]:
+        """Clocks alone, and of the busiest unit, if loops turn so often.
+
+        Example:
+            >>> mix = tb.sm.Mix({"fp64.fma": 100})
+            >>> found = tb.sm.profile(mix, tb.sm.measured("h200"), blocks=4)
+            >>> [round(clocks) for clocks in found.with_turns(8)]
+            [804, 200]
+        """
+        clocks, busy = (
+            once + turns * turn for once, turn in zip(self.once, self.turn, strict=True)
+        )
+        return clocks, busy
+
+    @property
+    def warps_alone(self) -> float:
+        """How many warps a processing block needs, so that its busiest unit never rests.
+
+        Waits for memory do not count.
+        """
+        return (self.clocks - self.waited) / self.busy
+
+    @property
+    def warps_with_memory(self) -> float:
+        """The same if every access leaves the SM."""
+        return self.clocks / self.busy
+
+
+def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
+    """What a kernel asks of an SM.
+
+    Args:
+        kernel: a :class:`Mix`; the path of a cubin, or (path, name); a cubin as bytes; a
+            ``RawKernel`` of CuPy; the compiled kernel of Triton; a function of Numba's
+            ``@cuda.jit``; (ObjectCode, name) of cuda.core.
+        tables: how long instructions take on the GPU.
+        blocks: processing blocks of an SM.
+
+    Raises:
+        ToolMissing: nvdisasm is needed, and is not there.
+        TypeError, ValueError: nothing of these, or a cubin without such a kernel.
+
+    Example:
+        >>> tables = tb.sm.measured("h200")
+        >>> tb.sm.profile(("gemm.cubin", "gemm"), tables, blocks=4).busiest  # doctest: +SKIP
+        'tensor'
+    """
+    known = {figures.opcode: figures for figures in tables.figures}
+    if isinstance(kernel, Mix):
+        return _of_mix(kernel, known, blocks)
+    return _of_code(instructions_of(*cubin_of(kernel)), known, blocks)
+
+
+def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Profile:
+    def with_turns(turns: int) -> Profile:
+        return _profile(walk(code, lambda each: _latency(each, known), turns), known, blocks)
+
+    few, found, many = map(with_turns, (_FEW, TURNS, _MANY))
+    turn = tuple(
+        (after - before) / (_MANY - _FEW)
+        for before, after in ((few.clocks, many.clocks), (few.busy, many.busy))
+    )
+    # Loops in loops take more than in proportion: then nothing is outside of them.
+    once = (max(few.clocks - _FEW * turn[0], 0.0), max(few.busy - _FEW * turn[1], 0.0))
+    return replace(found, once=once, turn=(turn[0], turn[1]), items_a_turn=_UNROLLED)
+
+
+def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
+    busy: dict[str, float] = {"issue": _ISSUE * sum(found.counts.values())}
+    for each, count in found.counts.items():
+        unit = str(each.unit)
+        busy[unit] = busy.get(unit, 0.0) + count * _interval(each, known, blocks)
+    busiest = max(busy, key=lambda name: busy[name])
+    counts = dict.fromkeys(Unit, 0)
+    for each, count in found.counts.items():
+        counts[each.unit] += count
+    return Profile(
+        found.clocks, found.waited, busy[busiest], busiest, sum(found.counts.values()),
+        counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
+        tuple(found.uses), tuple(found.transfers), (0.0, 0.0),
+        (found.clocks / TURNS, busy[busiest] / TURNS), 1 / TURNS,
+    )  # fmt: skip
+
+
+def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Profile:
+    distances = dict(mix.distances or {})
+    found = Walk(distances={name: distances.get(name, 1) for name in mix.counts if name in OPCODES})
+    for name, count in mix.counts.items():
+        each = _class_named(name)
+        found.counts[each] = found.counts.get(each, 0) + count
+        wait = _latency(each, known) / distances.get(name, 1)
+        found.clocks += count * max(wait, _interval(each, known, blocks), _ISSUE)
+        if each.unit is Unit.MEMORY:
+            found.waited += count * wait
+            found.bytes += 4 * count
+    return _profile(found, known, blocks)
+
+
+def _class_named(name: str) -> Class:
+    unit = _OTHERS.get(name)
+    rows: Iterable[Class] = (
+        each for each in CLASSES if each.measured == name or (unit and each.unit is unit)
+    )
+    return next(iter(rows), Class(Unit.INTEGER, name, ""))
+
+
+def _latency(each: Class, known: Mapping[str, Figures]) -> float:
+    if each.unit is Unit.MEMORY:
+        return MEMORY_LATENCY
+    figures = known.get(each.measured)
+    if figures is None or figures.dependence_wait is None:
+        return _UNKNOWN_LATENCY
+    return figures.dependence_wait.value
+
+
+def _interval(each: Class, known: Mapping[str, Figures], blocks: int) -> float:
+    """Clocks that an instruction of a warp keeps its unit of a processing block."""
+    figures = known.get(each.measured)
+    if figures is None or figures.throughput is None:
+        return _ISSUE
+    return blocks * LANES / figures.throughput.value

@@ -1,0 +1,164 @@
+"""From a compiled kernel, whatever compiled it, to the instructions of its machine code."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tbsched import storage
+from tbsched.errors import did_you_mean, shown
+from tbsched.launcher.kernels.usage import is_of
+from tbsched.sm.characterization.toolkit import Instruction, code_of, disassemble
+
+_TEXT = ".text."
+_MOVED = 8  # the ABI since which the architecture lies a byte higher
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A library whose kernels keep their machine code.
+
+    Attributes:
+        name: what it is called.
+        takes: whether an object is a kernel of it.
+        code: the cubin, and the name of the kernel; None: the only one.
+    """
+
+    name: str
+    takes: Callable[[Any], bool]
+    code: Callable[[Any], tuple[bytes, str | None]]
+
+
+def _of_file(kernel: Any) -> tuple[bytes, str | None]:
+    place, name = kernel if isinstance(kernel, tuple) else (kernel, None)
+    return storage.content(storage.as_path(place)), name
+
+
+def _of_bytes(kernel: Any) -> tuple[bytes, str | None]:
+    return kernel if isinstance(kernel, tuple) else (kernel, None)
+
+
+def _of_object_code(kernel: Any) -> tuple[bytes, str | None]:
+    code, name = kernel
+    return bytes(code.code), name
+
+
+def _of_cupy(kernel: Any) -> tuple[bytes, str | None]:
+    from cupy.cuda import compiler
+
+    if not kernel.code:
+        raise ValueError("kernel: of a RawModule's function give the cubin: (path, name)")
+    cubin, _ = compiler.compile_using_nvrtc(kernel.code, tuple(kernel.options))
+    return bytes(cubin), kernel.name
+
+
+def _of_triton(kernel: Any) -> tuple[bytes, str | None]:
+    return kernel.asm["cubin"], str(kernel.metadata.name)
+
+
+def _of_numba(kernel: Any) -> tuple[bytes, str | None]:
+    compiled = kernel
+    if hasattr(kernel, "overloads"):
+        if len(kernel.overloads) != 1:
+            raise ValueError("kernel: pass one overload, as kernel.overloads[signature]")
+        (compiled,) = kernel.overloads.values()
+    cubin = compiled._codelibrary.get_cubin()
+    return bytes(getattr(cubin, "code", cubin)), compiled.entry_name
+
+
+def _is(kinds: type | tuple[type, ...]) -> Callable[[Any], bool]:
+    """Whether a kernel, or the first of a pair with its name, is of a kind."""
+    return lambda kernel: isinstance(kernel[0] if _is_pair(kernel) else kernel, kinds)
+
+
+def _is_pair(kernel: object) -> bool:
+    return isinstance(kernel, tuple) and len(kernel) == 2
+
+
+_SOURCES = (
+    _Source("the path of a cubin, or (path, name)", _is((str, os.PathLike)), _of_file),
+    _Source("a cubin, or (cubin, name)", _is(bytes), _of_bytes),
+    _Source(
+        "cuda.core: (ObjectCode, name)",
+        lambda kernel: _is_pair(kernel) and is_of(kernel[0], "cuda", "code"),
+        _of_object_code,
+    ),
+    _Source("CuPy: a RawKernel", lambda kernel: is_of(kernel, "cupy", "code", "options"), _of_cupy),
+    _Source(
+        "Triton: the compiled kernel",
+        lambda kernel: is_of(kernel, "triton", "asm", "metadata"),
+        _of_triton,
+    ),
+    _Source(
+        "Numba: a compiled function of @cuda.jit, or one of its overloads",
+        lambda kernel: (
+            is_of(kernel, "numba", "overloads")
+            or is_of(kernel, "numba_cuda", "overloads")
+            or is_of(kernel, "numba", "_codelibrary")
+            or is_of(kernel, "numba_cuda", "_codelibrary")
+        ),
+        _of_numba,
+    ),
+)
+
+
+def cubin_of(kernel: Any) -> tuple[bytes, str]:
+    """The cubin of a kernel, and its name there.
+
+    Raises:
+        TypeError: no kernel that is known.
+        ValueError: not a cubin, or it has no such kernel.
+    """
+    source = next((each for each in _SOURCES if each.takes(kernel)), None)
+    if source is None:
+        known = "; ".join(each.name for each in _SOURCES)
+        raise TypeError(f"kernel: {shown(kernel)} has no machine code that can be read: {known}")
+    cubin, name = source.code(kernel)
+    names = _names(cubin)
+    if name is None and len(names) == 1:
+        (name,) = names
+    if name not in names:
+        hint = did_you_mean(name, names) if isinstance(name, str) else ""
+        raise ValueError(
+            f"kernel: no kernel {shown(name)} in the cubin{hint}; it has "
+            f"{shown(', '.join(names))}: name one, as (cubin, name)"
+        )
+    return cubin, name
+
+
+def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
+    """The instructions of a kernel of a cubin.
+
+    Raises:
+        ToolMissing: nvdisasm is not there; says how to get it.
+        ValueError: there is no such kernel.
+    """
+    begin, end = code_of(cubin, name)
+    (found,) = disassemble([cubin[begin:end]], f"sm_{_architecture(cubin)}")
+    return found
+
+
+def _architecture(cubin: bytes) -> int:
+    """Such as 90."""
+    flags: int
+    (flags,) = struct.unpack_from("<I", cubin, 0x30)
+    return flags >> 8 & 0xFF if cubin[8] >= _MOVED else flags & 0xFF
+
+
+def _names(cubin: bytes) -> list[str]:
+    """The kernels of a cubin: an ELF file has a section for each."""
+    if not cubin.startswith(b"\x7fELF"):
+        raise ValueError("kernel: not a cubin; nvcc -cubin writes one")
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    (strings,) = struct.unpack_from("<Q", cubin, table + size * names + 0x18)
+    found = []
+    for number in range(count):
+        (at,) = struct.unpack_from("<I", cubin, table + size * number)
+        text = cubin[strings + at : cubin.index(0, strings + at)].decode()
+        if text.startswith(_TEXT):
+            found.append(text.removeprefix(_TEXT))
+    return found

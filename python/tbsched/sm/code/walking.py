@@ -1,0 +1,192 @@
+"""One warp alone goes through machine code: in what order, and how long it waits for what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from tbsched.sm.characterization import words
+from tbsched.sm.characterization.toolkit import Instruction
+from tbsched.sm.characterization.words import Control
+from tbsched.sm.code.classes import Class, Unit, class_of
+
+TURNS = 8  # of each loop: how many there really are is not in the code
+_MOST = 20_000  # instructions of a path
+_READ_WAIT = 20  # clocks until a memory instruction has read its registers
+_REGISTER = re.compile(r"\bR(\d+)\b")
+_WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
+
+
+def path(code: tuple[Instruction, ...], most_turns: int = TURNS) -> list[int]:
+    """Which instructions a thread executes, by their numbers.
+
+    Forward branches under a condition are not taken, but for those to a loop where none would be
+    met otherwise. Loops turn as often as given.
+    """
+    turns: dict[int, int] = {}
+    found: list[int] = []
+    at = 0
+    while at < len(code) and len(found) < _MOST:
+        found.append(at)
+        each = code[at]
+        guarded = bool(each.guard) or (each.opcode == "BRA" and len(each.operands) > 1)
+        if each.opcode == "EXIT" and not guarded:
+            break
+        target = each.target
+        if target is not None and target <= at:
+            if target == at:
+                break  # what fills the end of the code
+            turns[at] = turns.get(at, 0) + 1
+            if turns[at] < most_turns:
+                at = target
+                continue
+            _forget(turns, target, at)
+        elif target is not None and (not guarded or _leads_to_loop(code, at, target)):
+            at = target
+            continue
+        at += 1
+    return found
+
+
+def _leads_to_loop(code: tuple[Instruction, ...], at: int, target: int) -> bool:
+    """Whether a loop is where a forward branch leads to, and none is met without it.
+
+    What lies between has to leave for somewhere else: to the end, or over what comes next.
+    """
+    for k in range(at + 1, target):
+        if _turns(code, k, at + 1):
+            return False
+        leaves = code[k].opcode in ("EXIT", "BRA") and not code[k].guard
+        jump = code[k].target
+        if leaves and (jump is None or jump > target):
+            return any(_turns(code, n, target) for n in range(target, jump or len(code)))
+    return False
+
+
+def _turns(code: tuple[Instruction, ...], at: int, first: int) -> bool:
+    """Whether an instruction branches back, not further than to the first."""
+    target = code[at].target
+    return target is not None and first <= target < at
+
+
+def _forget(turns: dict[int, int], first: int, last: int) -> None:
+    """Loops within one that is left begin anew if it is entered again."""
+    for branch in [each for each in turns if first <= each <= last]:
+        del turns[branch]
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a warp alone does on a path.
+
+    Attributes:
+        clocks: it takes.
+        counts: instructions of each class.
+        waited: clocks that it waited for memory, beyond what else it waits for.
+        distances: for each measured opcode, the fewest instructions from one to the next that
+            reads its result.
+        uses: for each memory read, how many instructions follow until its result is needed.
+        transfers: instructions between two accesses of memory.
+        bytes: of memory that a thread touches.
+    """
+
+    clocks: float = 0.0
+    waited: float = 0.0
+    counts: dict[Class, int] = field(default_factory=dict)
+    distances: dict[str, int] = field(default_factory=dict)
+    uses: list[int] = field(default_factory=list)
+    transfers: list[int] = field(default_factory=list)
+    bytes: int = 0
+
+
+def walk(
+    code: tuple[Instruction, ...], latency: Callable[[Class], float], turns: int = TURNS
+) -> Walk:
+    """Lets one warp go through the code, with the stalls and the scoreboards of its control fields.
+
+    Args:
+        code: of a kernel.
+        latency: clocks until the result of an instruction is there that a scoreboard tells of.
+        turns: of each loop.
+    """
+    found = Walk()
+    marks = [0.0] * words.SCOREBOARDS
+    of_memory = [False] * words.SCOREBOARDS
+    writers: dict[int, tuple[int, Class]] = {}
+    last_access = None
+    now = 0.0
+    for position, at in enumerate(path(code, turns)):
+        each = code[at]
+        kind = class_of(each.opcode)
+        control = Control.of(each.word)
+        waits = [k for k in range(words.SCOREBOARDS) if control.waits >> k & 1]
+        others = max((marks[k] for k in waits if not of_memory[k]), default=0.0)
+        ready = max((marks[k] for k in waits), default=0.0)
+        found.waited += max(0.0, ready - max(now, others))
+        now = max(now, ready)
+        found.counts[kind] = found.counts.get(kind, 0) + 1
+        _follow(found, writers, position, each, kind)
+        is_memory = kind.unit is Unit.MEMORY
+        if is_memory:
+            found.bytes += 4 * _width(each.opcode)
+            if last_access is not None:
+                found.transfers.append(position - last_access)
+            last_access = position
+        if control.writes != words.NO_SCOREBOARD:
+            marks[control.writes] = now + latency(kind)
+            of_memory[control.writes] = is_memory
+        if control.reads != words.NO_SCOREBOARD:
+            marks[control.reads] = max(marks[control.reads], now + _READ_WAIT)
+        now += max(1, control.stall)
+    found.clocks = max([now, *marks])
+    return found
+
+
+def _follow(
+    found: Walk,
+    writers: dict[int, tuple[int, Class]],
+    position: int,
+    each: Instruction,
+    kind: Class,
+) -> None:
+    """Notes from which instructions this one reads, and what it writes."""
+    written, read = _registers(each, kind)
+    for register in read:
+        if register not in writers:
+            continue
+        before, writer = writers[register]
+        distance = position - before
+        if writer.unit is Unit.MEMORY:
+            found.uses.append(distance)
+        elif writer.measured:
+            known = found.distances.get(writer.measured, distance)
+            found.distances[writer.measured] = min(known, distance)
+        if writer.unit is Unit.MEMORY:
+            del writers[register]
+    for register in written:
+        writers[register] = position, kind
+
+
+def _registers(each: Instruction, kind: Class) -> tuple[list[int], list[int]]:
+    """The registers that an instruction writes, and those that it reads."""
+    operands = list(each.operands)
+    if not operands or kind.unit is Unit.CONTROL:
+        return [], []
+    stores = each.opcode.startswith(("ST", "RED"))
+    first = next((k for k, text in enumerate(operands) if _REGISTER.search(text)), None)
+    predicates = {text.strip() for text in operands[:2]} & {"PT", *(f"P{n}" for n in range(8))}
+    written: list[int] = []
+    if first is not None and not stores and not (predicates and first >= len(predicates) > 1):
+        numbers = _REGISTER.findall(operands.pop(first))
+        width = _width(each.opcode) if kind.unit is not Unit.FP64 else 2
+        written = list(range(int(numbers[0]), int(numbers[0]) + width))
+    read = [int(number) for text in operands for number in _REGISTER.findall(text)]
+    return written, read
+
+
+def _width(opcode: str) -> int:
+    """Registers of a result."""
+    parts: Iterator[str] = iter(opcode.split("."))
+    named = set(parts)
+    return next((width for name, width in _WIDTHS if name in named), 1)

@@ -1,0 +1,1 @@
+"""Real kernels, and what runs and times them."""

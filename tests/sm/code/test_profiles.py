@@ -1,0 +1,170 @@
+"""What a kernel asks of an SM: read from machine code, or told as a mix."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import tbsched as tb
+from tbsched.sm.characterization import words
+from tbsched.sm.characterization.toolkit import Instruction, ToolMissing, tool
+from tbsched.sm.characterization.words import Control
+from tbsched.sm.code.classes import Unit, class_of
+from tbsched.sm.code.reading import cubin_of
+from tbsched.sm.code.walking import path, walk
+
+CONFIGS = Path(__file__).parents[2] / "advice" / "configs"
+CUBINS = CONFIGS / "cubins"
+
+
+def code(*lines: tuple[str, str, str, int | None] | str) -> tuple[Instruction, ...]:
+    """Instructions by opcode; or by guard, opcode, operands and target."""
+    found = []
+    for line in lines:
+        guard, opcode, operands, target = ("", line, "", None) if isinstance(line, str) else line
+        word = Control(1).on(0)
+        found.append(Instruction(opcode, tuple(operands.split(",")), guard, target, word))
+    return tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "unit"),
+    [
+        ("FFMA", Unit.FP32),
+        ("DADD", Unit.FP64),
+        ("IMAD.WIDE.U32", Unit.MULTIPLY),
+        ("LOP3.LUT", Unit.INTEGER),
+        ("MUFU.RCP", Unit.SPECIAL),
+        ("HFMA2.MMA", Unit.HALF),
+        ("HMMA.16816.F32", Unit.TENSOR),
+        ("HGMMA.64x64x16.F32", Unit.TENSOR),
+        ("LDS.128", Unit.SHARED),
+        ("LDG.E.128", Unit.MEMORY),
+        ("BAR.SYNC.DEFER_BLOCKING", Unit.BARRIER),
+        ("UIADD3", Unit.UNIFORM),
+        ("BRA", Unit.CONTROL),
+    ],
+)
+def test_an_instruction_belongs_to_its_unit(opcode: str, unit: Unit) -> None:
+    assert class_of(opcode).unit is unit
+
+
+def test_a_loop_turns_as_often_as_asked() -> None:
+    loop = code("FADD", "FMUL", ("@P0", "BRA", "0x10", 1), "FADD", "EXIT", "NOP")
+    assert path(loop, 3) == [0, 1, 2, 1, 2, 1, 2, 3, 4]
+
+
+def test_a_loop_in_a_loop_begins_anew() -> None:
+    nested = code("FADD", "FMUL", ("@P0", "BRA", "", 1), ("@P1", "BRA", "", 0), "EXIT")
+    assert path(nested, 2) == [0, 1, 2, 1, 2, 3] * 2 + [4]
+
+
+def test_what_a_condition_skips_is_executed() -> None:
+    skipping = code(("@P0", "BRA", "", 2), "FADD", "FMUL", "EXIT")
+    assert path(skipping, 2) == [0, 1, 2, 3]
+
+
+def test_the_side_with_the_loop_is_taken() -> None:
+    sides = code(
+        ("@P0", "BRA", "", 3), "FADD", ("", "BRA", "", 6),  # nothing to do
+        "FMUL", ("@P1", "BRA", "", 3), "FMUL", "EXIT",
+    )  # fmt: skip
+    assert path(sides, 2) == [0, 3, 4, 3, 4, 5, 6]
+
+
+def test_a_warp_waits_for_its_scoreboards() -> None:
+    load, use = code(("", "LDG.E", "R2,[R4]", None), ("", "FADD", "R5,R2,R3", None))
+    waiting = (
+        Instruction(load.opcode, load.operands, "", None, Control(1, writes=0).on(0)),
+        Instruction("FMUL", ("R8", "R8", "R8"), "", None, Control(4).on(0)),
+        Instruction(use.opcode, use.operands, "", None, Control(4, waits=1).on(0)),
+        *code("EXIT"),
+    )
+    found = walk(waiting, lambda each: 100.0)
+    assert (found.clocks, found.waited) == (105.0, 95.0)
+    assert (found.uses, found.bytes) == ([2], 4)
+    assert words.SCOREBOARDS == 6
+
+
+def test_a_mix_needs_the_warps_that_its_waits_say() -> None:
+    tables = tb.sm.measured("h200")
+    chained = tb.sm.profile(tb.sm.Mix({"fp32.fma": 100}), tables, 4)
+    apart = tb.sm.profile(tb.sm.Mix({"fp32.fma": 100}, {"fp32.fma": 4}), tables, 4)
+    assert chained.warps_alone == pytest.approx(4, rel=0.05)
+    assert apart.warps_alone == pytest.approx(1, rel=0.05)
+    special = tb.sm.profile(tb.sm.Mix({"special.ex2": 10, "memory": 1}), tables, 4)
+    assert (special.busiest, special.memory) == ("special", 1)
+    assert special.busy == pytest.approx(80, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({"fp32.fmaa": 1}, "did you mean 'fp32.fma'"),
+        ({"fp32.fma": -1}, r"Mix\.fp32\.fma: a number of 0 or more is needed, got -1"),
+    ],
+)
+def test_a_mix_that_cannot_be_is_refused(counts: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tb.sm.Mix(counts)
+
+
+@pytest.mark.parametrize("name", ["walsh_shared_f32", "triton_add_f32.128"])
+def test_a_cubin_gives_the_profile_that_was_recorded(name: str) -> None:
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    stored = json.loads(lzma.decompress((CONFIGS / "profiles.json.xz").read_bytes()))
+    function, _, threads = name.partition(".")
+    tables = tb.sm.measured("h200")
+    found = tb.sm.profile((CUBINS / f"{name}.cubin", function), tables, 4)
+    again = json.loads(json.dumps(asdict(found)))
+    assert again == stored[f"{function}/{threads or 0}"]
+
+
+class Overload:
+    """As Numba has it."""
+
+    __module__ = "numba.cuda.dispatcher"
+    entry_name = "walsh_shared_f32"
+    _codelibrary = SimpleNamespace(
+        get_cubin=lambda: SimpleNamespace(code=(CUBINS / "walsh_shared_f32.cubin").read_bytes())
+    )
+
+
+class Compiled:
+    """As Triton has it."""
+
+    __module__ = "triton.compiler"
+    metadata = SimpleNamespace(name="triton_add_f32")
+    asm = {"cubin": (CUBINS / "triton_add_f32.128.cubin").read_bytes()}  # noqa: RUF012
+
+
+def test_the_machine_code_of_other_libraries_is_found() -> None:
+    path = CUBINS / "walsh_shared_f32.cubin"
+    image = path.read_bytes()
+    every = (path, str(path), image, (image, "walsh_shared_f32"), Overload())
+    for kernel in every:
+        assert cubin_of(kernel) == (image, "walsh_shared_f32")
+    assert cubin_of(Compiled())[1] == "triton_add_f32"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (3, TypeError, "has no machine code that can be read: the path of a cubin"),
+        (b"PTX", ValueError, "not a cubin"),
+        ((CUBINS / "walsh_shared_f32.cubin", "walsh_shared"), ValueError, "did you mean 'walsh_"),
+    ],
+)
+def test_what_has_no_such_kernel_is_refused(
+    kernel: object, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        cubin_of(kernel)
