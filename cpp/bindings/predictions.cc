@@ -12,6 +12,7 @@
 #include "bindings/arrays.h"
 #include "bindings/event_table.h"
 #include "bindings/events.h"
+#include "bindings/neighbours.h"
 #include "tbsched/engine/bulk/as_recorded.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/matching_state.h"
@@ -119,13 +120,16 @@ HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, 
 
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              Times issue_ns, Times gap_ns, const int64_t interval_ns,
-                             Times called_ns, std::vector<int32_t> turns) {
+                             Times called_ns, std::vector<int32_t> turns,
+                             const GivenNeighbours& neighbours) {
   HostCalls calls =
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Timeline timeline;
   {
     const py::gil_scoped_release unlocked;
-    timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns));
+    const std::optional<Neighbours> known = to_neighbours(neighbours);
+    timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns),
+                                known ? &*known : nullptr);
   }
   return in_python(std::move(timeline));
 }
@@ -263,13 +267,15 @@ py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
 
 py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
                                 const InitialState state, Times issue_ns, Times gap_ns,
-                                const int64_t interval_ns, Times called_ns, const int64_t at_ns) {
+                                const int64_t interval_ns, Times called_ns, const int64_t at_ns,
+                                const GivenNeighbours& neighbours) {
   HostCalls calls =
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Snapshot found;
   {
     const py::gil_scoped_release unlocked;
-    found = snapshot_at(model, sequence, state, std::move(calls), at_ns);
+    const std::optional<Neighbours> known = to_neighbours(neighbours);
+    found = snapshot_at(model, sequence, state, std::move(calls), at_ns, known ? &*known : nullptr);
   }
   return in_python(std::move(found), model);
 }
@@ -340,16 +346,18 @@ void bind_predictions(py::module_& module) {
              "warp and shared memory of each launch.");
   module.def("snapshot_at", &snapshot_at_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-             py::arg("called_ns"), py::arg("at_ns"), "The same at so many ns of a timed sequence.");
+             py::arg("called_ns"), py::arg("at_ns"), py::arg("neighbours"),
+             "The same at so many ns of a timed sequence.");
   module.def(
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
-      py::arg("called_ns"), py::arg("turns"),
+      py::arg("called_ns"), py::arg("turns"), py::arg("neighbours"),
       "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
       "it, or None; of each copy and memset its start and end; and of each call its begin and end, "
       "if gaps are given. Of launches that may go on at the same time, the one of the least of "
-      "`turns` is first.");
+      "`turns` is first. With `neighbours` (for each launch its shares and waits) blocks slow each "
+      "other.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
       py::arg("state"), py::arg("calls"), py::arg("last"),

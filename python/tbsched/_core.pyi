@@ -16,7 +16,9 @@ _Longs = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
 
 CAUSES: tuple[str, ...]
+INSIDE_RESOURCES: tuple[str, ...]
 MAX_TIMED_BLOCKS: int
+OUTSIDE_RESOURCES: tuple[str, ...]
 
 class InitialState: ...
 
@@ -36,6 +38,12 @@ def capacity(
 ) -> tuple[_Ints, npt.NDArray[np.uint8]]: ...
 def check(spec: object) -> None: ...
 def check_documented(spec: object, measured: _Sequence[str]) -> None: ...
+def contention_times(
+    kernels: _Sequence[tuple[_Sequence[float], _Sequence[float]]],
+    sms: int,
+    alone: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
+    mixtures: _Sequence[_Sequence[tuple[_Sequence[tuple[int, int]], int]]],
+) -> list[list[float]]: ...
 def coresident(
     model: Model,
     launches: Sequence,
@@ -109,6 +117,7 @@ def predict_timeline(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     turns: _Sequence[int],
+    neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
     tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
@@ -193,6 +202,7 @@ def snapshot_at(
     interval_ns: int,
     called_ns: _Sequence[int] | None,
     at_ns: int,
+    neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
     tuple[_Ints, _Ints, _Ints, _Ints],

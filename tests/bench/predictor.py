@@ -46,7 +46,7 @@ def core(*events: Event, spec: DeviceSpec = H200, policy: str | None = None) -> 
     sequence = Sequence(events)
     ready = _core.Sequence(events)
     if sequence.timed:
-        return lambda: _core.predict_timeline(model, ready, state, None, None, 0, None, [])
+        return lambda: _core.predict_timeline(model, ready, state, None, None, 0, None, [], None)
     return lambda: _core.predict(model, ready, state, False)
 
 

@@ -37,7 +37,7 @@ RETURNED = (
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}
 # A constant has no docstring: an example of another name must use it.
-CONSTANTS = {"LEGACY_STREAM", "OPCODES"}
+CONSTANTS = {"LEGACY_STREAM", "NCU_METRICS", "OPCODES"}
 
 
 def methods_of(kind: type) -> Iterator[tuple[str, object]]:

@@ -102,3 +102,19 @@ def test_witnesses_and_fixes_are_run(fake: Path, tmp_path: Path) -> None:
     assert sum(verdicts) == 4
     # The fake GPU is no H200: it has other states, and no room for some groups that are safe.
     assert sum(found["runs"].values()) + len(found["others"]) > 4
+
+
+def test_neighbours_are_recorded(tmp_path: Path) -> None:
+    script = ROOT / "tests" / "gpu" / "inside" / "neighbours" / "record.py"
+    arguments = ("--out", tmp_path, "--seconds", "0.6", "--model")
+    subprocess.run(
+        [sys.executable, script, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        check=True,
+        timeout=100,
+    )
+    text = (tmp_path / "neighbours.jsonl").read_text("utf-8")
+    phases = [row for row in map(json.loads, text.splitlines()) if row["kind"] == "phase"]
+    assert [row["name"] for row in phases if row["failed"]] == []
+    assert len(phases) == 9

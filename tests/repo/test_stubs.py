@@ -40,6 +40,7 @@ RETURNS = {
         "    list[tuple[int, list[int]]],\n    int,\n    int,\n    int,\n    str,\n"
         "    int,\n    int,\n]"
     ),
+    "contention_times": "list[list[float]]",
     "policies": "list[tuple[str, str, str]]",
     "launch_orders": "list[tuple[str, str, str]]",
     "sm_cache": "tuple[_Bytes, _Longs, _Bytes]",
@@ -59,7 +60,12 @@ RETURNS = {
         "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n]"
     ),
 }
-CONSTANTS = {"CAUSES": "tuple[str, ...]", "MAX_TIMED_BLOCKS": "int"}
+CONSTANTS = {
+    "CAUSES": "tuple[str, ...]",
+    "INSIDE_RESOURCES": "tuple[str, ...]",
+    "MAX_TIMED_BLOCKS": "int",
+    "OUTSIDE_RESOURCES": "tuple[str, ...]",
+}
 HEADER = """\
 # Written by tests/repo/test_stubs.py.
 from collections.abc import Callable as _Callable
@@ -84,6 +90,7 @@ def plain(annotation: str) -> str:
     """pybind11's annotation, which differs between its versions, as a user would write it."""
     text = annotation.replace("tbsched._core.", "").replace("collections.abc.", "")
     text = re.sub(r"typing\.SupportsInt( \| typing\.SupportsIndex)?", "int", text)
+    text = re.sub(r"typing\.SupportsFloat( \| typing\.SupportsIndex)?", "float", text)
     text = re.sub(
         r"typing\.Annotated\[numpy\.typing\.\w+(?:\[numpy\.\w+\])?, numpy\.(uint\d+)\]",
         r"npt.NDArray[np.\1]",

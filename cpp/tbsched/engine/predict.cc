@@ -109,9 +109,11 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
-                          HostCalls calls, std::vector<int32_t> turns) {
+                          HostCalls calls, std::vector<int32_t> turns,
+                          const Neighbours* const neighbours) {
   TimedEngine engine(model, state, std::move(calls));
   engine.take_turns(std::move(turns));
+  if (neighbours != nullptr) engine.slow(*neighbours);
   return std::move(engine).run(sequence);
 }
 
@@ -148,8 +150,10 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, const Init
 }
 
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, const InitialState state,
-                     HostCalls calls, const int64_t at_ns) {
-  return TimedEngine(model, state, std::move(calls)).snapshot(sequence, at_ns);
+                     HostCalls calls, const int64_t at_ns, const Neighbours* const neighbours) {
+  TimedEngine engine(model, state, std::move(calls));
+  if (neighbours != nullptr) engine.slow(*neighbours);
+  return std::move(engine).snapshot(sequence, at_ns);
 }
 
 }  // namespace tbsched

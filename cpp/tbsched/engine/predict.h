@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tbsched/engine/held/race.h"
+#include "tbsched/engine/neighbours/paces.h"
 #include "tbsched/engine/snapshot.h"
 #include "tbsched/engine/timed/hosts.h"
 #include "tbsched/policy/model.h"
@@ -27,8 +28,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 
 // Of a sequence whose launches have durations. `turns`: a number for each launch; of those that may
 // go on at the same time, the least goes first.
+// With neighbours, blocks slow each other.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
-                          HostCalls calls, std::vector<int32_t> turns = {});
+                          HostCalls calls, std::vector<int32_t> turns = {},
+                          const Neighbours* neighbours = nullptr);
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 
@@ -47,6 +50,6 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialSta
                         size_t events);
 // At a moment of a sequence whose launches have durations, all that happens then included.
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, InitialState state,
-                     HostCalls calls, int64_t at_ns);
+                     HostCalls calls, int64_t at_ns, const Neighbours* neighbours = nullptr);
 
 }  // namespace tbsched

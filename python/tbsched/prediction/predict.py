@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, policy_of, prepared
+from tbsched.prediction.neighbours.profiles import KernelProfile
+from tbsched.prediction.neighbours.slowing import Neighbours, neighbours_of
 from tbsched.prediction.recorded import (
     host_write_ns,
     ran_ns,
@@ -86,6 +88,8 @@ def predict(
     issue_times: Iterable[float] | None = None,
     host: float | Iterable[float] | None = None,
     warp_slots: bool = False,
+    interference: str | None = None,
+    profiles: Mapping[str, KernelProfile] | None = None,
 ) -> Trace:
     """Predicts the SM of every block of a sequence, and when it runs if the sequence is timed.
 
@@ -113,6 +117,10 @@ def predict(
             is latent. A prediction takes 0 on every SM, so compare it with
             ``Diff.warp_slots_agree``, which allows for that. Policies without processing blocks
             take the lowest free slot of the SM.
+        interference: ``"measured"``: blocks slow each other, as ``profiles`` say, and durations are
+            of a launch that is alone on the GPU. None: every block runs for its duration.
+        profiles: with ``interference``, a profile for the ``name`` of each launch, such as
+            :func:`tbsched.sm.load_ncu` reads.
 
     Returns:
         A :class:`Trace` with a :class:`Placement` for each launch. That of a timed sequence also
@@ -125,8 +133,9 @@ def predict(
             host for a held sequence, or two of them at once; issue_times that are not one per
             launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or
             for a device without ``strict_round_robin``; more than 2**28 blocks, or in a timed
-            sequence 2**26 blocks or 2**24 waits. The message names the field, the value and the
-            limit.
+            sequence 2**26 blocks or 2**24 waits; ``interference`` with a launch that has no
+            profile, is programmatic or has a trigger. The message names the field, the value and
+            the limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
@@ -138,7 +147,8 @@ def predict(
     """
     run = Run(device, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
-    return run.predicted(seq, events, run.calls(seq, issue_times, host))
+    neighbours = neighbours_of(seq, run.device, interference, profiles)
+    return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
 
 
 def predict_many(
@@ -322,22 +332,22 @@ class Run:
         launch_interval: float,
         warp_slots: bool,
     ) -> None:
-        self._device = _spec(device)
-        policy = policy_of(self._device, policy)
+        self.device = _spec(device)
+        policy = policy_of(self.device, policy)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
         self._policy = policy
-        self.model, self._info, states = prepared(self._device, policy)
+        self.model, self._info, states = prepared(self.device, policy)
         if initial_state is None:
             self._initial_state, self.state = next(iter(states.items()))
         else:
-            self.state = known_state(self._device, policy, initial_state)
+            self.state = known_state(self.device, policy, initial_state)
             self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
         """The sequence for the core, if the device takes it."""
-        self._device.check(seq)
+        self.device.check(seq)
         check_blocks(seq)
         if self._warp_slots:
             self._check_slots(seq)
@@ -366,20 +376,29 @@ class Run:
         if seq.timed:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
-    def predicted(self, seq: Sequence, events: _core.Sequence, calls: Calls) -> Trace:
+    def predicted(
+        self,
+        seq: Sequence,
+        events: _core.Sequence,
+        calls: Calls,
+        neighbours: Neighbours | None = None,
+    ) -> Trace:
         """The prediction of one sequence, which has been checked."""
         rows: Any
         if seq.timed:
-            rows = _core.predict_timeline(self.model, events, self.state, *calls, [])
+            rows = _core.predict_timeline(self.model, events, self.state, *calls, [], neighbours)
         else:
             rows = _core.predict(self.model, events, self.state, self._warp_slots)
-        return self.trace(seq, rows, calls)
+        return self.trace(seq, rows, calls, neighbours)
 
-    def trace(self, seq: Sequence, rows: Any, calls: Calls) -> Trace:
+    def trace(
+        self, seq: Sequence, rows: Any, calls: Calls, neighbours: Neighbours | None = None
+    ) -> Trace:
         """What the core answered, as it is shown to users."""
-        of = (self._device, self._policy, self._initial_state, seq)
+        of = (self.device, self._policy, self._initial_state, seq)
         if seq.timed:
-            return self.timed(seq, rows, functools.partial(residents_at, *of, calls))
+            replay = functools.partial(residents_at, *of, calls, neighbours=neighbours)
+            return self.timed(seq, rows, replay)
         return Trace(
             seq, self._info, _placements(rows), capacities=functools.partial(_capacities, *of),
             replay=functools.partial(residents_at, *of, None), check=False,

@@ -11,6 +11,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls
 from tbsched.prediction.model import prepared
+from tbsched.prediction.neighbours.slowing import Neighbours
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
@@ -23,6 +24,7 @@ def residents_at(
     seq: Sequence,
     calls: Calls | None,
     at: int,
+    neighbours: Neighbours | None = None,
 ) -> Residents:
     """What every SM holds after so many events, or at so many nanoseconds."""
     model, info, core_states = prepared(spec, policy)
@@ -30,7 +32,7 @@ def residents_at(
     found = (
         _core.snapshot_after(model, events, first, at)
         if calls is None
-        else _core.snapshot_at(model, events, first, *calls, at)
+        else _core.snapshot_at(model, events, first, *calls, at, neighbours)
     )
     blocks, pieces, *per_sm_and_launch = found
     count = model.processing_blocks()

@@ -48,7 +48,9 @@ class Ties:
     def predict(self, state: InitialState, turns: Turns) -> Trace:
         """With a number for each launch: of those that tie, the one of the least goes first."""
         run = Run(*self._of, state, self._interval, False)
-        rows = _core.predict_timeline(run.model, self._events, run.state, *self._calls, list(turns))
+        rows = _core.predict_timeline(
+            run.model, self._events, run.state, *self._calls, list(turns), None
+        )
         return run.trace(self._seq, rows, self._calls)
 
     def all(self, state: InitialState) -> Iterator[Trace]:

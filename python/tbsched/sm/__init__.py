@@ -1,5 +1,5 @@
-"""What runs inside the SMs: instructions, measured; and warp schedulers, caches and DRAM,
-simulated cycle by cycle.
+"""What runs inside the SMs: instructions, measured; kernels that slow each other; and warp
+schedulers, caches and DRAM, simulated cycle by cycle.
 
 >>> import tbsched as tb
 >>> kernel = tb.sm.preset("IIX", blocks=112)
@@ -8,6 +8,8 @@ simulated cycle by cycle.
 True
 """
 
+from tbsched.prediction.neighbours.factors import slowdowns
+from tbsched.prediction.neighbours.profiles import KernelProfile, load_profiles, save_profiles
 from tbsched.sm.characterization import (
     OPCODES,
     Characterization,
@@ -18,14 +20,17 @@ from tbsched.sm.code import Mix, Profile, Versus, measured, profile, versus_vend
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
+from tbsched.sm.profiles import NCU_METRICS, load_ncu
 from tbsched.sm.results import Simulation, Simulations
 from tbsched.sm.running import schedulers, simulate, simulate_many
 from tbsched.sm.workloads import Workload, load_workload, save_workload
 
 __all__ = [
+    "NCU_METRICS",
     "OPCODES",
     "Characterization",
     "Config",
+    "KernelProfile",
     "Knobs",
     "Mix",
     "Profile",
@@ -38,15 +43,19 @@ __all__ = [
     "configs",
     "dram_commands",
     "load_characterization",
+    "load_ncu",
+    "load_profiles",
     "load_workload",
     "measured",
     "preset",
     "presets",
     "profile",
+    "save_profiles",
     "save_workload",
     "schedulers",
     "simulate",
     "simulate_many",
+    "slowdowns",
     "synthetic",
     "versus_vendor",
 ]

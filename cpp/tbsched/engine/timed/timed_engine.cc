@@ -116,6 +116,7 @@ void TimedEngine::step_at(const Sequence& sequence, const int64_t at_ns) {
   admit();
   go_on_hosts(sequence);
   place();
+  change_paces();
   check_waits();
 }
 
@@ -191,8 +192,9 @@ void TimedEngine::remove_hidden() {
 
 void TimedEngine::add(const Launch& launch) {
   const size_t durations = launch.duration_ns.size();
-  const int32_t index = scheduler_.add(launch, durations > 1 ? BlockScheduler::Leaving::one_by_one
-                                                             : BlockScheduler::Leaving::together);
+  const bool together = durations == 1 && !paces_;
+  const int32_t index = scheduler_.add(
+      launch, together ? BlockScheduler::Leaving::together : BlockScheduler::Leaving::one_by_one);
   if (durations != 1 && durations != static_cast<size_t>(launch.blocks)) {
     refuse("launch " + std::to_string(index) + ": duration: one, or one per block, is needed");
   }
@@ -210,6 +212,7 @@ void TimedEngine::add(const Launch& launch) {
                        .unfinished = launch.blocks,
                        .untriggered = launch.blocks});
   rows_ += static_cast<size_t>(launch.blocks);
+  if (paces_) expect_alone(index);
 }
 
 void TimedEngine::add(const GraphLaunch& launched) {
@@ -264,6 +267,7 @@ void TimedEngine::leave() {
     resident_.pop();
     for (int32_t held = blocks.first_held; held >= 0;) {
       scheduler_.leave(blocks.launch, held_[held].footprint);
+      if (paces_) paces_->leave(blocks.launch, held_[held].footprint.sm);
       const int32_t next = std::exchange(held_[held].next, free_held_);
       free_held_ = std::exchange(held, next);
     }
@@ -346,7 +350,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   const int32_t launch = placed.launch;
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
-  const bool together = state.launch->duration_ns.size() == 1;
+  const bool together = state.launch->duration_ns.size() == 1 && !paces_;
   const std::span rows = std::span(timeline_.blocks).subspan(state.first_row + placed.first_block);
   const int64_t now = now_;
   int64_t end_ns = now + duration_ns(launch, placed.first_block);
@@ -405,6 +409,7 @@ void TimedEngine::go_on(const int32_t launch) {
 void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
   if (!is_hidden(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
   resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
+  if (paces_) note_running(launch, blocks, end_ns);
 }
 
 // The end is that of blocks that do not wait between their trigger and then.

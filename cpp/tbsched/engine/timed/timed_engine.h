@@ -11,9 +11,11 @@
 // Blocks that run for no time at all then leave, at the same instant, and all begins anew.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <queue>
 #include <span>
 #include <unordered_map>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "tbsched/engine/block_scheduler.h"
+#include "tbsched/engine/neighbours/paces.h"
 #include "tbsched/engine/snapshot.h"
 #include "tbsched/engine/timed/hosts.h"
 #include "tbsched/engine/timed/streams.h"
@@ -37,6 +40,9 @@ class TimedEngine : private Observer {
               size_t most_waits = kMostWaits);
   // Before run(): as Streams.
   void take_turns(std::vector<int32_t> turns) { streams_.take_turns(std::move(turns)); }
+  // Before run() or begin(): blocks of these launches slow each other, and durations are of blocks
+  // with nobody beside them but others of their launch.
+  void slow(const Neighbours& neighbours);
   TimedEngine(const TimedEngine&) = delete;
   TimedEngine& operator=(const TimedEngine&) = delete;
 
@@ -113,6 +119,21 @@ class TimedEngine : private Observer {
     }
   };
 
+  // A heap whose elements may change before they are sorted again.
+  class Residents : public std::priority_queue<Resident> {
+   public:
+    std::vector<Resident>& all() { return c; }
+    void sort() { std::make_heap(c.begin(), c.end()); }
+  };
+
+  // A block that others may slow, since when it goes on at this pace.
+  struct Running {
+    size_t row;      // in the timeline
+    double left_ns;  // at a pace of 1
+    double pace;
+    int64_t since_ns;
+  };
+
   // Blocks that start together, and end together where they do not wait.
   struct Started {
     int64_t start_ns;
@@ -164,6 +185,9 @@ class TimedEngine : private Observer {
   void go_on(int32_t launch);
   void end(int32_t launch, const Started& blocks, int64_t end_ns);
   void trigger(int32_t launch, const Started& blocks, int64_t end_ns);
+  void expect_alone(int32_t launch);
+  void note_running(int32_t launch, const Started& blocks, int64_t end_ns);
+  void change_paces();
   void check_time(int32_t launch, int64_t duration_ns) const;
   int32_t hold(const Footprint& footprint, int32_t next);
   void wait_for(int32_t launch, Refusal cause, int32_t behind);
@@ -201,7 +225,9 @@ class TimedEngine : private Observer {
   bool any_programmatic_ = false;
   std::unordered_map<int32_t, std::vector<Started>> waiting_;  // for memory, by launch
   size_t rows_ = 0;  // of the timeline: blocks of all launches
-  std::priority_queue<Resident> resident_;
+  Residents resident_;
+  std::optional<Paces> paces_;
+  std::vector<Running> running_;  // with paces, by first_held
   std::vector<Held> held_;
   int32_t free_held_ = -1;  // the first of those not in use
   Timeline timeline_;

@@ -1,0 +1,72 @@
+#include "bindings/neighbours.h"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+namespace py = pybind11;
+
+namespace tbsched {
+namespace {
+
+PerResource to_resources(const std::vector<double>& given) {
+  PerResource found{};
+  if (given.size() != found.size()) throw std::invalid_argument("a number per resource is needed");
+  std::ranges::copy(given, found.begin());
+  return found;
+}
+
+std::vector<Needs> to_needs(const GivenNeeds& given) {
+  std::vector<Needs> kernels;
+  for (const auto& [shares, waits] : given) {
+    kernels.push_back({to_resources(shares), to_resources(waits)});
+  }
+  return kernels;
+}
+
+// What SMs hold, and how many such SMs there are.
+using GivenAlike = std::vector<std::pair<Held, int32_t>>;
+
+std::vector<Alike> to_alike(const GivenAlike& given) {
+  std::vector<Alike> alike;
+  for (const auto& [held, sms] : given) alike.push_back({held, sms});
+  return alike;
+}
+
+std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, const int32_t sms,
+                                                 const std::vector<GivenAlike>& alone,
+                                                 const std::vector<GivenAlike>& mixtures) {
+  Contention contention(to_needs(kernels), {}, sms);
+  for (size_t kernel = 0; kernel < alone.size(); ++kernel) {
+    contention.measured_alone(static_cast<int32_t>(kernel), to_alike(alone[kernel]));
+  }
+  std::vector<std::vector<double>> found;
+  for (const GivenAlike& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
+  return found;
+}
+
+}  // namespace
+
+std::optional<Neighbours> to_neighbours(const GivenNeighbours& given) {
+  if (!given) return std::nullopt;
+  return Neighbours{to_needs(*given), {}};
+}
+
+void bind_neighbours(py::module_& module) {
+  py::list inside, outside;
+  for (const std::string_view name : kInsideNames) inside.append(name);
+  for (const std::string_view name : kOutsideNames) outside.append(name);
+  module.attr("INSIDE_RESOURCES") = py::tuple(inside);
+  module.attr("OUTSIDE_RESOURCES") = py::tuple(outside);
+  module.def(
+      "contention_times", &times_in_python, py::arg("kernels"), py::arg("sms"), py::arg("alone"),
+      py::arg("mixtures"),
+      "For each mixture, which is a list of (what an SM holds: pairs of a kernel and how "
+      "many blocks, kernels ascending; number of such SMs): how many times as long blocks "
+      "take as with nobody beside them, for all that is held, in that order. `alone` has the "
+      "mixture in which each kernel was measured.");
+}
+
+}  // namespace tbsched

@@ -1,0 +1,96 @@
+"""How much slower kernels are together than alone, without a timeline."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched import _core
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.neighbours.profiles import KernelProfile
+from tbsched.prediction.neighbours.slowing import MEASURED, neighbours_of
+from tbsched.prediction.predict import predict
+from tbsched.program.checks import instance, items
+from tbsched.program.sequence import Launch, Sequence
+
+# What an SM holds: launches and how many blocks of each; and how many such SMs there are.
+Mixture = list[tuple[list[tuple[int, int]], int]]
+
+
+def slowdowns(
+    launches: Iterable[Launch],
+    device: str | os.PathLike[str] | DeviceSpec,
+    profiles: Mapping[str, KernelProfile],
+) -> tuple[float, ...]:
+    """How many times as long the blocks of each launch take while all are resident as alone.
+
+    Args:
+        launches: with durations, which are those of a launch alone. They come to an idle GPU in
+            this order. Their streams do not matter.
+        device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
+        profiles: a profile for the ``name`` of each launch.
+
+    Returns:
+        A factor for each launch; 1 is as fast as alone. Blocks that find no room beside the others
+        do not count.
+
+    Raises:
+        TypeError, ValueError: a launch that cannot run on the device, finds no room at all or has
+            no profile.
+
+    Example:
+        >>> add = tb.sm.KernelProfile("add", {"dram": 8e-5}, memory_wait=8e-5, far=1.0)
+        >>> launch = tb.Launch(132, 256, 32, name="add", duration=1e-4)
+        >>> [round(factor, 1) for factor in tb.sm.slowdowns([launch, launch], "h200", {"add": add})]
+        [1.7, 1.7]
+    """
+    spec = find_device(device)
+    known = list(items("slowdowns", "launches", launches))
+    for each in known:
+        instance("slowdowns", "launches", each, Launch)
+    seq = Sequence([replace(each, stream=number) for number, each in enumerate(known)])
+    rows = neighbours_of(seq, spec, MEASURED, profiles)
+    assert rows is not None
+    alone = [mixture({number: launch}, spec) for number, launch in enumerate(known)]
+    mixtures = [*alone, mixture(dict(enumerate(known)), spec)]
+    times = _core.contention_times(rows, spec.sms, alone, mixtures)
+    found = []
+    for number in range(len(known)):
+        before = _mean(alone[number], times[number], number)
+        together = _mean(mixtures[-1], times[-1], number)
+        if before is None or together is None:
+            raise ValueError(f"launches: no block of launch {number} finds room beside the others")
+        found.append(together / before)
+    return tuple(found)
+
+
+def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
+    """What SMs hold when launches, by number, have come to an idle GPU and nothing has left."""
+    held = [
+        replace(each, stream=None, duration=None, cooperative=False) for each in launches.values()
+    ]
+    counts = [
+        np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()
+        for placement in predict(Sequence(held), spec)
+    ]
+    alike = Counter(zip(*counts, strict=True))
+    return [
+        ([pair for pair in zip(launches, blocks, strict=True) if pair[1]], sms)
+        for blocks, sms in sorted(alike.items())
+        if any(blocks)
+    ]
+
+
+def _mean(held: Mixture, times: list[float], launch: int) -> float | None:
+    """Of a launch's blocks; None where there are none."""
+    left = iter(times)
+    rows = [(sms * count, next(left), own) for there, sms in held for own, count in there]
+    own = [(blocks, time) for blocks, time, number in rows if number == launch]
+    if not own:
+        return None
+    return sum(blocks * time for blocks, time in own) / sum(blocks for blocks, _ in own)

@@ -1,0 +1,69 @@
+"""Which launches of a sequence slow each other, as the core takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tbsched.errors import shown
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.neighbours.profiles import (
+    INSIDE,
+    RESOURCES,
+    KernelProfile,
+    profile_for,
+)
+from tbsched.program.sequence import Launch, Sequence
+
+MEASURED = "measured"
+# Of each launch, at its pace alone: its shares of each resource, and its waits.
+Row = tuple[list[float], list[float]]
+Neighbours = list[Row]
+
+_WARP = 32
+_MOST_OF_TIME = 0.9  # that a block waits for memory
+
+
+def neighbours_of(
+    seq: Sequence,
+    spec: DeviceSpec,
+    interference: str | None,
+    profiles: Mapping[str, KernelProfile] | None,
+) -> Neighbours | None:
+    """Who slows whom; None: nobody slows anybody.
+
+    Raises:
+        TypeError, ValueError: an unknown way; profiles without it, or it without profiles; a
+            launch without a profile; a sequence of which it is not known.
+    """
+    if interference is None:
+        if profiles is not None:
+            raise ValueError(f'profiles: they need interference="{MEASURED}"')
+        return None
+    if interference != MEASURED:
+        raise ValueError(f'interference: {shown(interference)} is neither None nor "{MEASURED}"')
+    if profiles is None:
+        raise ValueError("profiles: interference needs one for the name of each launch")
+    if not seq.timed:
+        raise ValueError("interference: it needs launches with durations")
+    launches = seq.launches
+    if any(launch.programmatic or launch.trigger is not None for launch in launches):
+        raise ValueError("interference: of programmatic launches and triggers it is not known")
+    return [
+        row_of(profile_for(launch, number, profiles), launch, spec)
+        for number, launch in enumerate(launches)
+    ]
+
+
+def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
+    """What a block of a launch needs."""
+    seconds = float(np.mean(launch.duration))  # type: ignore[arg-type]
+    if not seconds:
+        return [0.0] * len(RESOURCES), [0.0] * len(RESOURCES)
+    shares = [profile.work.get(name, 0.0) / seconds for name in RESOURCES]
+    # Each processing block serves one of its warps at a time.
+    warps = max(1.0, launch.threads / _WARP / spec.processing_blocks)
+    waits = [share / warps for share in shares[: len(INSIDE)]]
+    memory = min(profile.memory_wait / seconds, _MOST_OF_TIME)
+    return shares, [*waits, memory / (1 + profile.far), memory * profile.far / (1 + profile.far)]
