@@ -116,7 +116,7 @@ void TimedEngine::step_at(const Sequence& sequence, const int64_t at_ns) {
   admit();
   go_on_hosts(sequence);
   place();
-  change_paces();
+  if (paces_) change_paces();
   check_waits();
 }
 
