@@ -140,7 +140,9 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
     with _refusing_torn():
         begin, end = code_of(cubin, name)
     if not begin < end <= len(cubin):
-        raise ValueError(f"kernel: {shown(name)} has no machine code in the cubin, or not all of it")
+        raise ValueError(
+            f"kernel: {shown(name)} has no machine code in the cubin, or not all of it"
+        )
     (found,) = disassemble([cubin[begin:end]], f"sm_{_architecture(cubin)}")
     return found
 
