@@ -20,12 +20,14 @@ from tbsched.calibration import Calibration, campaign
 from tbsched.calibration.asking.journal import Journal
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.asking.times import Quantity, at_once
+from tbsched.calibration.campaign import Campaign
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.draft import PROVENANCES
 from tbsched.calibration.finding import TOLD
 from tbsched.calibration.probes.streams import queues
 from tbsched.calibration.probes.topology import largest_gpc
 from tbsched.campaigns.oracles import ModelGpu
+from tbsched.campaigns.results import Report
 from tbsched.hardware.catalogue import ablated
 from tbsched.traces.growing_file import TraceFile
 
@@ -345,6 +347,25 @@ def test_calibration_killed_in_its_campaign_goes_on_there(
     other = Killed(spec, 10_000)
     tb.calibrate(other, LONG, sequences=40, seed=1, evidence=kept, progress=False)
     assert other.runs > 40
+
+
+def test_no_sequence_of_a_campaign_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although parts come back with fewer than were asked: a worker died, or the time was over."""
+    drawn: list[int] = []
+
+    def losing(*oracle_and_spec: Any, begin: int, max_examples: int, **others: Any) -> Report:
+        drawn.extend(range(begin, begin + max_examples))
+        fewer = max(max_examples - 5, 1)
+        return tb.fuzz(*oracle_and_spec, begin=begin, max_examples=fewer, **others)
+
+    monkeypatch.setattr(campaign, "_PART", 20)
+    monkeypatch.setattr(campaign, "fuzz", losing)
+    spec = gpu(2, "tx2")
+    asked = Campaign(spec, LONG, 60, 0, None, progress=False)
+    found = asked.run(spec, Journal(None))
+    assert found is not None
+    assert (found.examples, found.ended) == (60, "examples")
+    assert len(drawn) == len(set(drawn))
 
 
 def test_campaign_of_an_executor_finds_the_same() -> None:

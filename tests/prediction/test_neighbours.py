@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from tbsched.prediction.neighbours.factors import slowdowns
 from tbsched.prediction.neighbours.profiles import RESOURCES, KernelProfile
 from tbsched.prediction.neighbours.slowing import neighbours_of
 from tbsched.prediction.predict import predict
+from tbsched.program.duration import Drawn
 from tbsched.program.sequence import RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
 
@@ -159,6 +162,39 @@ def test_factors_are_those_of_the_timeline() -> None:
     trace = slowed(Sequence(launches), known)
     ends = [float(np.max(placement.end_ns)) for placement in trace]  # type: ignore[arg-type]
     assert min(ends) == pytest.approx(1e6 * min(first, second), rel=1e-4)
+
+
+def test_durations_that_are_drawn_are_those_of_the_blocks() -> None:
+    drawn = Drawn("lognormal", 1e-3, 2e-4, seed=3)
+    known = {"a": uses("fp64", 0.6), "b": uses("fp64", 0.9)}
+    given = [launch(4, duration=drawn, stream=k, name="ab"[k]) for k in range(2)]
+    written = [replace(each, duration=tuple(drawn.draw(each.blocks).tolist())) for each in given]
+    assert slowed(Sequence(given), known).makespan == slowed(Sequence(written), known).makespan
+    assert slowdowns(given, FOUR, known) == slowdowns(written, FOUR, known)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"host": 1},
+        {"first_use": True},
+        {"delay": 1e-6},
+        {"memory_wait": 1e-6},
+        {"completion_event": 1},
+        {"non_blocking": True},
+    ],
+)
+def test_how_launches_come_does_not_matter_to_factors(way: dict[str, Any]) -> None:
+    known = {"a": uses("issue", 0.8)}
+    plain = [launch(4, duration=1e-3, stream=k, name="a") for k in range(2)]
+    given = [replace(each, **way) for each in plain]
+    assert slowdowns(given, FOUR, known) == slowdowns(plain, FOUR, known)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0, 10**400])
+def test_profile_out_of_range_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match=r"work: dram: .* is outside 0"):
+        KernelProfile("a", {"dram": seconds})
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,6 @@ def calibrate(
     seconds = checks.seconds("calibrate", "seconds", seconds)
     sequences = checks.integer("calibrate", "sequences", sequences, 0, _MOST_COUNT)
     seed = checks.integer("calibrate", "seed", seed, 0, _MOST_COUNT)
-    start = time.monotonic()
     if not isinstance(executor, Executor | None):
         raise TypeError(
             f"calibrate.executor: a concurrent.futures.Executor is needed, got {shown(executor)}"

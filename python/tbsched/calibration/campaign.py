@@ -63,25 +63,32 @@ class Campaign:
             ValueError: the oracle refuses what the device allows.
         """
         key = _key(spec)
-        tally, coverage = Tally(), Coverage()
+        tally, coverage, begin = Tally(), Coverage(), 0
         for part in journal.parts:
             if (part.get("device"), part.get("seed")) == (key, self.seed):
                 _read(part, tally, coverage)
                 tally.started -= part["seconds"]
-        start, ended = time.monotonic(), "seconds"
+                begin = part.get("end", tally.examples)
+        start, ended = time.monotonic(), "examples"
         with bar("comparing", max(int(1000 * self.seconds), 1)) as advance:
             while tally.examples < self.sequences:
                 left = self.seconds - (time.monotonic() - start)
                 if left <= 0:
+                    ended = "seconds"
                     break
                 if self.progress:
                     advance(int(1000 * (self.seconds - left)))
-                found = self._part(spec, tally.examples, left)
+                size = self._size(self.sequences - tally.examples)
+                found = self._part(spec, begin, size, left)
+                # Whoever did not draw all of it may have left out any.
+                begin += size
                 ended = found.ended
                 _add(found, tally, coverage)
                 if found.counterexamples:  # to be found again
                     break
-                journal.keep_part({"device": key, "seed": self.seed, **_written(found)})
+                journal.keep_part(
+                    {"device": key, "seed": self.seed, "end": begin, **_written(found)}
+                )
                 if ended != "examples":
                     break
         if not tally.examples:
@@ -89,15 +96,17 @@ class Campaign:
         origin = Origin(spec.name, spec.policy, LEVEL, self.seed, shrunk=False)
         return tally.report(origin, coverage, ended)
 
-    def _part(self, spec: DeviceSpec, begin: int, seconds: float) -> Report:
-        size = _PART if self.executor is None else _PART_OF_MANY
+    def _size(self, left: int) -> int:
+        return min(left, _PART if self.executor is None else _PART_OF_MANY)
+
+    def _part(self, spec: DeviceSpec, begin: int, size: int, seconds: float) -> Report:
         return fuzz(
             self.oracle,
             spec,
             level=LEVEL,
             limits=spec,
             max_seconds=seconds,
-            max_examples=min(size, self.sequences - begin),
+            max_examples=size,
             max_counterexamples=1,
             seed=self.seed,
             begin=begin,

@@ -89,7 +89,7 @@ def until_first_end(observation: Trace) -> Trace:
         if begins[number] >= end or placement.start_ns is None:
             break
         is_there = placement.start_ns < end
-        launches.append(_held(observation.sequence.launches[number]))
+        launches.append(held(observation.sequence.launches[number]))
         smid = np.where(is_there, placement.smid, -1).astype(np.int32)
         placements.append(Placement(smid, smid))
         if not is_there.all():
@@ -97,7 +97,8 @@ def until_first_end(observation: Trace) -> Trace:
     return Trace(Sequence(launches), observation.device, tuple(placements), check=False)
 
 
-def _held(launch: Launch) -> Launch:
+def held(launch: Launch) -> Launch:
+    """The same blocks, which stay until they are released."""
     return replace(
         launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
         memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,

@@ -15,7 +15,7 @@ from tbsched.sm.characterization import words
 from tbsched.sm.characterization.toolkit import Instruction, ToolMissing, tool
 from tbsched.sm.characterization.words import Control
 from tbsched.sm.code.classes import Unit, class_of
-from tbsched.sm.code.reading import cubin_of
+from tbsched.sm.code.reading import cubin_of, instructions_of
 from tbsched.sm.code.walking import path, walk
 
 CONFIGS = Path(__file__).parents[2] / "advice" / "configs"
@@ -48,6 +48,7 @@ def code(*lines: tuple[str, str, str, int | None] | str) -> tuple[Instruction, .
         ("BAR.SYNC.DEFER_BLOCKING", Unit.BARRIER),
         ("UIADD3", Unit.UNIFORM),
         ("BRA", Unit.CONTROL),
+        ("???", Unit.INTEGER),  # as good as any
     ],
 )
 def test_an_instruction_belongs_to_its_unit(opcode: str, unit: Unit) -> None:
@@ -107,11 +108,29 @@ def test_a_mix_needs_the_warps_that_its_waits_say() -> None:
     [
         ({"fp32.fmaa": 1}, "did you mean 'fp32.fma'"),
         ({"fp32.fma": -1}, r"Mix\.fp32\.fma: a number of 0 or more is needed, got -1"),
+        ({}, "at least one is needed"),
+        ({"fp32.fma": 0}, "at least one is needed"),
     ],
 )
 def test_a_mix_that_cannot_be_is_refused(counts: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tb.sm.Mix(counts)
+
+
+def test_a_result_is_not_read_by_the_instruction_that_writes_it() -> None:
+    with pytest.raises(ValueError, match="a number of 1 or more is needed, got 0"):
+        tb.sm.Mix({"fp32.fma": 1}, {"fp32.fma": 0})
+
+
+def test_a_cubin_that_is_torn_is_refused() -> None:
+    whole = (CUBINS / "walsh_shared_f32.cubin").read_bytes()
+    # The last one is without a part of its last section's header.
+    for size in (4, 8, 60, 200, 5000, 5330):
+        with pytest.raises(ValueError, match="cut short or damaged"):
+            instructions_of(*cubin_of(whole[:size]))
+    far = whole[:0x28] + b"\xff" * 8 + whole[0x30:]
+    with pytest.raises(ValueError, match="cut short or damaged"):
+        cubin_of(far)
 
 
 @pytest.mark.parametrize("name", ["walsh_shared_f32", "triton_add_f32.128"])

@@ -15,6 +15,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import MEASURED, neighbours_of
 from tbsched.prediction.predict import predict
+from tbsched.prediction.recorded import held
 from tbsched.program.checks import instance, items
 from tbsched.program.sequence import Launch, Sequence
 
@@ -71,12 +72,10 @@ def slowdowns(
 
 def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
     """What SMs hold when launches, by number, have come to an idle GPU and nothing has left."""
-    held = [
-        replace(each, stream=None, duration=None, cooperative=False) for each in launches.values()
-    ]
+    staying = [replace(held(each), cooperative=False) for each in launches.values()]
     counts = [
         np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()
-        for placement in predict(Sequence(held), spec)
+        for placement in predict(Sequence(staying), spec)
     ]
     alike = Counter(zip(*counts, strict=True))
     return [
@@ -86,10 +85,10 @@ def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
     ]
 
 
-def _mean(held: Mixture, times: list[float], launch: int) -> float | None:
+def _mean(there: Mixture, times: list[float], launch: int) -> float | None:
     """Of a launch's blocks; None where there are none."""
     left = iter(times)
-    rows = [(sms * count, next(left), own) for there, sms in held for own, count in there]
+    rows = [(sms * count, next(left), own) for on_sm, sms in there for own, count in on_sm]
     own = [(blocks, time) for blocks, time, number in rows if number == launch]
     if not own:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -96,8 +95,8 @@ def profile_for(
 def _check(name: str, value: object, most: float) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"KernelProfile.{name}: a number is needed, got {shown(value)}")
-    if not math.isfinite(value) or not 0 <= value <= most:
-        raise ValueError(f"KernelProfile.{name}: {value} is outside 0..{most:g}")
+    if not 0 <= value <= most:
+        raise ValueError(f"KernelProfile.{name}: {shown(value)} is outside 0..{most:g}")
 
 
 def save_profiles(profiles: Iterable[KernelProfile], path: str | os.PathLike[str]) -> None:

@@ -58,7 +58,9 @@ def neighbours_of(
 
 def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
     """What a block of a launch needs."""
-    seconds = float(np.mean(launch.duration))  # type: ignore[arg-type]
+    durations = launch.block_durations()
+    assert durations is not None
+    seconds = float(np.mean(durations))
     if not seconds:
         return [0.0] * len(RESOURCES), [0.0] * len(RESOURCES)
     shares = [profile.work.get(name, 0.0) / seconds for name in RESOURCES]

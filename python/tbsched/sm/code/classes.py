@@ -56,7 +56,7 @@ CLASSES = (
     Class(Unit.CONTROL, "", "BRA|BRX|JMP|EXIT|RET|CALL|NOP|BSSY|BSYNC|BREAK|YIELD|KILL|NANOSLEEP"),
     Class(Unit.CONTROL, "", "WARPGROUP|WARPGROUPSET|ELECT|PMTRIG|BPT|ACQBULK"),
     Class(Unit.UNIFORM, "", "U[A-Z0-9]+|R2UR|S2UR|LDCU?|ULDC|S2R|CS2R|VOTEU"),
-    Class(Unit.INTEGER, "int32.add", "[A-Z0-9_]+"),
+    Class(Unit.INTEGER, "int32.add", ".*"),
 )
 _COMPILED = tuple((each, re.compile(each.pattern)) for each in CLASSES)
 

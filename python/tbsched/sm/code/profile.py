@@ -33,7 +33,8 @@ class Mix:
             1 where none is given.
 
     Raises:
-        ValueError: an unknown opcode, or a number below 0.
+        ValueError: an unknown opcode, a count below 0, no instruction at all, or a distance
+            below 1.
 
     Example:
         >>> mix = tb.sm.Mix({"fp32.fma": 400, "memory": 3}, distances={"fp32.fma": 4})
@@ -46,11 +47,16 @@ class Mix:
 
     def __post_init__(self) -> None:
         known = (*OPCODES, *_OTHERS)
-        for name, count in [*self.counts.items(), *(self.distances or {}).items()]:
-            if name not in known:
-                raise ValueError(f"Mix: {name!r} is not known{did_you_mean(name, known)}")
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise ValueError(f"Mix.{name}: a number of 0 or more is needed, got {shown(count)}")
+        for least, numbers in ((0, self.counts), (1, self.distances or {})):
+            for name, number in numbers.items():
+                if name not in known:
+                    raise ValueError(f"Mix: {name!r} is not known{did_you_mean(name, known)}")
+                if isinstance(number, bool) or not isinstance(number, int) or number < least:
+                    raise ValueError(
+                        f"Mix.{name}: a number of {least} or more is needed, got {shown(number)}"
+                    )
+        if not any(self.counts.values()):
+            raise ValueError("Mix: it has no instruction; at least one is needed")
 
 
 _OTHERS = {"memory": Unit.MEMORY, "barrier": Unit.BARRIER}

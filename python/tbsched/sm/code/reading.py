@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,9 +137,23 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
         ToolMissing: nvdisasm is not there; says how to get it.
         ValueError: there is no such kernel.
     """
-    begin, end = code_of(cubin, name)
+    with _refusing_torn():
+        begin, end = code_of(cubin, name)
+    if not begin < end <= len(cubin):
+        raise ValueError(
+            f"kernel: {shown(name)} has no machine code in the cubin, or not all of it"
+        )
     (found,) = disassemble([cubin[begin:end]], f"sm_{_architecture(cubin)}")
     return found
+
+
+@contextlib.contextmanager
+def _refusing_torn() -> Iterator[None]:
+    """Says so where a cubin leads to bytes that it does not have."""
+    try:
+        yield
+    except (struct.error, OverflowError, IndexError, ValueError):
+        raise ValueError("kernel: the cubin is cut short or damaged; compile it again") from None
 
 
 def _architecture(cubin: bytes) -> int:
@@ -152,13 +167,14 @@ def _names(cubin: bytes) -> list[str]:
     """The kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(b"\x7fELF"):
         raise ValueError("kernel: not a cubin; nvcc -cubin writes one")
-    (table,) = struct.unpack_from("<Q", cubin, 0x28)
-    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-    (strings,) = struct.unpack_from("<Q", cubin, table + size * names + 0x18)
     found = []
-    for number in range(count):
-        (at,) = struct.unpack_from("<I", cubin, table + size * number)
-        text = cubin[strings + at : cubin.index(0, strings + at)].decode()
-        if text.startswith(_TEXT):
-            found.append(text.removeprefix(_TEXT))
+    with _refusing_torn():
+        (table,) = struct.unpack_from("<Q", cubin, 0x28)
+        size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+        (strings,) = struct.unpack_from("<Q", cubin, table + size * names + 0x18)
+        for number in range(count):
+            (at,) = struct.unpack_from("<I", cubin, table + size * number)
+            text = cubin[strings + at : cubin.index(0, strings + at)].decode()
+            if text.startswith(_TEXT):
+                found.append(text.removeprefix(_TEXT))
     return found
