@@ -50,6 +50,8 @@ def configs(
 
     With the machine code, each row also has an estimate of its time, and one is advised.
     """
+    if name is not None and cubin is None:
+        raise ValueError("configs: --kernel: needs --cubin, the file that it is in")
     kernel = Kernel(
         threads,
         registers,

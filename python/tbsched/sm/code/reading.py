@@ -117,16 +117,28 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
         known = "; ".join(each.name for each in _SOURCES)
         raise TypeError(f"kernel: {shown(kernel)} has no machine code that can be read: {known}")
     cubin, name = source.code(kernel)
-    names = _names(cubin)
+    try:
+        names = _names(cubin)
+    except (ValueError, struct.error):  # cut short, or an ELF file of another kind
+        names = []
+    if not names:
+        raise ValueError(f"{_where(kernel)}: no cubin with a kernel; nvcc -cubin writes one")
     if name is None and len(names) == 1:
         (name,) = names
+    if name is None:
+        raise ValueError(f"{_where(kernel)}: name one of its kernels: {shown(', '.join(names))}")
     if name not in names:
-        hint = did_you_mean(name, names) if isinstance(name, str) else ""
         raise ValueError(
-            f"kernel: no kernel {shown(name)} in the cubin{hint}; it has "
-            f"{shown(', '.join(names))}: name one, as (cubin, name)"
+            f"{_where(kernel)}: no kernel {shown(name)}{did_you_mean(name, names)}; it has "
+            f"{shown(', '.join(names))}"
         )
     return cubin, name
+
+
+def _where(kernel: Any) -> str:
+    """What messages call a kernel: the path of its file, if it has one."""
+    first = kernel[0] if _is_pair(kernel) else kernel
+    return storage.shown(first) if isinstance(first, str | os.PathLike) else "kernel"
 
 
 def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
@@ -151,7 +163,7 @@ def _architecture(cubin: bytes) -> int:
 def _names(cubin: bytes) -> list[str]:
     """The kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(b"\x7fELF"):
-        raise ValueError("kernel: not a cubin; nvcc -cubin writes one")
+        return []
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
     (strings,) = struct.unpack_from("<Q", cubin, table + size * names + 0x18)
