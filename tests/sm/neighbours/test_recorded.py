@@ -41,7 +41,9 @@ def test_a_report_without_what_is_needed_is_refused(report: Path, tmp_path: Path
     text = report.read_text("utf-8").replace("lts__throughput", "lts__other")
     wrong = tmp_path / "wrong.csv"
     wrong.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=r"lts__throughput.* is missing; give ncu --metrics all of"):
+    with pytest.raises(
+        ValueError, match=r"lts__throughput.* is missing; give ncu --metrics all of"
+    ):
         tb.sm.load_ncu(wrong, "h200")
     head, units, row, *_ = (
         line for line in report.read_text("utf-8").splitlines() if line.startswith('"')
@@ -52,7 +54,7 @@ def test_a_report_without_what_is_needed_is_refused(report: Path, tmp_path: Path
         ("nothing", "no report of ncu"),
         (f"{head}\n{units}", "a report of no kernels"),
         (f"{head}\n{units}\n{row[:90]}", "launch 0, 'fill': gpu__time_duration.sum: a number"),
-        (f"{head}\n{units}\n{row}".replace("(1056, 1, 1)", "(many)"), "Grid Size: .* 'many"),
+        (f"{head}\n{units}\n{row}".replace("(1056, 1, 1)", "(many)"), r"Grid Size: .* '\(many"),
         (f"{head}\n{units}\n{row}".replace(cells[time], "n/a"), "launch 0, 'fill': .* got 'n/a'"),
     ):
         wrong.write_text(text, "utf-8")
