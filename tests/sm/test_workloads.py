@@ -42,9 +42,26 @@ def test_workload_is_written_and_read(tmp_path: Path) -> None:
     found = [simulate(x, "owl").counts for x in (kernel, again, str(tmp_path / "kmn.npz"))]
     assert found[0] == found[1] == found[2]
     assert repr(kernel).startswith("<Workload: KMN, 8 blocks of 4 warps, ")
-    np.savez(tmp_path / "other.npz", rows=[1])
-    with pytest.raises(ValueError, match=r"other\.npz.*: no workload: "):
-        load_workload(tmp_path / "other.npz")
+
+
+def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    save_workload(preset("KMN", blocks=1), path)
+    whole = path.read_bytes()
+    broken = bytearray(whole)
+    broken[len(whole) // 3 : len(whole) // 2] = bytes(len(whole) // 2 - len(whole) // 3)
+    for content in (b"", b"nothing", whole[:-40], bytes(broken)):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"other\.npz: no workload: "):
+            load_workload(path)
+    np.savez(path, rows=[1])
+    with pytest.raises(ValueError, match=r"other\.npz: no workload: .*name"):
+        load_workload(path)
+    np.save(tmp_path / "one.npy", [1])
+    with pytest.raises(ValueError, match=r"one\.npy: no workload: "):
+        load_workload(tmp_path / "one.npy")
+    with pytest.raises(ValueError, match="is a folder"):
+        load_workload(tmp_path)
 
 
 def touched(rows: Rows, line_bytes: int, line_sectors: int) -> list[set[int]]:

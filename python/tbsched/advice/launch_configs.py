@@ -26,7 +26,7 @@ from tbsched.prediction.predict import predict
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
 from tbsched.sm.characterization.results import Characterization
-from tbsched.sm.code import Profile, measured, profile
+from tbsched.sm.code import Code, measured, read_code
 from tbsched.views import Shown
 
 # Blocks on each SM that are tried where any grid works, besides as many as fit.
@@ -145,7 +145,7 @@ class LaunchConfigs(Shown):
         device: the device's name.
         kernel: the work.
         rows: one :class:`LaunchConfig` per block size, ascending; several where any grid works.
-        profile: what the machine code asks of an SM; None: it was not given.
+        code: what the machine code asks of an SM; None: it was not given.
 
     Example:
         >>> configs = tb.launch_configs("h200", tb.Kernel(threads=202752, registers=40))
@@ -156,7 +156,7 @@ class LaunchConfigs(Shown):
     device: str
     kernel: Kernel
     rows: tuple[LaunchConfig, ...]
-    profile: Profile | None = None
+    code: Code | None = None
 
     def __iter__(self) -> Iterator[LaunchConfig]:
         return iter(self.rows)
@@ -229,7 +229,7 @@ def launch_configs(
     if code is None:
         return LaunchConfigs(spec.name, kernel, tuple(rows))
     known = measured(spec) if tables is None else tables
-    found = profile(code, known, spec.processing_blocks)
+    found = read_code(code, known, spec.processing_blocks)
     reasoned = tuple(_reasoned(spec, row, kernel, found, known) for row in rows)
     return LaunchConfigs(spec.name, kernel, reasoned, found)
 
@@ -258,7 +258,7 @@ def _reasoned(
     spec: DeviceSpec,
     row: LaunchConfig,
     kernel: Kernel,
-    found: Profile,
+    found: Code,
     tables: Characterization,
 ) -> LaunchConfig:
     if row.evenness is None:

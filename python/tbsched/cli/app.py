@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 for verb in VERBS:
     app.command(short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
-app.add_typer(sm, name="sm", short_help="Simulate what runs inside the SMs.")
+app.add_typer(sm, name="sm", short_help="Simulate or measure what runs inside the SMs.")
 
 
 def _show_version(wanted: bool) -> None:

@@ -14,7 +14,7 @@ from tbsched.cli.options import AsJson, DeviceName
 
 
 def configs(
-    threads: Annotated[int, typer.Argument(help="Threads in all.")],
+    threads: Annotated[int, typer.Argument(help="Items in all, with a thread for each.")],
     registers: Annotated[int, typer.Option("--registers", "-r", help="Per thread.")] = 32,
     shared_memory: Annotated[
         int, typer.Option("--shared-memory", "-s", help="Bytes per block, whatever its size.")
@@ -48,8 +48,13 @@ def configs(
     Accepted: on an idle GPU, certain to spread evenly over the SMs, in one wave, and with as many
     warps on each processing block of an SM.
 
-    With the machine code, each row also has an estimate of its time, and one is advised.
+    With the machine code, each row also has an estimate of its time, and one is advised:
+
+    \b
+      tbsched configs 4194304 --registers 16 --cubin stencil.cubin --kernel stencil_5
     """
+    if name is not None and cubin is None:
+        raise ValueError("configs: --kernel: needs --cubin, the file that it is in")
     kernel = Kernel(
         threads,
         registers,

@@ -16,7 +16,7 @@ from tbsched.sm.characterization import (
     characterize,
     load_characterization,
 )
-from tbsched.sm.code import Mix, Profile, Versus, measured, profile, versus_vendor
+from tbsched.sm.code import Code, Mix, Versus, measured, read_code, versus_vendor
 from tbsched.sm.generator import Knobs, preset, presets, synthetic
 from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
@@ -29,11 +29,11 @@ __all__ = [
     "NCU_METRICS",
     "OPCODES",
     "Characterization",
+    "Code",
     "Config",
     "KernelProfile",
     "Knobs",
     "Mix",
-    "Profile",
     "Simulation",
     "Simulations",
     "Versus",
@@ -49,7 +49,7 @@ __all__ = [
     "measured",
     "preset",
     "presets",
-    "profile",
+    "read_code",
     "save_profiles",
     "save_workload",
     "schedulers",

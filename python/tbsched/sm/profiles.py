@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from collections.abc import Mapping
 
@@ -75,32 +76,47 @@ def load_ncu(
     """
     where = storage.as_path(path)
     spec = find_device(device)
+    content = storage.content(where)
     try:
-        text = storage.content(where).decode()
-        lines = [line for line in text.splitlines() if line.startswith('"')]
-        units, *rows = csv.DictReader(io.StringIO("\n".join(lines)))
-    except (UnicodeDecodeError, ValueError):
+        lines = [line for line in content.decode().splitlines() if line.startswith('"')]
+        units, *rows = csv.DictReader(io.StringIO("\n".join(lines)), restval="")
+    except (ValueError, csv.Error):
         raise ValueError(f"{storage.shown(where)}: no report of ncu --page raw --csv") from None
-    columns = {name.split(" ")[0]: name for name in units}
+    columns = {str(name).split(" ")[0]: name for name in units}
     for name in (*NCU_METRICS, "Kernel", "Grid", "Block"):
         if name not in columns:
-            raise ValueError(f"{storage.shown(where)}: {name} is missing; see tb.sm.NCU_METRICS")
-    unit = _SECONDS[units[columns[_TIME]]]
-    return tuple(_Row({key: row[name] for key, name in columns.items()}, unit, spec).profile()
-                 for row in rows)  # fmt: skip
+            raise ValueError(
+                f"{storage.shown(where)}: {name} is missing; give ncu --metrics all of "
+                "tb.sm.NCU_METRICS"
+            )
+    if not rows:
+        raise ValueError(f"{storage.shown(where)}: a report of no kernels")
+    found = []
+    for number, row in enumerate(rows):
+        cells = {key: row[name] for key, name in columns.items()}
+        try:
+            found.append(_Row(cells, units[columns[_TIME]], spec).profile())
+        except ValueError as error:
+            kernel = f"launch {number}, {shown(cells['Kernel'])}"
+            raise ValueError(f"{storage.shown(where)}: {kernel}: {error}") from None
+    return tuple(found)
 
 
 class _Row:
     """A launch in the report."""
 
-    def __init__(self, cells: Mapping[str, str], unit: float, spec: DeviceSpec) -> None:
+    def __init__(self, cells: Mapping[str, str], unit: str, spec: DeviceSpec) -> None:
         self._cells, self._spec = cells, spec
-        self._seconds = unit * self._number(_TIME)
+        if unit not in _SECONDS:
+            raise ValueError(f"{_TIME}: {shown(unit)} is none of {', '.join(_SECONDS)}")
+        self._seconds = _SECONDS[unit] * self._number(_TIME)
         self._blocks = self._count("Grid")
 
     def profile(self) -> KernelProfile:
         """What a block of it needs."""
         clocks = self._number(_CLOCKS)
+        if clocks <= 0:
+            raise ValueError(f"{_CLOCKS}: {clocks:g}; the kernel did not run")
         far = min(1.0, self._number(_FILLED) / max(self._number(_SECTORS), 1e-9))
         work = {
             resource: self._work(max(self._number(name + _PERCENT) for name in names) / 100 / most)
@@ -130,7 +146,8 @@ class _Row:
 
     def _count(self, name: str) -> int:
         """Of the blocks of a grid, or the threads of a block: ``(132, 1, 1)``."""
-        count = 1
-        for side in self._cells[name].strip("()").split(","):
-            count *= int(side)
-        return count
+        text = self._cells[name]
+        sides = text.strip("()").replace(" ", "").split(",")
+        if not all(side.isdecimal() and int(side) for side in sides):
+            raise ValueError(f"{name} Size: (x, y, z) is needed, got {shown(text)}")
+        return math.prod(map(int, sides))

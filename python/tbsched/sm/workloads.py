@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import os
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.errors import shown
+from tbsched import storage
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 
@@ -120,6 +123,11 @@ _KINDS: dict[str, type[np.generic]] = {
     "address": np.uint64,
 }
 _STEP = "address_step"
+# What NumPy and its libraries raise of files that are no archives, or are broken.
+_BROKEN = (
+    ArithmeticError, AttributeError, EOFError, KeyError, NotImplementedError, TypeError, ValueError,
+    lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def _column(name: str, given: object, kind: type[np.generic]) -> npt.NDArray[np.generic]:
@@ -203,7 +211,7 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
         path: of the file.
 
     Raises:
-        OSError: the file cannot be written.
+        FileNotFoundError, ValueError: no such folder, or the file cannot be written.
 
     Example:
         >>> tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), "scp.npz")
@@ -215,7 +223,7 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
     values[_STEP] = np.diff(values.pop("address").astype(np.int64), prepend=0)
     if workload.sectors is None:
         values.pop("sectors")
-    with zipfile.ZipFile(path, "w") as out:
+    with storage.replacing(storage.as_path(path)) as file, zipfile.ZipFile(file, "w") as out:
         for name, value in values.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
             entry.compress_type = zipfile.ZIP_LZMA
@@ -230,16 +238,20 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
         path: of the file, such as :func:`save_workload` writes.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: an array is missing, or means nothing.
+        FileNotFoundError: no such file.
+        ValueError: the file cannot be read; an array is missing, or means nothing.
 
     Example:
         >>> tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), "scp.npz")
         >>> tb.sm.load_workload("scp.npz").warps_per_block
         4
     """
+    where = storage.as_path(path)
+    content = storage.content(where)
     try:
-        with np.load(Path(path), allow_pickle=False) as held:
+        if not zipfile.is_zipfile(io.BytesIO(content)):
+            raise ValueError("not an .npz file such as tb.sm.save_workload writes")
+        with np.load(io.BytesIO(content), allow_pickle=False) as held:
             return Workload(
                 str(held["name"]),
                 int(held["warps_per_block"]),
@@ -250,5 +262,5 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
                 held[_STEP].cumsum(dtype=np.int64),
                 held.get("sectors"),
             )
-    except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"{shown(os.fspath(path))}: no workload: {error}") from None
+    except _BROKEN as error:
+        raise ValueError(f"{storage.shown(where)}: no workload: {error}") from None

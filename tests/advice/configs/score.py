@@ -30,7 +30,7 @@ from tbsched.advice.reasons.case import Case
 from tbsched.advice.reasons.estimate import estimate
 from tbsched.advice.reasons.rules import RULES
 from tbsched.program.sequence import Launch
-from tbsched.sm.code import Profile, measured, profile
+from tbsched.sm.code import Code, measured, read_code
 
 HERE = Path(__file__).parent
 GPUS = ("h100", "h200")
@@ -71,7 +71,7 @@ def timed(gpu: str) -> tuple[Timed, ...]:
     """The kernels of a recording, with reasons and estimates of all configurations."""
     spec, tables = tb.device(gpu), measured(gpu)
     content = lzma.decompress((HERE / f"{gpu}.jsonl.xz").read_bytes()).decode()
-    profiles = json.loads(lzma.decompress((HERE / "profiles.json.xz").read_bytes()))
+    codes = json.loads(lzma.decompress((HERE / "codes.json.xz").read_bytes()))
     found = []
     for line in content.splitlines()[1:]:
         data = json.loads(line)
@@ -88,8 +88,8 @@ def timed(gpu: str) -> tuple[Timed, ...]:
             )  # fmt: skip
             evenness = forced_even(spec, launch)
             assert evenness.blocks_per_sm == config["resident"], (data["kernel"], threads)
-            stored = profiles.get(f"{real.function}/{threads}") or profiles[f"{real.function}/0"]
-            case = Case(spec, launch, evenness, Profile(**stored), tables, items_of(real))
+            stored = codes.get(f"{real.function}/{threads}") or codes[f"{real.function}/0"]
+            case = Case(spec, launch, evenness, Code(**stored), tables, items_of(real))
             reasons = tuple(rule(case) for rule in RULES)
             rows.append(LaunchConfig(launch, evenness, (), reasons, estimate(case)))
         times = tuple(statistics.median(config["us"]) for config in data["configs"])
@@ -200,19 +200,19 @@ def read(folder: Path, gpu: str) -> None:
     cubins = sorted((folder / "cubins").glob("*.cubin"))
     known = {real.function for real in KERNELS}
 
-    def profiles(path: Path) -> dict[str, Any]:
+    def codes(path: Path) -> dict[str, Any]:
         stem, _, threads = path.stem.partition(".")
         content = path.read_bytes()
         names = [name for name in known if name == stem or f".text.{name}\0".encode() in content]
         return {
-            f"{name}/{threads or 0}": asdict(profile((content, name), measured(gpu), 4))
+            f"{name}/{threads or 0}": asdict(read_code((content, name), measured(gpu), 4))
             for name in names
         }
 
     with ThreadPoolExecutor(2) as pool:
-        every = {key: row for found in pool.map(profiles, cubins) for key, row in found.items()}
+        every = {key: row for found in pool.map(codes, cubins) for key, row in found.items()}
     text = json.dumps(every, separators=(",", ":"))
-    (HERE / "profiles.json.xz").write_bytes(lzma.compress(text.encode()))
+    (HERE / "codes.json.xz").write_bytes(lzma.compress(text.encode()))
 
 
 def main() -> int:

@@ -105,7 +105,7 @@ def test_it_is_shown_and_kept_as_data() -> None:
     assert "balance" in configs._repr_html_()
     data = views.data(configs)
     assert data["configs"][data["advised"]]["estimate"] == configs.advised.estimate  # type: ignore[union-attr]
-    assert data["profile"]["busiest"] == "FP32"
+    assert data["code"]["busiest"] == "FP32"
 
 
 def test_the_command_line_reads_a_cubin() -> None:

@@ -67,7 +67,7 @@ METRICS = (
 FALLBACK = ("MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables", "LaunchStats")
 
 
-class Session:
+class Run:
     """What the steps share: folders, programs, and the time that is left."""
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
@@ -144,14 +144,14 @@ class Session:
             print(done.stdout[-1500:], done.stderr[-1500:])
 
 
-def known_metrics(session: Session, ncu: str) -> list[str]:
+def known_metrics(started: Run, ncu: str) -> list[str]:
     """Those metrics that this ncu has for this GPU; all where it does not say."""
     try:
-        listed = session.run([ncu, "--query-metrics"], 15).stdout
+        listed = started.run([ncu, "--query-metrics"], 15).stdout
     except subprocess.TimeoutExpired:
         listed = ""
     known = {line.split()[0] for line in listed.splitlines() if line.strip()}
-    (session.out / "ncu-metrics.txt").write_text("\n".join(sorted(known)), "utf-8")
+    (started.out / "ncu-metrics.txt").write_text("\n".join(sorted(known)), "utf-8")
     missing = [metric for metric in METRICS if metric.split(".")[0] not in known]
     if len(missing) == len(METRICS):
         print("ncu lists no metrics: all are asked for")
@@ -176,17 +176,17 @@ def main() -> int:
     parser.add_argument("--architecture", default="native", help="to compile for, such as sm_90")
     arguments = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(arguments, Path(folder))
-        session.build()
-        attempt("record", session.record, KERNELS)
+        started = Run(arguments, Path(folder))
+        started.build()
+        attempt("record", started.record, KERNELS)
         ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
         if ncu is None:
             print("no ncu, so nothing to compare with")
         else:
-            metrics = known_metrics(session, ncu)
+            metrics = known_metrics(started, ncu)
             for group in GROUPS:
-                attempt(group, session.profile, group, ncu, metrics)
-        attempt("record", session.record, (*PROBES, "sweep20"))
+                attempt(group, started.profile, group, ncu, metrics)
+        attempt("record", started.record, (*PROBES, "sweep20"))
     return 0
 
 

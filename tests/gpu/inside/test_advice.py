@@ -54,7 +54,7 @@ def test_a_library_s_kernel_is_advised(hopper: Gpu, make: Callable[[], Any]) -> 
     kernel = make()
     work = tb.Kernel(threads=4_000_000, registers=16)
     found = tb.launch_configs("h200", work, code=kernel)
-    assert found.profile is not None
-    assert found.profile.memory >= 2
+    assert found.code is not None
+    assert found.code.memory >= 2
     assert found.advised is not None
     assert found.advised.launch.threads >= 128

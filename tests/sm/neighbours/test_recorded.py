@@ -41,11 +41,25 @@ def test_a_report_without_what_is_needed_is_refused(report: Path, tmp_path: Path
     text = report.read_text("utf-8").replace("lts__throughput", "lts__other")
     wrong = tmp_path / "wrong.csv"
     wrong.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match=r"lts__throughput.* is missing; see tb.sm.NCU_METRICS"):
+    with pytest.raises(
+        ValueError, match=r"lts__throughput.* is missing; give ncu --metrics all of"
+    ):
         tb.sm.load_ncu(wrong, "h200")
-    wrong.write_text("nothing\n", "utf-8")
-    with pytest.raises(ValueError, match="no report of ncu"):
-        tb.sm.load_ncu(wrong, "h200")
+    head, units, row, *_ = (
+        line for line in report.read_text("utf-8").splitlines() if line.startswith('"')
+    )
+    cells = row.split('","')
+    time = next(k for k, name in enumerate(head.split('","')) if name == tb.sm.NCU_METRICS[0])
+    for text, message in (
+        ("nothing", "no report of ncu"),
+        (f"{head}\n{units}", "a report of no kernels"),
+        (f"{head}\n{units}\n{row[:90]}", "launch 0, 'fill': gpu__time_duration.sum: a number"),
+        (f"{head}\n{units}\n{row}".replace("(1056, 1, 1)", "(many)"), r"Grid Size: .* '\(many"),
+        (f"{head}\n{units}\n{row}".replace(cells[time], "n/a"), "launch 0, 'fill': .* got 'n/a'"),
+    ):
+        wrong.write_text(text, "utf-8")
+        with pytest.raises(ValueError, match=message):
+            tb.sm.load_ncu(wrong, "h200")
 
 
 def test_profiles_are_kept_in_files(report: Path, tmp_path: Path) -> None:
@@ -54,7 +68,10 @@ def test_profiles_are_kept_in_files(report: Path, tmp_path: Path) -> None:
     tb.sm.save_profiles(profiles, path)
     assert tb.sm.load_profiles(path) == profiles
     path.write_text("{}", "utf-8")
-    with pytest.raises(ValueError, match="no file of profiles"):
+    with pytest.raises(
+        ValueError,
+        match=r"no file that tb\.sm\.save_profiles writes: .*tbsched_profiles is missing",
+    ):
         tb.sm.load_profiles(path)
 
 

@@ -8,7 +8,7 @@ from tbsched.advice.evenness import Evenness
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch
 from tbsched.sm.characterization.results import Characterization
-from tbsched.sm.code import Profile
+from tbsched.sm.code import Code
 
 WARP = 32
 
@@ -21,7 +21,7 @@ class Case:
         spec: the GPU.
         launch: a block size and a grid.
         evenness: how many of its blocks an SM holds, and whether they spread evenly.
-        profile: what a warp asks of an SM.
+        code: what a warp asks of an SM.
         tables: the measured figures of the GPU's instructions.
         items: that threads loop over, in all; 0: nobody knows.
     """
@@ -29,7 +29,7 @@ class Case:
     spec: DeviceSpec
     launch: Launch
     evenness: Evenness
-    profile: Profile
+    code: Code
     tables: Characterization
     items: int = 0
 

@@ -18,7 +18,7 @@ _SHARPNESS = 3.0  # how hard the bound is between waiting and working
 
 
 def estimate(case: Case) -> float:
-    """Clocks, in the units of the profile: only ratios mean something.
+    """Clocks, in the units of the walk through the code: only ratios mean something.
 
     Blocks are launched one after another. The busiest unit of a processing block works off its
     warps; with too few warps it waits for them. SMs that have a block more than others end last.
@@ -34,8 +34,8 @@ def _wave(case: Case, blocks: int) -> float:
     turns = float(TURNS)
     if case.items:
         threads = case.launch.blocks * case.launch.threads
-        turns = max(1.0, case.items / threads) / case.profile.items_a_turn
-    alone, busy = case.profile.with_turns(turns)
+        turns = max(1.0, case.items / threads) / case.code.items_a_turn
+    alone, busy = case.code.with_turns(turns)
     works = math.ceil(blocks * case.block_warps / case.spec.processing_blocks) * busy
     both = math.pow(alone**_SHARPNESS + works**_SHARPNESS, 1 / _SHARPNESS)
     return both + _BLOCK + _WARP * case.block_warps

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tbsched.advice.reasons.case import WARP, Case
 from tbsched.sm.characterization.figures import Figures, Point
 from tbsched.sm.characterization.loops import Mode
-from tbsched.sm.code.profile import MEMORY_LATENCY
+from tbsched.sm.code.summary import MEMORY_LATENCY
 
 _FARTHEST = 16  # the largest distance that is measured
 SKEW = 300  # clocks, as in the thesis
@@ -54,11 +54,11 @@ class Rule:
 
 
 def _dependences(case: Case) -> tuple[bool | None, str]:
-    each = case.profile.warps_alone
+    each = case.code.warps_alone
     needed = math.ceil(each) * case.spec.processing_blocks
     words = (
         f"between two instructions that need each other a warp waits so long that "
-        f"{needed} warps keep the {case.profile.busiest} unit busy; {case.warps} are on an SM"
+        f"{needed} warps keep the {case.code.busiest} unit busy; {case.warps} are on an SM"
     )
     return case.warps >= needed, words
 
@@ -90,7 +90,7 @@ def _forced(case: Case) -> tuple[bool | None, str]:
 
 def _skew(case: Case) -> tuple[bool | None, str]:
     worst, where = -1, ""
-    for opcode, distance in case.profile.distances.items():
+    for opcode, distance in case.code.distances.items():
         found = _end(_figures(case, opcode), distance, case.warps)
         if found is not None and found > worst:
             worst, where = found, f"{opcode} at distance {distance}"
@@ -111,7 +111,7 @@ def _filter(case: Case) -> tuple[bool | None, str]:
 def _least_warps(case: Case) -> tuple[bool | None, str]:
     """minW1 and minW2: the most that an instruction of the code needs at its distance."""
     needed, where = 0, ""
-    for opcode, distance in case.profile.distances.items():
+    for opcode, distance in case.code.distances.items():
         figures = _figures(case, opcode)
         if figures is None or not figures.least_warps:
             continue
@@ -132,12 +132,12 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
     """12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers."""
-    if not case.profile.uses:
+    if not case.code.uses:
         return None, "the code reads no memory"
-    each = case.profile.bytes / max(case.profile.memory, 1)
+    each = case.code.bytes / max(case.code.memory, 1)
     sent = case.warps * WARP * each / _BYTES_A_CLOCK
     share = case.warps // case.spec.processing_blocks
-    first, least = min(case.profile.uses), min(case.profile.transfers, default=math.inf)
+    first, least = min(case.code.uses), min(case.code.transfers, default=math.inf)
     holds = MEMORY_LATENCY + sent <= first * share and sent <= least * share
     return holds, (
         f"{first} instructions until memory is needed, of {share} warps each, hide "

@@ -113,7 +113,7 @@ def _assignment(text: str) -> tuple[str, int]:
 
 SM_VERBS = (simulate, characterize)
 for _verb in SM_VERBS:
-    sm.command()(_verb)
+    sm.command(short_help=(_verb.__doc__ or "").partition("\n")[0])(_verb)
 
 
 @sm.callback()

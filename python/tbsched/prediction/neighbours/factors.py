@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched import _core
+from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.neighbours.profiles import KernelProfile
@@ -54,6 +55,10 @@ def slowdowns(
     known = list(items("slowdowns", "launches", launches))
     for each in known:
         instance("slowdowns", "launches", each, Launch)
+        if each.duration is None:
+            raise ValueError(f"slowdowns.launches: {shown(each)} has no duration, which is needed")
+    if not known:
+        return ()
     seq = Sequence([replace(each, stream=number) for number, each in enumerate(known)])
     rows = neighbours_of(seq, spec, MEASURED, profiles)
     assert rows is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 from tbsched import _core, storage
-from tbsched.errors import shown
-from tbsched.program.checks import instance, integer, items
+from tbsched.errors import did_you_mean, shown
+from tbsched.program.checks import instance, integer, items, known_fields
 from tbsched.program.sequence import Launch
 
 INSIDE: tuple[str, ...] = _core.INSIDE_RESOURCES
@@ -50,10 +50,13 @@ class KernelProfile:
 
     def __post_init__(self) -> None:
         instance("KernelProfile", "name", self.name, str)
-        for resource, seconds in dict(self.work).items():
+        if not isinstance(self.work, Mapping):
+            needed = "seconds by resource are needed"
+            raise TypeError(f"KernelProfile.work: {needed}, got {shown(self.work)}")
+        for resource, seconds in self.work.items():
             if resource not in RESOURCES:
-                known = ", ".join(RESOURCES)
-                raise ValueError(f"KernelProfile.work: {shown(resource)} is none of {known}")
+                hint = f"{', '.join(RESOURCES)}{did_you_mean(resource, RESOURCES)}"
+                raise ValueError(f"KernelProfile.work: {shown(resource)} is none of {hint}")
             _check(f"work: {resource}", seconds, 1e9)
         _check("memory_wait", self.memory_wait, 1e9)
         _check("far", self.far, 1.0)
@@ -86,9 +89,18 @@ def profile_for(
     Raises:
         TypeError, ValueError: there is none, or something else.
     """
-    if launch.name is None or launch.name not in profiles:
-        whose = "has no name" if launch.name is None else f"is called {shown(launch.name)}"
-        raise ValueError(f"profiles: launch {number} {whose}, and there is no profile of it")
+    if not isinstance(profiles, Mapping):
+        raise TypeError(
+            "profiles: a profile for the name of each launch is needed, such as "
+            f"{{p.name: p for p in profiles}}, got {shown(profiles)}"
+        )
+    if launch.name is None:
+        raise ValueError(f"profiles: launch {number} has no name=, by which its profile is found")
+    if launch.name not in profiles:
+        raise ValueError(
+            f"profiles: launch {number} is called {shown(launch.name)}, which is none of "
+            f"{shown(list(profiles))}{did_you_mean(launch.name, profiles)}"
+        )
     return instance("profiles", shown(launch.name), profiles[launch.name], KernelProfile)
 
 
@@ -138,11 +150,19 @@ def load_profiles(path: str | os.PathLike[str]) -> tuple[KernelProfile, ...]:
         >>> profiles = tb.sm.load_profiles("profiles.json")  # doctest: +SKIP
     """
     where = storage.as_path(path)
+    content = storage.content(where)
     try:
-        found = json.loads(storage.content(where))
-        version = found[_KEY]
-        if version != _VERSION:
-            raise ValueError(f"version {version} of profiles is not known, but {_VERSION} is")
-        return tuple(KernelProfile(**row) for row in found["profiles"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{storage.shown(where)}: no file of profiles: {error}") from None
+        keys = (_KEY, "profiles")
+        found = known_fields("file", json.loads(content), keys, keys)
+        if found[_KEY] != _VERSION:
+            raise ValueError(f"{_KEY}: {shown(found[_KEY])} is not known, only {_VERSION}")
+        rows = enumerate(items("file", "profiles", found["profiles"]))
+        names = [field.name for field in fields(KernelProfile)]
+        return tuple(
+            KernelProfile(**known_fields(f"profiles[{number}]", row, names, ("name", "work")))
+            for number, row in rows
+        )
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{storage.shown(where)}: no file that tb.sm.save_profiles writes: {error}"
+        ) from None

@@ -20,7 +20,7 @@ def launch_configs_data(configs: LaunchConfigs) -> dict[str, Any]:
         "device": configs.device,
         "kernel": asdict(configs.kernel),
         "configs": list(map(_launch_config, configs)),
-        "profile": None if configs.profile is None else asdict(configs.profile),
+        "code": None if configs.code is None else asdict(configs.code),
         "advised": None if configs.advised is None else configs.rows.index(configs.advised),
     }
 

@@ -132,7 +132,10 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
     """
     name = Path(path)
     content = storage.content(name, most=2**30)
-    lines = (lzma.decompress(content) if name.suffix == ".xz" else content).splitlines()
+    try:
+        lines = (lzma.decompress(content) if name.suffix == ".xz" else content).splitlines()
+    except lzma.LZMAError as error:
+        raise ValueError(f"{storage.shown(name)}: {error}") from None
     if not lines or not lines[0].startswith(_BEGINS):
         raise ValueError(f"{storage.shown(name)}: not a file of runs")
     found = []

@@ -119,15 +119,24 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
         raise TypeError(f"kernel: {shown(kernel)} has no machine code that can be read: {known}")
     cubin, name = source.code(kernel)
     names = _names(cubin)
+    if not names:
+        raise ValueError(f"{_where(kernel)}: no cubin with a kernel; nvcc -cubin writes one")
     if name is None and len(names) == 1:
         (name,) = names
+    if name is None:
+        raise ValueError(f"{_where(kernel)}: name one of its kernels: {shown(', '.join(names))}")
     if name not in names:
-        hint = did_you_mean(name, names) if isinstance(name, str) else ""
         raise ValueError(
-            f"kernel: no kernel {shown(name)} in the cubin{hint}; it has "
-            f"{shown(', '.join(names))}: name one, as (cubin, name)"
+            f"{_where(kernel)}: no kernel {shown(name)}{did_you_mean(name, names)}; it has "
+            f"{shown(', '.join(names))}"
         )
     return cubin, name
+
+
+def _where(kernel: Any) -> str:
+    """What messages call a kernel: the path of its file, if it has one."""
+    first = kernel[0] if _is_pair(kernel) else kernel
+    return storage.shown(first) if isinstance(first, str | os.PathLike) else "kernel"
 
 
 def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
@@ -166,7 +175,7 @@ def _architecture(cubin: bytes) -> int:
 def _names(cubin: bytes) -> list[str]:
     """The kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(b"\x7fELF"):
-        raise ValueError("kernel: not a cubin; nvcc -cubin writes one")
+        return []
     found = []
     with _refusing_torn():
         (table,) = struct.unpack_from("<Q", cubin, 0x28)

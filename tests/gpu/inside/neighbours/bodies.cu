@@ -389,22 +389,31 @@ __device__ void halves(Record* records, const u32 chunks) {
   if (threadIdx.x == 0) records[blockIdx.x] = {start_ns, now_ns(), 0, this_sm()};
 }
 
-#define HALVES(name, ...)                                        \
-  extern "C" __global__ void name(Record* records, u32 chunks) { \
-    halves<__VA_ARGS__>(records, chunks);                        \
-  }
-
 using Float32 = Fma<4, 64>;
 using Float64 = Fma64<4, 64>;
 using Integer = Logic<4, 64>;
 using Product = Multiply<4, 64>;
-HALVES(halves_fp64_fp64, Float64, Float64)
-HALVES(halves_fp64_logic, Float64, Integer)
-HALVES(halves_fp64_multiply, Float64, Product)
-HALVES(halves_fp32_fp32, Float32, Float32)
-HALVES(halves_fp32_logic, Float32, Integer)
-HALVES(halves_fp32_fp64, Float32, Float64)
-HALVES(halves_logic_logic, Integer, Integer)
+extern "C" __global__ void halves_fp64_fp64(Record* records, u32 chunks) {
+  halves<Float64, Float64>(records, chunks);
+}
+extern "C" __global__ void halves_fp64_logic(Record* records, u32 chunks) {
+  halves<Float64, Integer>(records, chunks);
+}
+extern "C" __global__ void halves_fp64_multiply(Record* records, u32 chunks) {
+  halves<Float64, Product>(records, chunks);
+}
+extern "C" __global__ void halves_fp32_fp32(Record* records, u32 chunks) {
+  halves<Float32, Float32>(records, chunks);
+}
+extern "C" __global__ void halves_fp32_logic(Record* records, u32 chunks) {
+  halves<Float32, Integer>(records, chunks);
+}
+extern "C" __global__ void halves_fp32_fp64(Record* records, u32 chunks) {
+  halves<Float32, Float64>(records, chunks);
+}
+extern "C" __global__ void halves_logic_logic(Record* records, u32 chunks) {
+  halves<Integer, Integer>(records, chunks);
+}
 
 // Before and after what is timed in a stream; the first waits until everything beside it is there.
 extern "C" __global__ void mark_begin(Record* record, Control* control, u32 expected) {

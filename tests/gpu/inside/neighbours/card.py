@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -226,21 +227,15 @@ def cubins(compute_capability: str) -> dict[str, Path]:
     return made
 
 
-def kernels_in(code: str) -> list[str]:
-    """The names of the kernels of a source."""
-    found = []
-    for line in code.splitlines():
-        for begin in ("KERNEL(", "HALVES(", "REAL("):
-            if line.startswith(begin):
-                found.append(line.removeprefix(begin).split(",")[0].split(")")[0])
-        if line.startswith(('extern "C" __global__ void mark_', 'extern "C" __global__ void gate')):
-            found.append(line.split("void ")[1].split("(")[0])
-    return found
+_KERNEL = re.compile(
+    r'^(?:KERNEL\(|extern "C" __global__ void\s+(?:__launch_bounds__\(\w+\)\s+)?)(\w+)',
+    re.MULTILINE,
+)
 
 
 def kernels_of(file: str) -> list[str]:
     """The names of the kernels of a file of this folder."""
-    return kernels_in((HERE / file).read_text("utf-8"))
+    return _KERNEL.findall((HERE / file).read_text("utf-8"))
 
 
 def parameters(name: str) -> int:

@@ -42,24 +42,21 @@ __device__ inline u32 below(const float value, const u32 limit) {
 
 }  // namespace
 
-#define REAL(name)                                  \
-  extern "C" __global__ void __launch_bounds__(256) \
-      name(Record* records, const float* x, float* y, int parts)
-#define PARTS for (int part = blockIdx.x; part < parts; part += gridDim.x)
-
-REAL(fill) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    fill(Record* records, const float* x, float* y, int parts) {
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     const u32 at = part * kThreads + threadIdx.x;
     y[at] = (hashed(at) >> 8) * (1.0f / 16777216.0f);
   }
 }
 
-REAL(vector_add) {  // 4096 elements a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    vector_add(Record* records, const float* x, float* y, int parts) {  // 4096 elements a part
   const Span span(records);
   const float4* a = reinterpret_cast<const float4*>(x);
   const float4* b = a + parts * 1024;
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int at = part * 1024 + k * kThreads + threadIdx.x;
       const float4 p = a[at], q = b[at];
@@ -68,9 +65,11 @@ REAL(vector_add) {  // 4096 elements a part
   }
 }
 
-REAL(stencil) {  // rows of 4096; 16 rows of 256 columns a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    stencil(Record* records, const float* x, float* y,
+            int parts) {  // rows of 4096; 16 rows of 256 columns a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     const int column = part % 16 * kThreads + threadIdx.x;
     for (int k = 0; k < 16; ++k) {
       const int at = (part / 16 * 16 + k + 1) * 4096 + column;
@@ -79,11 +78,13 @@ REAL(stencil) {  // rows of 4096; 16 rows of 256 columns a part
   }
 }
 
-REAL(transpose) {  // of 4096 by 4096; 32 by 128 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    transpose(Record* records, const float* x, float* y,
+              int parts) {  // of 4096 by 4096; 32 by 128 a part
   const Span span(records);
   __shared__ float tile[32][33];
   const int column = threadIdx.x % 32, row = threadIdx.x / 32;
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int left = part % 128 * 32, top = part / 128 * 128 + 32 * k;
       for (int j = row; j < 32; j += 8) tile[j][column] = x[(top + j) * 4096 + left + column];
@@ -94,10 +95,11 @@ REAL(transpose) {  // of 4096 by 4096; 32 by 128 a part
   }
 }
 
-REAL(reduction) {  // 16384 elements a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    reduction(Record* records, const float* x, float* y, int parts) {  // 16384 elements a part
   const Span span(records);
   float sum = 0;
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 16; ++k) {
       const float4 v = reinterpret_cast<const float4*>(x)[part * 4096 + k * kThreads + threadIdx.x];
       sum += v.x + v.y + v.z + v.w;
@@ -107,9 +109,10 @@ REAL(reduction) {  // 16384 elements a part
   if (threadIdx.x == 0) atomicAdd(y, sum);
 }
 
-REAL(softmax) {  // rows of 1024, 4 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    softmax(Record* records, const float* x, float* y, int parts) {  // rows of 1024, 4 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int row = part * 4; row < part * 4 + 4; ++row) {
       float4 v = reinterpret_cast<const float4*>(x)[row * 256 + threadIdx.x];
       const float most = block_all(fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)), warp_max);
@@ -121,9 +124,10 @@ REAL(softmax) {  // rows of 1024, 4 a part
   }
 }
 
-REAL(layer_norm) {  // rows of 1024, 4 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    layer_norm(Record* records, const float* x, float* y, int parts) {  // rows of 1024, 4 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int row = part * 4; row < part * 4 + 4; ++row) {
       const float4 v = reinterpret_cast<const float4*>(x)[row * 256 + threadIdx.x];
       const float mean = block_all(v.x + v.y + v.z + v.w, warp_sum) / 4096;
@@ -136,11 +140,13 @@ REAL(layer_norm) {  // rows of 1024, 4 a part
   }
 }
 
-REAL(sparse) {  // rows of 16 elements anywhere among 2^20, 256 rows a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    sparse(Record* records, const float* x, float* y,
+           int parts) {  // rows of 16 elements anywhere among 2^20, 256 rows a part
   const Span span(records);
   const int rows = parts * 256;
   const float* vector = x + 32 * rows;
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 16; ++k) {
       const int row = part * 256 + k * 16 + threadIdx.x / 16;
       const int at = row * 16 + threadIdx.x % 16;
@@ -151,9 +157,11 @@ REAL(sparse) {  // rows of 16 elements anywhere among 2^20, 256 rows a part
   }
 }
 
-REAL(mandelbrot) {  // 1024 pixels of rows of 2048 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    mandelbrot(Record* records, const float* x, float* y,
+               int parts) {  // 1024 pixels of rows of 2048 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int at = part * 1024 + k * kThreads + threadIdx.x;
       const float u = at % 2048 / 1024.0f - 1.5f, v = at / 2048 / 1024.0f - 1.0f;
@@ -170,12 +178,13 @@ REAL(mandelbrot) {  // 1024 pixels of rows of 2048 a part
   }
 }
 
-REAL(histogram) {  // 8192 elements a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    histogram(Record* records, const float* x, float* y, int parts) {  // 8192 elements a part
   const Span span(records);
   __shared__ u32 bins[256];
   bins[threadIdx.x] = 0;
   __syncthreads();
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 8; ++k) {
       const float4 v = reinterpret_cast<const float4*>(x)[part * 2048 + k * kThreads + threadIdx.x];
       atomicAdd(&bins[below(v.x, 256)], 1);
@@ -188,10 +197,12 @@ REAL(histogram) {  // 8192 elements a part
   atomicAdd(reinterpret_cast<u32*>(y) + threadIdx.x, bins[threadIdx.x]);
 }
 
-REAL(walsh) {  // fast Walsh transforms of 2048 elements, 2 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    walsh(Record* records, const float* x, float* y,
+          int parts) {  // fast Walsh transforms of 2048 elements, 2 a part
   const Span span(records);
   __shared__ float v[2048];
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int half = 0; half < 2; ++half) {
       const int from = (part * 2 + half) * 2048;
       for (int k = threadIdx.x; k < 2048; k += kThreads) v[k] = x[from + k];
@@ -211,12 +222,14 @@ REAL(walsh) {  // fast Walsh transforms of 2048 elements, 2 a part
   }
 }
 
-REAL(k_means) {  // nearest of 64 centres in 4 dimensions, 1024 points a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    k_means(Record* records, const float* x, float* y,
+            int parts) {  // nearest of 64 centres in 4 dimensions, 1024 points a part
   const Span span(records);
   __shared__ float4 centres[64];
   if (threadIdx.x < 64) centres[threadIdx.x] = reinterpret_cast<const float4*>(x)[threadIdx.x];
   __syncthreads();
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int at = part * 1024 + k * kThreads + threadIdx.x;
       const float4 p = reinterpret_cast<const float4*>(x)[at];
@@ -236,11 +249,13 @@ REAL(k_means) {  // nearest of 64 centres in 4 dimensions, 1024 points a part
   }
 }
 
-REAL(n_body) {  // 256 bodies a part, pulled by 16384
+extern "C" __global__ void __launch_bounds__(kThreads)
+    n_body(Record* records, const float* x, float* y,
+           int parts) {  // 256 bodies a part, pulled by 16384
   const Span span(records);
   __shared__ float4 tile[kThreads];
   const float4* bodies = reinterpret_cast<const float4*>(x);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     const float4 own = bodies[part * kThreads + threadIdx.x];
     float3 pull = {0, 0, 0};
     for (int from = 0; from < 16384; from += kThreads) {
@@ -260,7 +275,8 @@ REAL(n_body) {  // 256 bodies a part, pulled by 16384
   }
 }
 
-REAL(black_scholes) {  // 2048 options a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    black_scholes(Record* records, const float* x, float* y, int parts) {  // 2048 options a part
   const Span span(records);
   const auto normal = [](const float d) {
     const float k = 1 / (1 + 0.2316419f * fabsf(d));
@@ -268,7 +284,7 @@ REAL(black_scholes) {  // 2048 options a part
                        (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * -1.821255978f)));
     return d > 0 ? 1 - tail : tail;
   };
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 8; ++k) {
       const int at = part * 2048 + k * kThreads + threadIdx.x;
       const float price = 5 + 25 * x[at], strike = 1 + 99 * x[at + parts * 2048];
@@ -283,9 +299,11 @@ REAL(black_scholes) {  // 2048 options a part
   }
 }
 
-REAL(polynomial) {  // of degree 256 in double precision, 512 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    polynomial(Record* records, const float* x, float* y,
+               int parts) {  // of degree 256 in double precision, 512 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 2; ++k) {
       const int at = part * 512 + k * kThreads + threadIdx.x;
       const double v = x[at];
@@ -297,9 +315,10 @@ REAL(polynomial) {  // of degree 256 in double precision, 512 a part
   }
 }
 
-REAL(hashing) {  // 128 rounds, 1024 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    hashing(Record* records, const float* x, float* y, int parts) {  // 128 rounds, 1024 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int at = part * 1024 + k * kThreads + threadIdx.x;
       u32 value = __float_as_uint(x[at]);
@@ -310,11 +329,13 @@ REAL(hashing) {  // 128 rounds, 1024 a part
   }
 }
 
-REAL(matrix_product) {  // 64 by 64 of 1024 by 1024 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    matrix_product(Record* records, const float* x, float* y,
+                   int parts) {  // 64 by 64 of 1024 by 1024 a part
   const Span span(records);
   __shared__ float a[16][68], b[16][64];
   const int column = threadIdx.x % 16 * 4, row = threadIdx.x / 16 * 4;
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     const int left = part % 16 * 64, top = part / 16 % 16 * 64;
     float c[4][4] = {};
     for (int from = 0; from < 1024; from += 16) {
@@ -345,10 +366,11 @@ REAL(matrix_product) {  // 64 by 64 of 1024 by 1024 a part
   }
 }
 
-REAL(sort) {  // bitonic, 1024 elements a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    sort(Record* records, const float* x, float* y, int parts) {  // bitonic, 1024 elements a part
   const Span span(records);
   __shared__ float v[1024];
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = threadIdx.x; k < 1024; k += kThreads) v[k] = x[part * 1024 + k];
     for (int size = 2; size <= 1024; size *= 2) {
       for (int width = size / 2; width > 0; width /= 2) {
@@ -368,9 +390,11 @@ REAL(sort) {  // bitonic, 1024 elements a part
   }
 }
 
-REAL(gathering) {  // 1024 elements from anywhere among 2^26 a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    gathering(Record* records, const float* x, float* y,
+              int parts) {  // 1024 elements from anywhere among 2^26 a part
   const Span span(records);
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     for (int k = 0; k < 4; ++k) {
       const int at = part * 1024 + k * kThreads + threadIdx.x;
       y[at] = x[hashed(at) & 0x3ffffffu];
@@ -378,10 +402,12 @@ REAL(gathering) {  // 1024 elements from anywhere among 2^26 a part
   }
 }
 
-REAL(scan) {  // sums of all before, in each 4096 elements; one such a part
+extern "C" __global__ void __launch_bounds__(kThreads)
+    scan(Record* records, const float* x, float* y,
+         int parts) {  // sums of all before, in each 4096 elements; one such a part
   const Span span(records);
   __shared__ float of_warp[kThreads / 32];
-  PARTS {
+  for (int part = blockIdx.x; part < parts; part += gridDim.x) {
     float carried = 0;
     for (int k = 0; k < 16; ++k) {
       const int at = part * 4096 + k * kThreads + threadIdx.x;

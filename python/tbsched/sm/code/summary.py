@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tbsched.errors import did_you_mean, shown
+from tbsched.program.checks import instance, integer
 from tbsched.sm.characterization.figures import LANES, Figures
 from tbsched.sm.characterization.opcodes import OPCODES
 from tbsched.sm.characterization.results import Characterization
@@ -19,6 +20,7 @@ MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Ho
 _UNKNOWN_LATENCY = 20.0  # of units that were not measured
 _FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
 _UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
+_MOST = 10**9  # instructions of a mix
 _ISSUE = 1.0  # clocks of a processing block for any instruction
 
 
@@ -33,8 +35,8 @@ class Mix:
             1 where none is given.
 
     Raises:
-        ValueError: an unknown opcode, a count below 0, no instruction at all, or a distance
-            below 1.
+        TypeError, ValueError: an unknown opcode, no instruction at all, or a number out of its
+            range.
 
     Example:
         >>> mix = tb.sm.Mix({"fp32.fma": 400, "memory": 3}, distances={"fp32.fma": 4})
@@ -47,25 +49,29 @@ class Mix:
 
     def __post_init__(self) -> None:
         known = (*OPCODES, *_OTHERS)
-        for least, numbers in ((0, self.counts), (1, self.distances or {})):
-            for name, number in numbers.items():
+        for field, given, least in (("counts", self.counts, 0), ("distances", self.distances, 1)):
+            if field == "distances" and given is None:
+                continue
+            if not isinstance(given, Mapping):
+                raise TypeError(f"Mix.{field}: numbers by opcode are needed, got {shown(given)}")
+            for name, number in given.items():
                 if name not in known:
-                    raise ValueError(f"Mix: {name!r} is not known{did_you_mean(name, known)}")
-                if isinstance(number, bool) or not isinstance(number, int) or number < least:
                     raise ValueError(
-                        f"Mix.{name}: a number of {least} or more is needed, got {shown(number)}"
+                        f"Mix.{field}: {name!r} is not known{did_you_mean(name, known)}"
                     )
+                integer(f"Mix.{field}", name, number, least, _MOST)
         if not any(self.counts.values()):
-            raise ValueError("Mix: it has no instruction; at least one is needed")
+            raise ValueError("Mix.counts: at least one instruction is needed")
 
 
 _OTHERS = {"memory": Unit.MEMORY, "barrier": Unit.BARRIER}
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """What one warp of a kernel asks of an SM.
+class Code:
+    """What one warp of a kernel asks of an SM, as its machine code says.
 
+    What the kernel really used is a :class:`tbsched.sm.KernelProfile`, which is measured.
     Loops turn as often as :mod:`tbsched.sm.code.walking` says, so only ratios mean something.
 
     Attributes:
@@ -85,7 +91,7 @@ class Profile:
         items_a_turn: items that a thread handles in a turn, where threads loop over items.
 
     Example:
-        >>> found = tb.sm.profile(tb.sm.Mix({"fp64.fma": 100}), tb.sm.measured("h200"), blocks=4)
+        >>> found = tb.sm.read_code(tb.sm.Mix({"fp64.fma": 100}), tb.sm.measured("h200"), 4)
         >>> found.busiest, round(found.warps_alone)
         ('FP64', 4)
     """
@@ -110,7 +116,7 @@ class Profile:
 
         Example:
             >>> mix = tb.sm.Mix({"fp64.fma": 100})
-            >>> found = tb.sm.profile(mix, tb.sm.measured("h200"), blocks=4)
+            >>> found = tb.sm.read_code(mix, tb.sm.measured("h200"), 4)
             >>> [round(clocks) for clocks in found.with_turns(8)]
             [804, 200]
         """
@@ -133,15 +139,15 @@ class Profile:
         return self.clocks / self.busy
 
 
-def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
-    """What a kernel asks of an SM.
+def read_code(kernel: Any, tables: Characterization, processing_blocks: int) -> Code:
+    """What a kernel asks of an SM, from its machine code or from a mix of instructions.
 
     Args:
         kernel: a :class:`Mix`; the path of a cubin, or (path, name); a cubin as bytes; a
             ``RawKernel`` of CuPy; the compiled kernel of Triton; a function of Numba's
             ``@cuda.jit``; (ObjectCode, name) of cuda.core.
         tables: how long instructions take on the GPU.
-        blocks: processing blocks of an SM.
+        processing_blocks: of an SM; 4 on Hopper.
 
     Raises:
         ToolMissing: nvdisasm is needed, and is not there.
@@ -149,18 +155,20 @@ def profile(kernel: Any, tables: Characterization, blocks: int) -> Profile:
 
     Example:
         >>> tables = tb.sm.measured("h200")
-        >>> tb.sm.profile(("gemm.cubin", "gemm"), tables, blocks=4).busiest  # doctest: +SKIP
+        >>> tb.sm.read_code(("gemm.cubin", "gemm"), tables, 4).busiest  # doctest: +SKIP
         'tensor'
     """
+    instance("read_code", "tables", tables, Characterization)
+    integer("read_code", "processing_blocks", processing_blocks, 1, 64)
     known = {figures.opcode: figures for figures in tables.figures}
     if isinstance(kernel, Mix):
-        return _of_mix(kernel, known, blocks)
-    return _of_code(instructions_of(*cubin_of(kernel)), known, blocks)
+        return _of_mix(kernel, known, processing_blocks)
+    return _of_code(instructions_of(*cubin_of(kernel)), known, processing_blocks)
 
 
-def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Profile:
-    def with_turns(turns: int) -> Profile:
-        return _profile(walk(code, lambda each: _latency(each, known), turns), known, blocks)
+def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Code:
+    def with_turns(turns: int) -> Code:
+        return _summed(walk(code, lambda each: _latency(each, known), turns), known, blocks)
 
     few, found, many = map(with_turns, (_FEW, TURNS, _MANY))
     turn = tuple(
@@ -172,7 +180,7 @@ def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks
     return replace(found, once=once, turn=(turn[0], turn[1]), items_a_turn=_UNROLLED)
 
 
-def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
+def _summed(found: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
     busy: dict[str, float] = {"issue": _ISSUE * sum(found.counts.values())}
     for each, count in found.counts.items():
         unit = str(each.unit)
@@ -181,7 +189,7 @@ def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
     counts = dict.fromkeys(Unit, 0)
     for each, count in found.counts.items():
         counts[each.unit] += count
-    return Profile(
+    return Code(
         found.clocks, found.waited, busy[busiest], busiest, sum(found.counts.values()),
         counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
         tuple(found.uses), tuple(found.transfers), (0.0, 0.0),
@@ -189,7 +197,7 @@ def _profile(found: Walk, known: Mapping[str, Figures], blocks: int) -> Profile:
     )  # fmt: skip
 
 
-def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Profile:
+def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Code:
     distances = dict(mix.distances or {})
     found = Walk(distances={name: distances.get(name, 1) for name in mix.counts if name in OPCODES})
     for name, count in mix.counts.items():
@@ -200,7 +208,7 @@ def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Profile:
         if each.unit is Unit.MEMORY:
             found.waited += count * wait
             found.bytes += 4 * count
-    return _profile(found, known, blocks)
+    return _summed(found, known, blocks)
 
 
 def _class_named(name: str) -> Class:
