@@ -22,11 +22,20 @@ from tbsched.sm.characterization.words import BYTES
 
 _HOMES = ("/usr/local/cuda",)
 _ADDRESS = re.compile(r"(?<=\w)\[(?=R\d)")
+_AT = re.compile(r"\s+/\*([0-9a-f]{4,})\*/")  # before an instruction
+_LABEL = re.compile(r"\S+:\s")
+_FILES = {"GPR": "R", "PRED": "P", "UGPR": "UR", "UPRED": "UP"}
+_MOVED = 8  # the ABI since which the architecture lies a byte higher
+_NEW_ABI = bytes((65, _MOVED))
+_NEW_FLAGS = 0x06000004
 _WHEEL = "nvidia-cuda-nvdisasm"
 _INSTALL = {
     "ptxas": "install the CUDA toolkit, or name its folder in CUDA_HOME",
     "nvdisasm": f"pip install 'tbsched[sm]', which brings {_WHEEL}, or install the CUDA toolkit",
 }
+
+
+Place = tuple[str, int]  # a register: such as ("R", 4), ("UP", 0)
 
 
 class ToolMissing(TbschedError):
@@ -81,22 +90,117 @@ def assemble(ptx: str, architecture: str) -> bytes:
         return cubin.read_bytes()
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One of a cubin, which is an ELF file.
+
+    Attributes:
+        name: such as ``.text.saxpy``.
+        offset, size: where its bytes are.
+        link, info: numbers that its kind gives a meaning.
+        header: where its header is.
+    """
+
+    name: str
+    offset: int
+    size: int
+    link: int
+    info: int
+    header: int
+
+
+def sections(cubin: bytes) -> list[Section]:
+    """The sections of a cubin, in its order.
+
+    Raises:
+        struct.error, ValueError: it is cut short.
+    """
+    (table,) = struct.unpack_from("<Q", cubin, 0x28)
+    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
+    places = [table + size * number for number in range(count)]
+    rows = [struct.unpack_from("<I20xQQII", cubin, place) for place in places]
+    found = []
+    for place, (name, *numbers) in zip(places, rows, strict=True):
+        at = rows[names][1] + name
+        found.append(Section(cubin[at : cubin.index(0, at)].decode(), *numbers, place))
+    return found
+
+
 def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
-    """Where the machine code of a kernel begins and ends in a cubin, which is an ELF file.
+    """Where the machine code of a kernel begins and ends in a cubin.
 
     Raises:
         ValueError: it has no such kernel.
     """
-    (table,) = struct.unpack_from("<Q", cubin, 0x28)
-    size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-    sections = [
-        struct.unpack_from("<I20xQQ", cubin, table + size * number) for number in range(count)
-    ]
-    for name, offset, length in sections:
-        at = sections[names][1] + name
-        if cubin[at : cubin.index(0, at)] == f".text.{kernel}".encode():
-            return offset, offset + length
+    for section in sections(cubin):
+        if section.name == f".text.{kernel}":
+            return section.offset, section.offset + section.size
     raise ValueError(f"cubin: it has no kernel {kernel}")
+
+
+def lives(
+    cubin: bytes, kernel: str
+) -> tuple[dict[int, tuple[frozenset[Place], frozenset[Place]]], set[int]]:
+    """The registers that each instruction reads and writes; and which ones have a label.
+
+    Raises:
+        ToolMissing: there is no nvdisasm.
+        ValueError: nvdisasm refuses the cubin, in its words.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(_in_new_form(cubin))
+        shown = _run("nvdisasm", "-lrm", "narrow", "-c", path)
+    begin = shown.index(f"\t.section\t.text.{kernel},")
+    end = shown.find("\n//-----", begin)
+    found: dict[int, tuple[frozenset[Place], frozenset[Place]]] = {}
+    labels: set[int] = set()
+    columns: list[str] = []
+    starts: list[int] = []
+    labelled = False
+    for line in shown[begin : end if end > 0 else None].splitlines():
+        before, bar, after = line.partition("// |")
+        cells = after.split("|")[:-1]
+        if not bar:
+            continue
+        names = [cell.strip() for cell in cells]
+        if set(names) & set(_FILES):
+            columns = [_FILES[name] for name in names]
+        elif any("#" in cell for cell in cells):
+            starts = [cell.find("#") + 2 for cell in cells]
+        elif address := _AT.match(before):
+            at = int(address[1], 16) // BYTES
+            marks = [
+                (mark, (column, place))
+                for cell, column, start in zip(cells, columns, starts, strict=True)
+                for place, mark in enumerate(cell[start:])
+            ]
+            read = frozenset(place for mark, place in marks if mark in "vx")
+            written = frozenset(place for mark, place in marks if mark in "^x")
+            found[at] = read, written
+            if labelled:
+                labels.add(at)
+            labelled = False
+        elif _LABEL.match(before):
+            labelled = True
+    return found, labels
+
+
+def architecture_of(cubin: bytes) -> int:
+    """Such as 90."""
+    flags: int
+    (flags,) = struct.unpack_from("<I", cubin, 0x30)
+    return flags >> 8 & 0xFF if cubin[8] >= _MOVED else flags & 0xFF
+
+
+def _in_new_form(cubin: bytes) -> bytes:
+    """With the header of CUDA 13: its nvdisasm follows no registers in a cubin of an older one."""
+    if cubin[8] >= _MOVED:
+        return cubin
+    found = bytearray(cubin)
+    found[7:9] = _NEW_ABI
+    struct.pack_into("<I", found, 0x30, _NEW_FLAGS | architecture_of(cubin) << 8)
+    return bytes(found)
 
 
 def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruction, ...]]:

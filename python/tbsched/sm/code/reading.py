@@ -12,10 +12,15 @@ from typing import Any
 from tbsched import storage
 from tbsched.errors import did_you_mean, shown
 from tbsched.launcher.kernels.usage import is_of
-from tbsched.sm.characterization.toolkit import Instruction, code_of, disassemble
+from tbsched.sm.characterization.toolkit import (
+    Instruction,
+    architecture_of,
+    code_of,
+    disassemble,
+    sections,
+)
 
 _TEXT = ".text."
-_MOVED = 8  # the ABI since which the architecture lies a byte higher
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
         raise ValueError(
             f"kernel: {shown(name)} has no machine code in the cubin, or not all of it"
         )
-    (found,) = disassemble([cubin[begin:end]], f"sm_{_architecture(cubin)}")
+    (found,) = disassemble([cubin[begin:end]], f"sm_{architecture_of(cubin)}")
     return found
 
 
@@ -165,25 +170,10 @@ def _refusing_torn() -> Iterator[None]:
         raise ValueError("kernel: the cubin is cut short or damaged; compile it again") from None
 
 
-def _architecture(cubin: bytes) -> int:
-    """Such as 90."""
-    flags: int
-    (flags,) = struct.unpack_from("<I", cubin, 0x30)
-    return flags >> 8 & 0xFF if cubin[8] >= _MOVED else flags & 0xFF
-
-
 def _names(cubin: bytes) -> list[str]:
     """The kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(b"\x7fELF"):
         return []
-    found = []
     with _refusing_torn():
-        (table,) = struct.unpack_from("<Q", cubin, 0x28)
-        size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-        (strings,) = struct.unpack_from("<Q", cubin, table + size * names + 0x18)
-        for number in range(count):
-            (at,) = struct.unpack_from("<I", cubin, table + size * number)
-            text = cubin[strings + at : cubin.index(0, strings + at)].decode()
-            if text.startswith(_TEXT):
-                found.append(text.removeprefix(_TEXT))
-    return found
+        names = [section.name for section in sections(cubin)]
+    return [name.removeprefix(_TEXT) for name in names if name.startswith(_TEXT)]

@@ -1,0 +1,144 @@
+"""Runs of instructions that may be reordered, and what is pending where one begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tbsched.sm.characterization.loops import SAFE_LATENCY
+from tbsched.sm.characterization.toolkit import Place
+from tbsched.sm.characterization.words import ALL_SCOREBOARDS, NO_SCOREBOARD
+from tbsched.sm.variants.effects import Listing, Step
+
+_INDIRECT = ("BRX", "BRXU", "JMX", "JMXU", "JMP", "CALL", "RET", "WARPSYNC", "BREAK", "BRA", "BPT")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What may be pending where a block begins.
+
+    Attributes:
+        scoreboards: a bit for each that may be set.
+        ages: clocks, at least, since a register was written by, or was touched by a read that is
+            not known to be over; registers that are not listed are ``others`` clocks old.
+        others: see ``ages``.
+        untold: registers that a slow step touched of which only a later scoreboard tells.
+    """
+
+    scoreboards: int = 0
+    ages: Mapping[Place, int] = field(default_factory=dict)
+    others: int = SAFE_LATENCY
+    untold: frozenset[Place] = frozenset()
+
+    def age(self, place: Place) -> int:
+        """Clocks, at least, since a register was touched."""
+        return self.ages.get(place, self.others)
+
+    def joined(self, other: Entry) -> Entry:
+        """What holds wherever one came from."""
+        places = {*self.ages, *other.ages}
+        return Entry(
+            self.scoreboards | other.scoreboards,
+            {place: min(self.age(place), other.age(place)) for place in places},
+            min(self.others, other.others),
+            self.untold | other.untold,
+        )
+
+    def after(self, steps: Iterable[Step]) -> Entry:
+        """What is pending behind some steps."""
+        scoreboards, now = self.scoreboards, 0
+        touched: dict[Place, int] = {}
+        untold = set(self.untold)
+        for step in steps:
+            scoreboards &= ~step.control.waits
+            for scoreboard in step.sets:
+                scoreboards |= 1 << scoreboard
+            untold -= step.writes
+            if step.slow and not step.sets:
+                untold |= step.writes | step.reads
+            elif step.slow and step.control.reads == NO_SCOREBOARD:
+                untold |= step.reads
+            touched |= dict.fromkeys(step.writes | (step.reads if step.slow else set()), now)
+            now += step.clocks
+        ages = {place: age + now for place, age in self.ages.items()}
+        ages |= {place: now - at for place, at in touched.items()}
+        capped = {place: min(SAFE_LATENCY, age) for place, age in ages.items()}
+        return Entry(scoreboards, capped, min(SAFE_LATENCY, self.others + now), frozenset(untold))
+
+
+UNKNOWN = Entry(ALL_SCOREBOARDS, {}, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Steps that follow each other wherever one comes from.
+
+    Attributes:
+        first: number of its first step.
+        steps: of it.
+        entry: what may be pending where it begins.
+        counted: whether the kernel counts what is pending, so that its order matters.
+    """
+
+    first: int
+    steps: tuple[Step, ...]
+    entry: Entry = Entry()
+    counted: bool = False
+
+    @property
+    def movable(self) -> bool:
+        """Whether it can have another order."""
+        return len(self.steps) > 1
+
+
+def blocks_of(listing: Listing) -> list[Block]:
+    """The blocks of a kernel. A pinned step is one of its own."""
+    steps = listing.steps
+    starts = sorted({
+        0, *listing.labels,
+        *(at for k, step in enumerate(steps) if step.pinned for at in (k, k + 1)),
+    } & set(range(len(steps))))  # fmt: skip
+    ends = [*starts[1:], len(steps)]
+    number = {start: k for k, start in enumerate(starts)}
+    wild = any(_leads_anywhere(listing, k) for k in range(len(steps)))
+    counted = any(_base(step) == "DEPBAR" for step in steps)
+    parts = [steps[a:b] for a, b in zip(starts, ends, strict=True)]
+    unknown = {
+        k for k, start in enumerate(starts)
+        if wild and (start in listing.labels or _base(steps[start - 1]) == "CALL")
+    }  # fmt: skip
+    entries: dict[int, Entry] = {0: Entry()} | dict.fromkeys(unknown, UNKNOWN)
+    work = [0, *unknown]
+    while work:
+        k = work.pop()
+        left = entries[k].after(parts[k])
+        for follower in _followers(listing, ends[k] - 1, number):
+            known = entries.get(follower)
+            joined = left if known is None else known.joined(left)
+            if joined != known:
+                entries[follower] = joined
+                work.append(follower)
+    return [
+        Block(start, part, entries.get(k, UNKNOWN), counted)
+        for k, (start, part) in enumerate(zip(starts, parts, strict=True))
+    ]
+
+
+def _followers(listing: Listing, last: int, number: Mapping[int, int]) -> list[int]:
+    """Numbers of the blocks that may come after a step that ends one."""
+    code = listing.code[last]
+    guarded = bool(code.guard) or (code.opcode == "BRA" and len(code.operands) > 1)
+    found = [] if code.target is None else [code.target]
+    if guarded or code.opcode.split(".")[0] not in ("BRA", "EXIT", "RET", "JMP", "BRX"):
+        found.append(last + 1)
+    return [number[at] for at in found if at in number]
+
+
+def _leads_anywhere(listing: Listing, at: int) -> bool:
+    """Whether a step goes to where its operands do not say."""
+    return _base(listing.steps[at]) in _INDIRECT and listing.code[at].target is None
+
+
+def _base(step: Step) -> str:
+    return step.opcode.split(".")[0]
+

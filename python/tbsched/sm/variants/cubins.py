@@ -1,0 +1,101 @@
+"""Writes variants of a kernel into its cubin."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from tbsched.sm.characterization.toolkit import code_of, sections
+from tbsched.sm.characterization.words import BYTES, PATIENT, REUSE, STALL, STAYS, Control
+
+_COUNT = 0x2F  # the attribute that says how many registers a thread has
+_SIZED = 4
+_SYMBOL = 24  # bytes of a symbol
+_SHIFT = 24  # in a text section's header, before compute capability 9.0
+MOST_REGISTERS = 255
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """The attributes of a section ``.nv.info`` with a payload: kind, place and size of it."""
+    at = 0
+    while at + 4 <= len(data):
+        form, kind, size = struct.unpack_from("<BBH", data, at)
+        at += 4
+        if form == _SIZED:
+            yield kind, at, size
+            at += size
+
+
+def registers_of(cubin: bytes, kernel: str) -> int:
+    """How many registers a thread of a kernel has.
+
+    Raises:
+        ValueError: the cubin does not say.
+    """
+    count: int
+    (count,) = struct.unpack_from("<I", cubin, _counts(cubin, kernel)[0])
+    return count
+
+
+def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
+    """The same machine code with more registers for a thread.
+
+    Raises:
+        ValueError: fewer than it uses, or more than there are.
+    """
+    least = registers_of(cubin, kernel)
+    if not least <= registers <= MOST_REGISTERS:
+        raise ValueError(f"registers: {registers} is outside {least}..{MOST_REGISTERS}")
+    found = bytearray(cubin)
+    for place in _counts(cubin, kernel):
+        struct.pack_into("<I", found, place, registers)
+    for section in sections(cubin):
+        if section.name == f".text.{kernel}" and section.info >> _SHIFT:
+            info = section.info & (1 << _SHIFT) - 1 | registers << _SHIFT
+            struct.pack_into("<I", found, section.header + 0x2C, info)
+    return bytes(found)
+
+
+def _counts(cubin: bytes, kernel: str) -> list[int]:
+    """Where the cubin says how many registers the kernel has."""
+    found = []
+    listed = sections(cubin)
+    for section in listed:
+        if section.name not in (".nv.info", ".nv.merc.nv.info"):
+            continue
+        symbols = listed[section.link]
+        names = listed[symbols.link].offset
+        data = cubin[section.offset : section.offset + section.size]
+        for kind, at, _ in attributes(data):
+            if kind != _COUNT:
+                continue
+            (number,) = struct.unpack_from("<I", data, at)
+            (name,) = struct.unpack_from("<I", cubin, symbols.offset + _SYMBOL * number)
+            if cubin[names + name : cubin.index(0, names + name)] == kernel.encode():
+                found.append(section.offset + at + 4)
+    if not found:
+        raise ValueError(f"kernel: the cubin does not say how many registers {kernel} has")
+    return found
+
+
+Written = tuple[int, Control]  # which instruction comes there, and how it is issued
+
+
+def rewritten(cubin: bytes, kernel: str, order: Sequence[Written]) -> bytes:
+    """The cubin with the instructions of a kernel in another order."""
+    begin, end = code_of(cubin, kernel)
+    words = [
+        int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)
+    ]
+    found = bytearray(cubin)
+    for place, (number, control) in enumerate(order):
+        word = words[number]
+        if control.stall != STALL.of(word):
+            word = STALL.set(word, control.stall)
+            word = STAYS.set(word, int(control.stall <= PATIENT))
+        follower = order[place + 1][0] if place + 1 < len(order) else None
+        if follower != number + 1:
+            word = REUSE.set(word, 0)  # it was for the one that came next
+        at = begin + place * BYTES
+        found[at : at + BYTES] = word.to_bytes(BYTES, "little")
+    return bytes(found)

@@ -1,0 +1,199 @@
+"""Which steps of a block must stay behind which, and by how many clocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tbsched.sm.characterization.loops import SAFE_LATENCY
+from tbsched.sm.characterization.toolkit import Place
+from tbsched.sm.characterization.words import SCOREBOARDS
+from tbsched.sm.variants.blocks import Block
+from tbsched.sm.variants.effects import Kind, Step
+
+_SEEN = 2  # clocks until a wait sees that a scoreboard was set
+Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Compiled:
+    """What the compiler shows to be enough: the least clocks that it left anywhere in a kernel.
+
+    Attributes:
+        apart: between two steps with such a dependence.
+        stall: after an instruction.
+    """
+
+    apart: dict[Key, int] = field(default_factory=dict)
+    stall: dict[str, int] = field(default_factory=dict)
+
+
+def compiled(blocks: Iterable[Block]) -> Compiled:
+    """What the compiler did in a kernel."""
+    found = Compiled()
+    for block in blocks:
+        times = issued(block.steps)
+        for step in block.steps:
+            known = found.stall.get(step.opcode, step.clocks)
+            found.stall[step.opcode] = min(known, step.clocks)
+        for early, late, kind, place in dependences(block.steps):
+            key = _key(block.steps[early], block.steps[late], kind, place)
+            apart = times[late] - times[early]
+            found.apart[key] = min(found.apart.get(key, apart), apart)
+    return found
+
+
+def issued(steps: Iterable[Step]) -> list[int]:
+    """When each step goes, at the soonest; and last, when what follows does."""
+    found = [0]
+    for step in steps:
+        found.append(found[-1] + step.clocks)
+    return found
+
+
+def dependences(steps: tuple[Step, ...]) -> Iterator[tuple[int, int, Kind, Place]]:
+    """Pairs of steps one of which touches what the other writes, without those that follow."""
+    writers: dict[Place, list[int]] = defaultdict(list)
+    readers: dict[Place, list[int]] = defaultdict(list)
+    for late, step in enumerate(steps):
+        for place in step.reads:
+            yield from ((k, late, Kind.READ_AFTER_WRITE, place) for k in writers[place])
+        for place in step.writes:
+            yield from ((k, late, Kind.WRITE_AFTER_WRITE, place) for k in writers[place])
+            yield from ((k, late, Kind.WRITE_AFTER_READ, place) for k in readers[place])
+        for place in step.reads:
+            readers[place].append(late)
+        for place in step.writes:
+            if not step.guard:  # otherwise the old value may remain
+                writers[place].clear()
+                readers[place].clear()
+            writers[place].append(late)
+
+
+Edges = Mapping[tuple[int, int], int]
+BEFORE = -1  # stands for what comes before the block
+
+
+def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
+    """Pairs of steps, the first of which must be so many clocks before the second.
+
+    ``BEFORE`` stands for the beginning of the block, and the number of its steps for its end.
+    """
+    found: dict[tuple[int, int], int] = {}
+    for early, late, clocks in _all(block, shown):
+        if early != late:
+            found[early, late] = max(found.get((early, late), 0), clocks)
+    return found
+
+
+def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
+    steps = block.steps
+    times = issued(steps)
+    for early, late, kind, place in dependences(steps):
+        first, second = steps[early], steps[late]
+        told = first.sets if kind is Kind.WRITE_AFTER_READ else _written(first)
+        waiting = next((k for s in told if (k := _wait(steps, s, early + 1)) <= late), None)
+        if waiting is not None:
+            yield early, waiting, 1
+            yield waiting, late, 1
+            continue
+        apart = times[late] - times[early]
+        clocks = shown.apart.get(_key(first, second, kind, place), apart)
+        waits = list(_later_waits(steps, early, late)) if first.slow else []
+        yield from ((k, late, 1) for k in waits)
+        if first.slow and not waits:
+            yield early, late, apart  # nothing tells when it is over
+        else:
+            yield early, late, min(clocks, SAFE_LATENCY)
+    yield from _scoreboards(block)
+    # They end in order, or read their operands in order: the scoreboard of one tells of those
+    # before it that have none.
+    slow = [k for k, step in enumerate(steps) if step.slow]
+    yield from ((early, late, 1) for early, late in itertools.pairwise(slow))
+    yield from _outside(block, times)
+
+
+def _written(step: Step) -> tuple[int, ...]:
+    return tuple(each for each in (step.control.writes,) if each < SCOREBOARDS)
+
+
+def _wait(steps: tuple[Step, ...], scoreboard: int, first: int) -> int:
+    """The first step from there that waits for a scoreboard; behind the end if there is none."""
+    return next((k for k in range(first, len(steps)) if steps[k].waits(scoreboard)), len(steps))
+
+
+def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
+    """A wait stays behind what set the scoreboard, and before what sets it again."""
+    steps = block.steps
+    times = issued(steps)
+    for scoreboard in range(SCOREBOARDS):
+        last_wait = last_set = None
+        for k, step in enumerate(steps):
+            if step.waits(scoreboard):
+                last_wait = k
+            if scoreboard not in step.sets:
+                continue
+            waiting = _wait(steps, scoreboard, k + 1)
+            yield k, waiting, min(_SEEN, times[waiting] - times[k])
+            if last_wait is not None:
+                yield last_wait, k, 1
+            if last_set is not None and block.counted:
+                yield last_set, k, 1
+            last_set = k
+        first = _wait(steps, scoreboard, 0)
+        if block.entry.scoreboards >> scoreboard & 1 and first < len(steps):
+            written: set[Place] = set()
+            for k, step in enumerate(steps):
+                touched = step.reads | step.writes
+                if k > first and touched - written:
+                    yield first, k, 1
+                if not step.guard:
+                    written |= step.writes
+
+
+def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int]:
+    """Waits on the way that may tell of a step, as what sets their scoreboards comes after it."""
+    later: set[int] = set()
+    for k in range(early + 1, late + 1):
+        if any(steps[k].waits(scoreboard) for scoreboard in later):
+            yield k
+        later.update(steps[k].sets)
+
+
+def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
+    """What was begun before the block is over where it has to be; and so is what it begins."""
+    steps, end = block.steps, len(block.steps)
+    written: set[Place] = set()
+    waits: list[int] = []
+    last: dict[Place, list[int]] = defaultdict(list)
+    yield BEFORE, end, min(times[end], SAFE_LATENCY)
+    for k, step in enumerate(steps):
+        for place in (step.reads | step.writes) - written:
+            left = SAFE_LATENCY - block.entry.age(place)
+            yield BEFORE, k, min(times[k], max(0, left))
+            if place in block.entry.untold:
+                yield from ((waiting, k, 1) for waiting in waits)
+        if step.control.waits:
+            waits.append(k)
+        for place in step.writes:
+            if not step.guard:
+                written.add(place)
+                last[place].clear()
+            last[place].append(k)
+        clocks = times[end] - times[k]
+        if step.slow and not step.sets:
+            yield k, end, clocks  # nothing tells when it is over
+        else:
+            yield k, end, min(clocks, _SEEN if step.sets else 1)
+    for k in {k for writers in last.values() for k in writers}:
+        yield k, end, min(times[end] - times[k], SAFE_LATENCY)
+
+
+def _key(first: Step, second: Step, kind: Kind, place: Place) -> Key:
+    """What a dependence must have in common with another for its clocks to be enough for it."""
+    return (
+        kind.value, place[0], first.opcode, str(first.use(place)),
+        second.opcode, str(second.use(place)),
+    )  # fmt: skip

@@ -1,0 +1,170 @@
+"""What each instruction of a kernel reads and writes, as nvdisasm says it, and what may move."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from enum import Enum
+
+from tbsched.sm.characterization.toolkit import Instruction, Place, lives, sections
+from tbsched.sm.characterization.words import BYTES, NO_SCOREBOARD, Control
+from tbsched.sm.code.reading import instructions_of
+from tbsched.sm.variants.cubins import attributes
+
+_NAMED = re.compile(r"\b(UR|UP|R|P)(\d+)\b")
+# All others stay where they are, and nothing crosses them.
+_MOVABLE = re.compile(
+    "F(ADD|FMA|MUL|MNMX|SEL|SET|SETP)|D(ADD|FMA|MUL|SETP|MNMX)|H(ADD2|FMA2|MUL2|MNMX2|SETP2|SET2)"
+    "|MUFU|[FI]2[FI]|[FI]2FP|FRND|I2IP|IMAD|IADD3|VIADD|VIMNMX|VIADDMNMX|IMNMX|IABS|ISETP|LOP3|LEA"
+    "|SHF|SEL|PRMT|MOV|PLOP3|P2R|R2P|BMSK|SGXT|POPC|FLO|BREV|IDP|HMMA|IMMA|DMMA"
+    "|U(IADD3|MOV|LOP3|LEA|SHF|ISETP|IMAD|SEL|PRMT|PLOP3|LDC)|LDC"
+    "|LD|LDG|LDS|LDL|LDSM|ST|STG|STS|STL"
+)
+# Special registers that never change; the others are clocks.
+_CONSTANT = {"SRZ", "SR_LANEID", *(f"SR_{kind}.{axis}" for kind in ("TID", "CTAID") for axis in "XYZ")}
+_SPACES = {
+    "LDG": "global", "STG": "global", "LDS": "shared", "STS": "shared", "LDSM": "shared",
+    "LDL": "local", "STL": "local", "LD": "", "ST": "",
+}  # fmt: skip
+_SLOW = re.compile("MUFU|[FI]2[FI]|FRND|POPC|FLO|BREV|S2|LDC")  # if nothing else says so
+_ORDERED = re.compile(r"STRONG|VOLATILE|MMIO|PRIVATE")
+_OFFSETS = (0x1C, 0x1D, 0x28, 0x31, 0x39)  # attributes that list where instructions are
+
+
+class Kind(Enum):
+    """Why an instruction must stay behind another."""
+
+    READ_AFTER_WRITE = "RAW"
+    WRITE_AFTER_WRITE = "WAW"
+    WRITE_AFTER_READ = "WAR"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction, as far as its place matters.
+
+    Attributes:
+        opcode: with its modifiers.
+        reads, writes: registers, those of the guard among what is read.
+        control: how it is issued.
+        guard: registers of it, so that what is written may stay as it was.
+        pinned: it stays where it is, and nothing crosses it.
+        space: of the memory that it touches; empty: of any; None: it touches none.
+        stores: whether it changes that memory.
+        operands: as they are written.
+    """
+
+    opcode: str
+    reads: frozenset[Place] = frozenset()
+    writes: frozenset[Place] = frozenset()
+    control: Control = Control(1)
+    guard: frozenset[Place] = frozenset()
+    pinned: bool = False
+    space: str | None = None
+    stores: bool = False
+    operands: tuple[str, ...] = ()
+
+    @property
+    def sets(self) -> tuple[int, ...]:
+        """The scoreboards that it sets."""
+        both = (self.control.writes, self.control.reads)
+        return tuple(each for each in both if each != NO_SCOREBOARD)
+
+    def waits(self, scoreboard: int) -> bool:
+        """Whether it waits for one."""
+        return bool(self.control.waits >> scoreboard & 1)
+
+    @property
+    def slow(self) -> bool:
+        """Whether no number of clocks says when it is over."""
+        return self.space is not None or bool(self.sets) or bool(_SLOW.match(self.opcode))
+
+    @property
+    def clocks(self) -> int:
+        """Until the next instruction may go."""
+        return max(1, self.control.stall)
+
+    def use(self, place: Place) -> tuple[int, ...]:
+        """How far a register is behind the one that is written, and at which operands; -1: none."""
+        name, number = place
+        found = [
+            (number - int(digits), at)
+            for at, text in enumerate(self.operands)
+            for kind, digits in _NAMED.findall(text)
+            if kind == name and 0 <= number - int(digits)
+        ]
+        behind = min(found, default=(0, 0))[0]
+        guard = (-1,) if place in self.guard else ()
+        return (behind, *guard, *(at for each, at in found if each == behind))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The steps of a kernel, the branches among them, and where something can lead to.
+
+    Attributes:
+        steps: in the order of the machine code.
+        code: the same instructions.
+        labels: numbers of the steps that a branch may lead to.
+    """
+
+    steps: tuple[Step, ...]
+    code: tuple[Instruction, ...]
+    labels: frozenset[int]
+
+
+def listing(cubin: bytes, name: str) -> Listing:
+    """What the instructions of a kernel do.
+
+    Raises:
+        ToolMissing: nvdisasm is not there.
+        ValueError: nvdisasm refuses the cubin.
+    """
+    code = instructions_of(cubin, name)
+    ranges, labels = lives(cubin, name)
+    fixed = _fixed(cubin, name)
+    steps = tuple(
+        _step(each, *ranges.get(k, (frozenset(), frozenset())), k in fixed or k not in ranges)
+        for k, each in enumerate(code)
+    )
+    targets = {each.target for each in code if each.target is not None}
+    return Listing(steps, code, frozenset(labels | targets))
+
+
+def _step(
+    each: Instruction, reads: frozenset[Place], writes: frozenset[Place], fixed: bool
+) -> Step:
+    base = each.opcode.split(".")[0]
+    text = " ".join((each.guard, *each.operands))
+    named = {(kind, int(number)) for kind, number in _NAMED.findall(text)}
+    guard = frozenset((kind, int(number)) for kind, number in _NAMED.findall(each.guard))
+    constant = base in ("S2R", "S2UR", "CS2R") and each.operands[-1].strip() in _CONSTANT
+    pinned = (
+        fixed
+        or not (constant or _MOVABLE.fullmatch(base))
+        or bool(_ORDERED.search(each.opcode))
+        or not named <= reads | writes
+    )
+    return Step(
+        each.opcode, reads | guard, writes, Control.of(each.word), guard, pinned,
+        _SPACES.get(base), base.startswith("ST"), each.operands,
+    )  # fmt: skip
+
+
+def _fixed(cubin: bytes, name: str) -> set[int]:
+    """Instructions whose place something else in the cubin knows."""
+    found: set[int] = set()
+    for section in sections(cubin):
+        data = cubin[section.offset : section.offset + section.size]
+        if section.name in (f".rela.text.{name}", f".rel.text.{name}"):
+            size = 24 if section.name.startswith(".rela") else 16
+            offsets = (struct.unpack_from("<Q", data, at)[0] for at in range(0, len(data), size))
+            found.update(offset // BYTES for offset in offsets)
+        if section.name == f".nv.info.{name}":
+            for kind, at, size in attributes(data):
+                if kind in _OFFSETS:
+                    numbers = struct.unpack_from(f"<{size // 4}I", data, at)
+                    found.update(number // BYTES for number in numbers)
+    return found
+

@@ -1,0 +1,147 @@
+"""Other orders of the steps of a block, in which everything is still right."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from tbsched.sm.characterization.words import MOST_STALL, Control
+from tbsched.sm.variants.blocks import Block
+from tbsched.sm.variants.dependences import BEFORE, Compiled, Edges, edges
+from tbsched.sm.variants.effects import Step
+
+# Clocks until a result is there that a scoreboard tells of; it only guides the order.
+_EXPECTED = {"global": 400, "local": 200, "": 400, "shared": 30, None: 20}
+
+
+class Order(StrEnum):
+    """What comes first among instructions that could be next."""
+
+    LOADS = "loads"  # reads of memory and what they need
+    CRITICAL = "critical"  # what most of the time still follows
+    APART = "apart"  # what has been ready for longest: chains take turns
+    RANDOM = "random"  # any
+
+
+# Of a step: when it could go, since when it is likely to be ready, and when it would likely go.
+Rank = Callable[[int, int, int, int], tuple[float, ...]]
+
+
+def reordered(
+    block: Block, shown: Compiled, order: Order, seed: int = 0
+) -> list[tuple[int, Control]] | None:
+    """Another order of a block's steps: their numbers, and how each is issued.
+
+    None: there is none, or none was found.
+    """
+    steps = block.steps
+    needed = edges(block, shown)
+    found = _listed(block, shown, needed, order, seed)
+    if found is None or list(found) == list(range(len(steps))):
+        return None
+    times = [found[k] for k in found]
+    end = max(
+        times[-1] + shown.stall[steps[next(reversed(found))].opcode],
+        *(found.get(early, 0) + clocks for (early, late), clocks in needed.items()
+          if late == len(steps)),
+    )  # fmt: skip
+    stalls = [b - a for a, b in zip(times, [*times[1:], end], strict=True)]
+    if max(stalls) > MOST_STALL:
+        return None
+    return [
+        (k, replace(steps[k].control, stall=stall)) for k, stall in zip(found, stalls, strict=True)
+    ]
+
+
+def _listed(
+    block: Block, shown: Compiled, needed: Edges, order: Order, seed: int
+) -> dict[int, int] | None:
+    """When each step goes, in the new order; None: a stall would be too long."""
+    steps, count = block.steps, len(block.steps)
+    before: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for (early, late), clocks in needed.items():
+        before[late].append((early, clocks))
+        after[early].append(late)
+    expected = _expected(steps, needed)
+    rank = _rank(steps, before, expected, order, seed)
+    missing = {k: sum(early != BEFORE for early, _ in before[k]) for k in range(count)}
+    ready = {k for k in range(count) if not missing[k]}
+    issued: dict[int, int] = {BEFORE: 0}
+    now = last = 0
+    while ready:
+        soonest = {k: max([now, *(issued[a] + n for a, n in before[k])]) for k in ready}
+        can = [k for k in ready if soonest[k] <= (last + MOST_STALL if len(issued) > 1 else now)]
+        if not can:
+            return None
+        since = {k: max((issued[a] + expected[a, k] for a, _ in before[k]), default=0) for k in can}
+        chosen = min(can, key=lambda k: rank(k, soonest[k], since[k], max(now, since[k])))
+        issued[chosen] = last = soonest[chosen]
+        now = last + shown.stall[steps[chosen].opcode]
+        ready.remove(chosen)
+        for k in after[chosen]:
+            if k < count:
+                missing[k] -= 1
+                if not missing[k]:
+                    ready.add(k)
+    del issued[BEFORE]
+    return issued
+
+
+def _expected(steps: tuple[Step, ...], needed: Edges) -> dict[tuple[int, int], int]:
+    """For each pair, the clocks that are likely to lie between."""
+    found = {}
+    for (early, late), clocks in needed.items():
+        told = early != BEFORE and late < len(steps) and any(
+            steps[late].waits(scoreboard) for scoreboard in steps[early].sets
+        )  # fmt: skip
+        found[early, late] = max(clocks, _EXPECTED[steps[early].space]) if told else clocks
+    return found
+
+
+def _rank(
+    steps: tuple[Step, ...],
+    before: Mapping[int, list[tuple[int, int]]],
+    expected: Edges,
+    order: Order,
+    seed: int,
+) -> Rank:
+    """What orders steps that could go at the same time: the least first."""
+    draw = random.Random(seed)
+    drawn = [draw.random() for _ in steps]
+    left = _left(len(steps), expected)
+    loading = _loading(steps, before)
+    return {
+        Order.LOADS: lambda k, _, since, wanted: (k not in loading, wanted, k),
+        Order.CRITICAL: lambda k, _, since, wanted: (wanted, -left[k], k),
+        Order.APART: lambda k, _, since, wanted: (since, k),
+        Order.RANDOM: lambda k, soonest, since, wanted: (soonest, drawn[k]),
+    }[order]
+
+
+def _left(count: int, expected: Edges) -> list[int]:
+    """Clocks from each step to the end of the block, along the longest way."""
+    after: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (early, late), clocks in expected.items():
+        after[early].append((late, clocks))
+    found = [0] * (count + 1)
+    for k in reversed(range(count)):
+        found[k] = max((found[late] + clocks for late, clocks in after[k]), default=0)
+    return found
+
+
+def _loading(
+    steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]
+) -> set[int]:
+    """The reads of memory, and what they depend on."""
+    found: set[int] = set()
+    work = [k for k, step in enumerate(steps) if step.space is not None and not step.stores]
+    while work:
+        k = work.pop()
+        if k not in found and k != BEFORE:
+            found.add(k)
+            work.extend(early for early, _ in before[k])
+    return found
