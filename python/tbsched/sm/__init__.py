@@ -23,6 +23,16 @@ from tbsched.sm.parameters import Config, config, configs
 from tbsched.sm.profiles import NCU_METRICS, load_ncu
 from tbsched.sm.results import Simulation, Simulations
 from tbsched.sm.running import schedulers, simulate, simulate_many
+from tbsched.sm.rewriting import (
+    Ratio,
+    Search,
+    Timing,
+    Variant,
+    Variants,
+    launcher,
+    search,
+    variants,
+)
 from tbsched.sm.workloads import Workload, load_workload, save_workload
 
 __all__ = [
@@ -34,14 +44,20 @@ __all__ = [
     "KernelProfile",
     "Knobs",
     "Mix",
+    "Ratio",
+    "Search",
     "Simulation",
     "Simulations",
+    "Timing",
+    "Variant",
+    "Variants",
     "Versus",
     "Workload",
     "characterize",
     "config",
     "configs",
     "dram_commands",
+    "launcher",
     "load_characterization",
     "load_ncu",
     "load_profiles",
@@ -53,9 +69,11 @@ __all__ = [
     "save_profiles",
     "save_workload",
     "schedulers",
+    "search",
     "simulate",
     "simulate_many",
     "slowdowns",
     "synthetic",
+    "variants",
     "versus_vendor",
 ]

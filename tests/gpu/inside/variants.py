@@ -107,7 +107,7 @@ def made(
     real: Real, cubins: list[Path], triton: dict[tuple[str, int], tuple[Path, int]], device: str
 ) -> tuple[list[Made], int, float]:
     """The variants, the dynamic shared memory that the compiler asks for, and the seconds."""
-    from tbsched.sm.variants.variants import variants
+    from tbsched.sm import variants
 
     start = time.monotonic()
     threads = threads_of(real)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tbsched.sm.characterization.toolkit import Instruction, Place
 from tbsched.sm.characterization.words import NO_SCOREBOARD, Control
-from tbsched.sm.variants.effects import Step
+from tbsched.sm.rewriting.effects import Step
 
 Who = tuple[int, int]  # number of a step in the original order, and how often it came before
 Value = tuple[object, ...]

@@ -10,7 +10,7 @@ from enum import Enum
 from tbsched.sm.characterization.toolkit import Instruction, Place, lives, sections
 from tbsched.sm.characterization.words import BYTES, NO_SCOREBOARD, Control
 from tbsched.sm.code.reading import instructions_of
-from tbsched.sm.variants.cubins import attributes
+from tbsched.sm.rewriting.cubins import attributes
 
 _NAMED = re.compile(r"\b(UR|UP|R|P)(\d+)\b")
 # All others stay where they are, and nothing crosses them.

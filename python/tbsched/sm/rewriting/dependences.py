@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from tbsched.sm.characterization.loops import SAFE_LATENCY
 from tbsched.sm.characterization.toolkit import Place
 from tbsched.sm.characterization.words import SCOREBOARDS
-from tbsched.sm.variants.blocks import Block
-from tbsched.sm.variants.effects import Kind, Step
+from tbsched.sm.rewriting.blocks import Block
+from tbsched.sm.rewriting.effects import Kind, Step
 
 _SEEN = 2  # clocks until a wait sees that a scoreboard was set
 Key = tuple[str, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tbsched.sm.characterization.loops import SAFE_LATENCY
 from tbsched.sm.characterization.toolkit import Place
 from tbsched.sm.characterization.words import ALL_SCOREBOARDS, NO_SCOREBOARD
-from tbsched.sm.variants.effects import Listing, Step
+from tbsched.sm.rewriting.effects import Listing, Step
 
 _INDIRECT = ("BRX", "BRXU", "JMX", "JMXU", "JMP", "CALL", "RET", "WARPSYNC", "BREAK", "BRA", "BPT")
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from enum import StrEnum
 
 from tbsched.sm.characterization.words import MOST_STALL, Control
-from tbsched.sm.variants.blocks import Block
-from tbsched.sm.variants.dependences import BEFORE, Compiled, Edges, edges
-from tbsched.sm.variants.effects import Step
+from tbsched.sm.rewriting.blocks import Block
+from tbsched.sm.rewriting.dependences import BEFORE, Compiled, Edges, edges
+from tbsched.sm.rewriting.effects import Step
 
 # Clocks until a result is there that a scoreboard tells of; it only guides the order.
 _EXPECTED = {"global": 400, "local": 200, "": 400, "shared": 30, None: 20}

@@ -1,0 +1,68 @@
+"""Runs variants on a GPU, through CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tbsched.errors import missing
+from tbsched.program.checks import integer
+from tbsched.sm.rewriting.making import Variant
+
+
+def launcher(
+    arguments: Iterable[Any],
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    shared_memory: int = 0,
+    *,
+    repeats: int = 10,
+) -> Callable[[Variant], Callable[[], float]]:
+    """For :func:`search`: launches a variant through CuPy, and takes its time with CUDA events.
+
+    Args:
+        arguments: of the kernel: CuPy arrays and NumPy scalars. Each run is given the same ones, so
+            the kernel must not take longer the second time.
+        grid, block: a number, or up to three.
+        shared_memory: dynamic, in bytes.
+        repeats: launches that are timed together; their mean is the time.
+
+    Raises:
+        ImportError: CuPy is missing.
+
+    Example:
+        >>> load = tb.sm.launcher((x, np.int32(x.size)), grid=4096, block=256)  # doctest: +SKIP
+        >>> tb.sm.search(tb.sm.variants(kernel, threads=256), load)  # doctest: +SKIP
+    """
+    try:
+        import cupy
+    except ImportError:
+        raise missing("tb.sm.launcher", "cupy", "cupy-cuda13x") from None
+    count = integer("launcher", "repeats", repeats, 1, 10**6)
+    given = tuple(arguments)
+    sizes = [_three(each) for each in (grid, block)]
+
+    def load(variant: Variant) -> Callable[[], float]:
+        module = cupy.cuda.function.Module()
+        module.load(variant.cubin)
+        function = module.get_function(variant.kernel)
+        if shared_memory > 48 * 1024:
+            function.max_dynamic_shared_size_bytes = shared_memory
+        first, last = cupy.cuda.Event(), cupy.cuda.Event()
+
+        def run() -> float:
+            first.record()
+            for _ in range(count):
+                function(*sizes, given, shared_mem=shared_memory)
+            last.record()
+            last.synchronize()
+            return float(cupy.cuda.get_elapsed_time(first, last)) / 1e3 / count
+
+        return run
+
+    return load
+
+
+def _three(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    given = (size,) if isinstance(size, int) else tuple(size)
+    return (*given, 1, 1)[:3]

@@ -1,0 +1,212 @@
+"""Variants of a kernel that compute the same: with more registers, or in another order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.checks import integer
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.sm.code.reading import cubin_of
+from tbsched.sm.rewriting.blocks import Block, blocks_of
+from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
+from tbsched.sm.rewriting.dependences import Compiled, compiled
+from tbsched.sm.rewriting.effects import listing
+from tbsched.sm.rewriting.orders import Order, reordered
+from tbsched.views import Shown
+
+ORIGINAL = "original"
+MOST_DRAWS = 1000
+_UNIT = 8  # registers of a thread are handed out in such steps
+_Held = Callable[[int], int | None]  # blocks that an SM holds with so many registers
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel that computes the same as another.
+
+    Attributes:
+        name: how it differs: such as ``65 registers, loads``, or ``original``.
+        kernel: its name in the cubin.
+        registers: of a thread.
+        order: by which the instructions were ordered; empty: the compiler's.
+        moved: how many instructions are at another place.
+        resident: blocks that an SM holds; None: the block size was not given.
+        cubin: the machine code.
+    """
+
+    name: str
+    kernel: str
+    registers: int
+    order: str
+    moved: int
+    resident: int | None
+    cubin: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Variants(Shown):
+    """Variants of a kernel, the original first. Prints as a table.
+
+    Attributes:
+        kernel: its name in the cubins.
+        variants: a cubin each.
+
+    Example:
+        >>> found = tb.sm.variants("walsh_shared_f32.cubin", threads=256)  # doctest: +SKIP
+        >>> found[0].name, found[1].name  # doctest: +SKIP
+        ('original', '33 registers')
+    """
+
+    kernel: str
+    variants: tuple[Variant, ...]
+
+    def __iter__(self) -> Iterator[Variant]:
+        return iter(self.variants)
+
+    def __len__(self) -> int:
+        return len(self.variants)
+
+    @overload
+    def __getitem__(self, number: int) -> Variant: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Variant, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Variant | tuple[Variant, ...]:
+        return self.variants[number]
+
+
+def variants(
+    kernel: Any,
+    device: str | os.PathLike[str] | DeviceSpec = "h200",
+    *,
+    threads: int | None = None,
+    shared_memory: int = 0,
+    orders: Iterable[str] = (Order.LOADS, Order.CRITICAL, Order.APART),
+    draws: int = 0,
+    most_registers: int = MOST_REGISTERS,
+) -> Variants:
+    """Other machine code for a kernel that computes the same.
+
+    Padded variants have more registers for a thread than the code uses, so that fewer blocks share
+    an SM. Reordered ones have the instructions in another order, as far as their registers, their
+    memory and the scoreboards allow. Each order comes with each number of registers.
+
+    Args:
+        kernel: the path of a cubin, or ``(path, name)``; its bytes; a ``RawKernel`` of CuPy; a
+            compiled kernel of Triton or Numba; or ``(ObjectCode, name)`` of cuda.core.
+        device: the GPU that says how many blocks an SM holds.
+        threads: of a block. With it, a number of registers counts only if it changes how many
+            blocks an SM holds. None: every eighth number, as registers come by eight.
+        shared_memory: bytes for each block, static and dynamic.
+        orders: ``loads``: reads of memory first; ``critical``: what most of the time still follows;
+            ``apart``: chains take turns. None of them is wanted: ``()``.
+        draws: how many orders are drawn by chance, in addition, 0 to 1000.
+        most_registers: for a thread, up to 255.
+
+    Raises:
+        ToolMissing: nvdisasm is not there, and orders are wanted.
+        TypeError, ValueError: no kernel that is known; no such order; numbers that cannot be.
+
+    Example:
+        >>> tb.sm.variants("walsh_shared_f32.cubin", orders=())[1].registers  # doctest: +SKIP
+        32
+    """
+    spec = find_device(device)
+    cubin, name = cubin_of(kernel)
+    least = registers_of(cubin, name)
+    most = integer("variants", "most_registers", most_registers, 1, MOST_REGISTERS)
+    shared = integer("variants", "shared_memory", shared_memory, 0, 2**20)
+    wanted = [(_order(order), 0) for order in orders]
+    draws = integer("variants", "draws", draws, 0, MOST_DRAWS)
+    wanted += [(Order.RANDOM, seed) for seed in range(draws)]
+    if threads is None:
+        counts = _by_unit(least, most)
+    else:
+        size = integer("variants", "threads", threads, 1, 1024)
+        counts = _by_resident(least, most, lambda n: _resident(spec, size, n, shared))
+    return Variants(name, tuple(
+        Variant(
+            _name(count if count != least else None, order), name, count, order, moved, resident,
+            padded(code, name, count),
+        )
+        for order, code, moved in _codes(cubin, name, wanted)
+        for count, resident in counts
+    ))  # fmt: skip
+
+
+def _order(given: str) -> Order:
+    """An order that a person can ask for by its name."""
+    known = [each for each in Order if each is not Order.RANDOM]
+    if given not in known:
+        raise ValueError(f"variants.orders: {given!r} is not one of {', '.join(known)}")
+    return Order(given)
+
+
+def _name(registers: int | None, order: str) -> str:
+    parts = [] if registers is None else [f"{registers} registers"]
+    return ", ".join([*parts, order] if order else parts) or ORIGINAL
+
+
+def _codes(
+    cubin: bytes, kernel: str, wanted: list[tuple[Order, int]]
+) -> list[tuple[str, bytes, int]]:
+    """Different machine codes: the order's name, the cubin, and how many instructions moved."""
+    found = [("", cubin, 0)]
+    if not wanted:
+        return found
+    blocks = blocks_of(listing(cubin, kernel))
+    shown = compiled(blocks)
+    for order, seed in wanted:
+        code, moved = _in_order(cubin, kernel, blocks, shown, order, seed)
+        if all(code != known for _, known, _ in found):
+            found.append((f"{order} {seed}" if order is Order.RANDOM else order, code, moved))
+    return found
+
+
+def _in_order(
+    cubin: bytes, kernel: str, blocks: list[Block], shown: Compiled, order: Order, seed: int
+) -> tuple[bytes, int]:
+    """The cubin with the instructions in another order, and how many moved."""
+    written: list[Written] = []
+    for block in blocks:
+        steps = reordered(block, shown, order, seed) if block.movable else None
+        if steps is None:
+            steps = [(k, step.control) for k, step in enumerate(block.steps)]
+        written += [(block.first + k, control) for k, control in steps]
+    moved = sum(place != k for place, (k, _) in enumerate(written))
+    return rewritten(cubin, kernel, written), moved
+
+
+def _by_unit(least: int, most: int) -> list[tuple[int, int | None]]:
+    first = (least // _UNIT + 1) * _UNIT
+    return [(least, None), *((count, None) for count in range(first, most + 1, _UNIT))]
+
+
+def _by_resident(least: int, most: int, held: _Held) -> list[tuple[int, int | None]]:
+    """The fewest registers for each number of blocks that an SM can be made to hold."""
+    found = [(least, held(least))]
+    first = (least - 1) // _UNIT * _UNIT + _UNIT + 1
+    for count in range(first, most + 1, _UNIT):
+        resident = held(count)
+        if not resident:
+            break
+        if resident != found[-1][1]:
+            found.append((count, resident))
+    return found
+
+
+def _resident(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:
+    """Blocks that an idle SM holds, as the predictor has it."""
+    launch = Launch(spec.sms * spec.blocks_per_sm, threads, registers, shared_memory)
+    try:
+        trace = predict(Sequence([launch]), spec)
+    except ValueError:  # not even one block fits
+        return 0
+    return int(trace[0].occupancy(spec.sms).max())

@@ -1,0 +1,227 @@
+"""Which variant of a kernel is fastest: timed in turns, and asked again before it is believed."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from tbsched.program.checks import integer, seconds
+from tbsched.progress import bar
+from tbsched.sm.rewriting.making import Variant
+from tbsched.views import Shown
+
+CONFIDENCE = 0.95
+FEWEST = 6  # runs that say anything with it
+Load = Callable[[Variant], Callable[[], float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A median of ratios.
+
+    Attributes:
+        value: the median.
+        low, high: between what it lies with 95 % confidence; too few ratios: 0 and infinity.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, ratios: Iterable[float]) -> Ratio:
+        """That of some ratios, whatever their distribution.
+
+        The median lies above the k-th of n values unless fewer than k of them were below it.
+        """
+        found = sorted(ratios)
+        count = len(found)
+        tail, k = 0.0, 0
+        while k < count:
+            tail += math.comb(count, k) / 2**count
+            if tail > (1 - CONFIDENCE) / 2:
+                break
+            k += 1
+        low, high = (found[k - 1], found[count - k]) if k else (0.0, math.inf)
+        return cls(statistics.median(found), low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a variant takes.
+
+    Attributes:
+        variant: that was timed.
+        seconds: of each run, in the order of the rounds.
+        ratio: of its times to the original's in the same rounds.
+        dropped: whether it was given up early, as it is slower than another.
+    """
+
+    variant: Variant
+    seconds: tuple[float, ...]
+    ratio: Ratio
+    dropped: bool = False
+
+    @property
+    def least(self) -> float:
+        """The shortest run, in seconds."""
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        """Of all runs, in seconds."""
+        return statistics.median(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        """Of all runs, in seconds."""
+        return statistics.fmean(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """How far the middle half of the runs lies apart, as a share of the median."""
+        if len(self.seconds) < 2:
+            return 0.0
+        first, _, third = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return (third - first) / self.median
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Search(Shown):
+    """Times of variants, and whether the fastest one is really faster. Prints as a table.
+
+    Attributes:
+        timings: of each variant, in the order in which they were given; the original first.
+        best: the one with the least median, among those that are not the original.
+        gain: the original's time as a ratio to that of ``best``, from runs that did not choose it.
+
+    Example:
+        >>> found = tb.sm.search(variants, load)  # doctest: +SKIP
+        >>> found.better, found.best.variant.name  # doctest: +SKIP
+        (True, '65 registers')
+    """
+
+    timings: tuple[Timing, ...]
+    best: Timing
+    gain: Ratio
+
+    @property
+    def original(self) -> Timing:
+        """The first one, which the others are compared with."""
+        return self.timings[0]
+
+    @property
+    def better(self) -> bool:
+        """Whether ``best`` is faster than the original by more than noise."""
+        return self.gain.low > 1.0
+
+
+def search(
+    variants: Iterable[Variant],
+    load: Load,
+    *,
+    rounds: int = 20,
+    again: int = 20,
+    limit: float = 60.0,
+    seed: int = 0,
+    progress: bool = True,
+) -> Search:
+    """Times variants in turns, and says whether the fastest is faster than the original.
+
+    Each round runs every variant once, in an order drawn by chance, so that a drift of the clock
+    meets all. A variant is given up when it is slower than another with 95 % confidence. The fastest
+    one was chosen because it seemed fast; so it is compared with the original in fresh rounds.
+
+    Args:
+        variants: of one kernel, the original first: as :func:`variants` gives them.
+        load: takes a variant and returns a function that runs it once and waits for it. That may
+            return the seconds that it took; otherwise its call is timed. :func:`launcher` makes one.
+        rounds: in which all variants are timed, 6 to 10,000.
+        again: fresh rounds of the original and the fastest one, 6 to 10,000.
+        limit: seconds after which no other round begins; at least six rounds of each are run.
+        seed: of what is drawn.
+        progress: whether a bar is shown.
+
+    Raises:
+        TypeError, ValueError: fewer than two variants; numbers that cannot be; a time that is not
+            positive.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> two = [SimpleNamespace(name=name, us=us) for name, us in (("original", 9), ("apart", 8))]
+        >>> found = tb.sm.search(two, lambda variant: lambda: variant.us * 1e-6)
+        >>> found.better, found.gain.value
+        (True, 1.125)
+    """
+    given = list(variants)
+    if len(given) < 2:
+        raise ValueError("search.variants: the original and at least one other are needed")
+    rounds = integer("search", "rounds", rounds, FEWEST, 10_000)
+    again = integer("search", "again", again, FEWEST, 10_000)
+    until = time.monotonic() + seconds("search", "limit", limit)
+    runs = [_Runs(load(each)) for each in given]
+    draw = random.Random(seed)
+    for each in runs:
+        each.once()  # what is slow only once
+    with bar("Timing variants", rounds + again if progress else 0) as advance:
+        for number in range(rounds):
+            if number >= FEWEST and time.monotonic() > until:
+                break
+            _round([each for each in runs if not each.dropped], draw)
+            _drop(runs)
+            advance(number + 1)
+        timings = tuple(
+            Timing(variant, tuple(each.seconds), each.ratio(runs[0]), each.dropped)
+            for variant, each in zip(given, runs, strict=True)
+        )
+        best = min(
+            (k for k in range(1, len(runs)) if not runs[k].dropped),
+            key=lambda k: timings[k].median,
+        )
+        fresh = [_Runs(runs[k].once) for k in (0, best)]
+        for number in range(again):
+            if number >= FEWEST and time.monotonic() > until:
+                break
+            _round(fresh, draw)
+            advance(rounds + number + 1)
+    return Search(timings, timings[best], fresh[0].ratio(fresh[1]))
+
+
+class _Runs:
+    """What a variant took, round by round."""
+
+    def __init__(self, run: Callable[[], float | None]) -> None:
+        self._run = run
+        self.seconds: list[float] = []
+        self.dropped = False
+
+    def once(self) -> float:
+        """Runs it, and says how long it took."""
+        start = time.perf_counter()
+        told = self._run()
+        took = time.perf_counter() - start if told is None else float(told)
+        if not 0 < took < math.inf:
+            raise ValueError(f"search.load: a run took {took} seconds; a positive time is needed")
+        return took
+
+    def ratio(self, other: _Runs) -> Ratio:
+        """Of its times to those of another one in the same rounds."""
+        return Ratio.of(a / b for a, b in zip(self.seconds, other.seconds, strict=False))
+
+
+def _round(runs: Sequence[_Runs], draw: random.Random) -> None:
+    for each in draw.sample(runs, len(runs)):
+        each.seconds.append(each.once())
+
+
+def _drop(runs: list[_Runs]) -> None:
+    """Gives up those that are slower than the fastest; never the original, nor the last other."""
+    left = [each for each in runs[1:] if not each.dropped]
+    best = min(left, key=lambda each: statistics.median(each.seconds))
+    for each in left:
+        if each is not best:
+            each.dropped = max(each.ratio(best).low, each.ratio(runs[0]).low) > 1.0
