@@ -1,16 +1,17 @@
 """A literal machine: it executes steps one by one, and says from whom each got its operands.
 
-A result of fixed latency is there so many clocks after the step went; one that a scoreboard tells
-of is there when someone waits for that scoreboard, and not before. Operands are read when the step
-goes; those of a step that sets a scoreboard when they have been read, as late as possible. Whoever
-comes too soon finds the old value. Nothing here knows of blocks or dependences.
+A result of fixed latency is there so many clocks after its step went. One that a scoreboard tells
+of is there when someone waits for that scoreboard, and not before; so is one without a scoreboard
+once someone waits for a scoreboard that was set later, as such steps end in order. A step may read
+its operands as late as its scoreboards allow. Whoever reads too soon, or overwrites too soon, is
+marked. Nothing here knows of blocks, edges or orders.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tbsched.sm.characterization.toolkit import Instruction, Place
@@ -19,7 +20,7 @@ from tbsched.sm.rewriting.effects import Step
 
 Who = tuple[int, int]  # number of a step in the original order, and how often it came before
 Value = tuple[object, ...]
-Latency = Callable[[Step, Step], int]  # from who writes to who reads
+Pair = tuple[str, str, str]  # what for, and the opcodes of who came first and of who came second
 SPACES = ("global", "shared", "local")
 
 
@@ -30,22 +31,25 @@ class Run:
     Attributes:
         inputs: what each step read, from registers and from memory.
         final: what registers and memories hold in the end.
-        apart: the least clocks from a result of fixed latency to who reads it, by opcodes.
+        marks: who came too soon.
+        apart: the least clocks between two steps whose dependence no scoreboard tells of.
     """
 
     inputs: dict[Who, dict[object, Value]] = field(default_factory=dict)
     final: dict[object, Value] = field(default_factory=dict)
-    apart: dict[tuple[str, str], int] = field(default_factory=dict)
+    marks: set[tuple[Who, Who, str]] = field(default_factory=set)
+    apart: dict[Pair, int] = field(default_factory=dict)
 
 
-@dataclass
-class _Write:
-    """A value, and since when it is there; None: only when its scoreboard was waited for."""
+@dataclass(eq=False)
+class _Access:
+    """A register that is written or read, and may still be."""
 
-    value: Value
-    by: Step | None = None
-    at: int | None = 0
-    old: _Write | None = None
+    what: str
+    who: Who
+    step: Step
+    at: int
+    over: bool = False
 
 
 def walk(code: Sequence[Instruction], seed: int, most: int = 2000) -> list[int]:
@@ -66,86 +70,98 @@ def walk(code: Sequence[Instruction], seed: int, most: int = 2000) -> list[int]:
     return found
 
 
-def execute(
-    steps: Sequence[Step],
-    order: Sequence[tuple[int, Control]],
-    places: Iterable[int],
-    latency: Latency | None = None,
-) -> Run:
+class Machine:
     """Executes steps.
 
     Args:
         steps: in the original order.
-        order: at each place, which step is there and how it is issued.
-        places: in which order a thread comes to them.
-        latency: clocks until a result can be read; None: any time, to find out the least.
+        latency: clocks until a dependence is over that no scoreboard tells of; None: any number is
+            enough, and the least is found out.
     """
-    run = Run()
-    registers: dict[Place, _Write] = defaultdict(lambda: _Write(()))
-    memories: dict[str, Value] = {space: () for space in SPACES}
-    pending: dict[int, list[Callable[[], None]]] = defaultdict(list)
-    often: Counter[int] = Counter()
-    now = 0
-    for place in places:
-        number, control = order[place]
-        step = steps[number]
-        who = number, often[number]
-        often[number] += 1
-        for scoreboard in range(6):
-            if control.waits >> scoreboard & 1:
-                for finish in pending.pop(scoreboard, []):
-                    finish()
-        found = run.inputs[who] = {}
-        in_guard = {p: _read(run, registers[p], step, now, latency) for p in step.guard}
-        found.update(in_guard)
 
-        def read(step: Step = step, found: dict[object, Value] = found, now: int = now) -> None:
-            for p in step.reads:
-                if p not in found:
-                    found[p] = _read(run, registers[p], step, now, latency)
+    def __init__(
+        self, steps: Sequence[Step], latency: Callable[[Pair], int] | None = None
+    ) -> None:
+        self._steps, self._latency = steps, latency
 
-        if control.reads == NO_SCOREBOARD:
-            read()
-        else:
-            pending[control.reads].append(read)
-            if control.writes != NO_SCOREBOARD:
-                pending[control.writes].append(read)
-        spaces = () if step.space is None else (step.space,) if step.space else SPACES
-        for space in spaces:
-            found[space] = memories[space]
-            if step.stores:
-                memories[space] = ("after", who, memories[space])
+    def run(self, order: Sequence[tuple[int, Control]], places: Iterable[int]) -> Run:
+        """Executes what is at some places, one after the other.
+
+        Args:
+            order: at each place, which step is there and how it is issued.
+            places: in which order a thread comes to them.
+        """
+        run = Run()
+        registers: dict[Place, Value] = defaultdict(tuple)
+        memories: dict[str, Value] = {space: () for space in SPACES}
+        pending: dict[Place, list[_Access]] = defaultdict(list)
+        told: dict[int, list[_Access]] = defaultdict(list)
+        untold: list[_Access] = []
+        often: Counter[int] = Counter()
+        now = 0
+        for place in places:
+            number, control = order[place]
+            step = self._steps[number]
+            who = number, often[number]
+            often[number] += 1
+            for scoreboard in range(6):
+                if control.waits >> scoreboard & 1:
+                    for access in told.pop(scoreboard, []):
+                        access.over = True
+            for what, access in self._met(step, pending):
+                self._judge(run, what, access, step, who, now)
+            run.inputs[who] = {p: registers[p] for p in step.reads}
+            for space in () if step.space is None else (step.space,) if step.space else SPACES:
+                run.inputs[who][space] = memories[space]
+                if step.stores:
+                    memories[space] = ("after", who, memories[space])
+            made = [_Access("write", who, step, now) for _ in step.writes]
+            read = [_Access("read", who, step, now) for _ in step.reads] if step.slow else []
+            if not step.guard:  # what was there before is judged, and gone
+                for p in step.writes:
+                    pending[p] = []
+            for p, access in (*zip(step.writes, made), *zip(step.reads, read)):  # noqa: B905
+                pending[p] = [each for each in pending[p] if not each.over] + [access]
+            for p in step.writes:
+                value = (*who, p)
+                registers[p] = (*value, "or", registers[p]) if step.guard else value
+            for scoreboard, accesses in ((control.writes, made + read), (control.reads, read)):
+                if scoreboard != NO_SCOREBOARD:
+                    told[scoreboard] += accesses + untold
+            if control.writes == NO_SCOREBOARD and step.slow:
+                untold += made
+            if control.reads == NO_SCOREBOARD and step.slow:
+                untold += read
+            untold = [each for each in untold if not each.over]
+            now += max(1, control.stall)
+        run.final = dict(registers) | dict(memories)
+        return run
+
+    @staticmethod
+    def _met(step: Step, pending: dict[Place, list[_Access]]) -> Iterator[tuple[str, _Access]]:
+        """Accesses that a step must not come before the end of."""
+        for p in step.reads:
+            yield from (("RAW", each) for each in pending[p] if each.what == "write")
         for p in step.writes:
-            write = _Write((*who, p), step, now, registers[p])
-            if step.guard:
-                write.value = (*write.value, "or", registers[p].value)
-            registers[p] = write
-            if control.writes != NO_SCOREBOARD:
-                write.at = None
-                pending[control.writes].append(lambda write=write: setattr(write, "by", None))
-        now += max(1, control.stall)
-    for finishes in pending.values():
-        for finish in finishes:
-            finish()
-    run.final = {p: write.value for p, write in registers.items()} | dict(memories)
-    return run
+            yield from ((each.what + " W", each) for each in pending[p])
 
-
-def _read(run: Run, write: _Write, step: Step, now: int, latency: Latency | None) -> Value:
-    """What a step finds in a register."""
-    if write.by is None:
-        return write.value
-    if write.at is None:  # nobody waited for it
-        return ("too soon", *write.value)
-    apart = now - write.at
-    key = write.by.opcode, step.opcode
-    if latency is None:
-        run.apart[key] = min(apart, run.apart.get(key, apart))
-    elif apart < latency(write.by, step):
-        return ("too soon", *write.value)
-    return write.value
+    def _judge(
+        self, run: Run, what: str, access: _Access, step: Step, who: Who, now: int
+    ) -> None:
+        if access.over:
+            return
+        pair = what, access.step.opcode, step.opcode
+        apart = now - access.at
+        if self._latency is None:
+            run.apart[pair] = min(apart, run.apart.get(pair, apart))
+        elif apart < self._latency(pair):
+            run.marks.add((access.who, who, what))
 
 
 def same(first: Run, second: Run) -> bool:
-    """Whether every step read the same, and in the end everything is the same."""
-    return first.inputs == second.inputs and first.final == second.final
+    """Whether every step read the same, nobody came too soon, and all is the same in the end."""
+    return (
+        first.inputs == second.inputs
+        and first.final == second.final
+        and second.marks <= first.marks
+    )
