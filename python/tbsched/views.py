@@ -38,11 +38,13 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Score": ("differences", "score"),
+    "Search": ("sm.variants", "search"),
     "Sequence": ("sequences", "sequence"),
     "Simulation": ("sm.simulations", "simulation"),
     "Simulations": ("sm.simulations", "simulations"),
     "TimeDiff": ("differences", "time_diff"),
     "Trace": ("traces", "trace"),
+    "Variants": ("sm.variants", "variants"),
     "WhatIf": ("advice", "what_if"),
 }
 WITHOUT_TABLE = frozenset({"Counterexample", "Evenness", "Graph", "Meeting", "Partition", "Score"})

@@ -21,6 +21,7 @@ from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.cli.app import VERBS, app
 from tbsched.cli.sm.verbs import SM_VERBS
+from tbsched.sm.characterization.toolkit import ToolMissing, tool
 from tbsched.traces.cases import Case
 
 PAGE = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
@@ -95,6 +96,19 @@ def test_sm_characterize(tmp_path: Path) -> None:
     tb.sm.characterize(bench, ["fp32.fma"], raw=raw, repeats=1, warps=(1, 4, 5), progress=False)
     found = document("sm", "characterize", "--raw", raw, "--replay")
     check_alike(EXAMPLES["sm characterize"], found)
+
+
+def test_sm_variants(tmp_path: Path) -> None:
+    cubin = ROOT / "tests" / "advice" / "configs" / "cubins" / "walsh_shared_f32.cubin"
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    found = document("sm", "variants", cubin, "-t", 256, "--draws", 1, "-o", tmp_path)
+    check_alike(EXAMPLES["sm variants"], found)
+    assert json.loads((tmp_path / "variants.json").read_text("utf-8")) == found
+    files = {path.name for path in tmp_path.glob("*.cubin")}
+    assert files == {row["file"] for row in found["variants"]}
 
 
 def test_predict(traces: dict[str, Path], tmp_path: Path) -> None:

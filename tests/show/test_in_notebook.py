@@ -27,6 +27,8 @@ report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexampl
 calibration = tb.calibrate("tx2", 3600.0, sequences=10, progress=False)
 tb.save_traces(PLACE, [times])
 profiled = tb.load_program(PLACE)
+one = tb.sm.Variant("original", "saxpy", 12, "", 0, None, b"")
+variants = tb.sm.Variants("saxpy", (one, one))
 """
 # The kind of what is shown, and the last line of a cell. Pictures are image/png.
 CELLS: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +54,8 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.capacities(kernel, device)",
         "tb.coresident([kernel], device)",
         'tb.sm.Characterization({"name": "mine", "sms": 1}, ())',
+        "variants",
+        "tb.sm.search(variants, lambda each: lambda: 1e-3, progress=False)",
         "report",
         "profiled",
         "tb.explain(profiled, device)",

@@ -41,6 +41,13 @@ def report() -> Report:
     )
 
 
+def variants() -> tb.sm.Variants:
+    return tb.sm.Variants("saxpy", tuple(
+        tb.sm.Variant(name, "saxpy", registers, "", 0, None, b"")
+        for name, registers in (("original", 12), ("16 registers", 16))
+    ))  # fmt: skip
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "Trace": lambda: tb.predict(TIMED, gpu()),
     "Trace, held": lambda: tb.predict(HELD, gpu(4)),
@@ -63,6 +70,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Characterization": lambda: tb.sm.characterize(
         ModelSm(), ["fp32.fma"], repeats=1, warps=(1, 4), progress=False
     ),
+    "Variants": variants,
+    "Search": lambda: tb.sm.search(variants(), lambda each: lambda: 1e-3, progress=False),
     "Simulation": lambda: tb.sm.simulate(tb.sm.preset("SCP", blocks=2)),
     "Simulations": lambda: tb.sm.simulate_many(tb.sm.preset("SCP", blocks=2)),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),

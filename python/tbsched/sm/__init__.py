@@ -22,7 +22,6 @@ from tbsched.sm.memory import dram_commands
 from tbsched.sm.parameters import Config, config, configs
 from tbsched.sm.profiles import NCU_METRICS, load_ncu
 from tbsched.sm.results import Simulation, Simulations
-from tbsched.sm.running import schedulers, simulate, simulate_many
 from tbsched.sm.rewriting import (
     Ratio,
     Search,
@@ -33,6 +32,7 @@ from tbsched.sm.rewriting import (
     search,
     variants,
 )
+from tbsched.sm.running import schedulers, simulate, simulate_many
 from tbsched.sm.workloads import Workload, load_workload, save_workload
 
 __all__ = [

@@ -90,7 +90,9 @@ def main() -> int:
                 row = {"failed": f"no variants: {error!r}"}
             done, failed = done + 1, failed + ("failed" in row)
             with lines.open("a", encoding="utf-8") as file:
-                print(json.dumps({"kernel": real.name, "held_out": real.held_out, **row}), file=file)
+                print(
+                    json.dumps({"kernel": real.name, "held_out": real.held_out, **row}), file=file
+                )
             show(real, row)
         worker.stop()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -144,9 +146,7 @@ class Worker:
         self._process: Any = None
         self._pipe: Any = None
 
-    def run(
-        self, real: Real, variants: list[Made], shared: int, limit: float
-    ) -> dict[str, Any]:
+    def run(self, real: Real, variants: list[Made], shared: int, limit: float) -> dict[str, Any]:
         """Runs a kernel's variants: what is known of them, with ``failed`` if that is not all."""
         if self._process is None:
             self._pipe, there = self._forked.Pipe()

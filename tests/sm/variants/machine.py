@@ -79,9 +79,7 @@ class Machine:
             enough, and the least is found out.
     """
 
-    def __init__(
-        self, steps: Sequence[Step], latency: Callable[[Pair], int] | None = None
-    ) -> None:
+    def __init__(self, steps: Sequence[Step], latency: Callable[[Pair], int] | None = None) -> None:
         self._steps, self._latency = steps, latency
 
     def run(self, order: Sequence[tuple[int, Control]], places: Iterable[int]) -> Run:
@@ -93,7 +91,7 @@ class Machine:
         """
         run = Run()
         registers: dict[Place, Value] = defaultdict(tuple)
-        memories: dict[str, Value] = {space: () for space in SPACES}
+        memories: dict[str, Value] = dict.fromkeys(SPACES, ())
         pending: dict[Place, list[_Access]] = defaultdict(list)
         told: dict[int, list[_Access]] = defaultdict(list)
         untold: list[_Access] = []
@@ -125,12 +123,13 @@ class Machine:
             for p in step.writes:
                 value = (*who, p)
                 registers[p] = (*value, "or", registers[p]) if step.guard else value
-            for scoreboard, accesses in ((control.writes, made + read), (control.reads, read)):
-                if scoreboard != NO_SCOREBOARD:
-                    told[scoreboard] += accesses + untold
-            if control.writes == NO_SCOREBOARD and step.slow:
+            if control.writes != NO_SCOREBOARD:
+                told[control.writes] += made + read + untold
+            elif step.slow:
                 untold += made
-            if control.reads == NO_SCOREBOARD and step.slow:
+            if control.reads != NO_SCOREBOARD:
+                told[control.reads] += read + [each for each in untold if each.what == "read"]
+            elif step.slow:
                 untold += read
             untold = [each for each in untold if not each.over]
             now += max(1, control.stall)
@@ -145,9 +144,7 @@ class Machine:
         for p in step.writes:
             yield from ((each.what + " W", each) for each in pending[p])
 
-    def _judge(
-        self, run: Run, what: str, access: _Access, step: Step, who: Who, now: int
-    ) -> None:
+    def _judge(self, run: Run, what: str, access: _Access, step: Step, who: Who, now: int) -> None:
         if access.over:
             return
         pair = what, access.step.opcode, step.opcode

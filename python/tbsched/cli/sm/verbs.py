@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,12 @@ import typer
 
 from tbsched import views
 from tbsched.cli.console import show, show_json
-from tbsched.cli.options import AsJson, GpuIndex
+from tbsched.cli.options import AsJson, DeviceName, GpuIndex
 from tbsched.sm.characterization import OPCODES, load_characterization
 from tbsched.sm.characterization import characterize as characterization_of
 from tbsched.sm.generator import presets
 from tbsched.sm.parameters import config as config_named
+from tbsched.sm.rewriting import variants as variants_of
 from tbsched.sm.running import schedulers, simulate_many
 
 sm = typer.Typer(
@@ -103,6 +105,63 @@ def characterize(
         show(found)
 
 
+def variants(
+    cubin: Annotated[Path, typer.Argument(help="A cubin, as nvcc -cubin writes it.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A folder for a cubin per variant and variants.json."),
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", "-k", help="Its name, if the cubin has several.")
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            "-t",
+            help="Of a block: only registers that change how many blocks an SM holds.",
+        ),
+    ] = None,
+    shared_memory: Annotated[
+        int, typer.Option("--shared-memory", "-s", help="Bytes for each block.")
+    ] = 0,
+    draws: Annotated[
+        int, typer.Option(help="How many orders are drawn by chance, in addition.")
+    ] = 0,
+    device: DeviceName = "h200",
+    as_json: AsJson = False,
+) -> None:
+    """Write variants of a kernel that compute the same, to be timed.
+
+    Some have more registers for a thread, so that fewer blocks share an SM. Others have the
+    instructions in another order. It needs nvdisasm. In Python, tb.sm.search times them.
+
+    Example: the variants of the only kernel in a cubin, for blocks of 256 threads.
+
+    \b
+      tbsched sm variants stencil.cubin --threads 256 -o variants
+    """
+    found = variants_of(
+        cubin if kernel is None else (cubin, kernel),
+        device,
+        threads=threads,
+        shared_memory=shared_memory,
+        draws=draws,
+    )
+    table = views.data(found)
+    for row, variant in zip(table["variants"], found, strict=True):
+        row["file"] = f"{variant.name.replace(', ', '-').replace(' ', '-')}.cubin"
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        for row, variant in zip(table["variants"], found, strict=True):
+            (output / row["file"]).write_bytes(variant.cubin)
+        (output / "variants.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
+    if as_json:
+        show_json(table)
+    else:
+        show(found)
+
+
 def _assignment(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     try:
@@ -111,7 +170,7 @@ def _assignment(text: str) -> tuple[str, int]:
         raise ValueError(f"--set {text}: a parameter=integer is needed") from None
 
 
-SM_VERBS = (simulate, characterize)
+SM_VERBS = (simulate, characterize, variants)
 for _verb in SM_VERBS:
     sm.command(short_help=(_verb.__doc__ or "").partition("\n")[0])(_verb)
 

@@ -61,6 +61,14 @@ class Instruction:
     word: int
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Registers that an instruction reads and writes."""
+
+    reads: frozenset[Place] = frozenset()
+    writes: frozenset[Place] = frozenset()
+
+
 @functools.cache
 def tool(name: str) -> Path:
     """Where a program of the CUDA toolkit is.
@@ -120,9 +128,10 @@ def sections(cubin: bytes) -> list[Section]:
     places = [table + size * number for number in range(count)]
     rows = [struct.unpack_from("<I20xQQII", cubin, place) for place in places]
     found = []
-    for place, (name, *numbers) in zip(places, rows, strict=True):
+    for place, (name, offset, length, link, info) in zip(places, rows, strict=True):
         at = rows[names][1] + name
-        found.append(Section(cubin[at : cubin.index(0, at)].decode(), *numbers, place))
+        text = cubin[at : cubin.index(0, at)].decode()
+        found.append(Section(text, offset, length, link, info, place))
     return found
 
 
@@ -138,10 +147,8 @@ def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
     raise ValueError(f"cubin: it has no kernel {kernel}")
 
 
-def lives(
-    cubin: bytes, kernel: str
-) -> tuple[dict[int, tuple[frozenset[Place], frozenset[Place]]], set[int]]:
-    """The registers that each instruction reads and writes; and which ones have a label.
+def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
+    """The registers that each instruction touches; and which instructions have a label.
 
     Raises:
         ToolMissing: there is no nvdisasm.
@@ -153,37 +160,38 @@ def lives(
         shown = _run("nvdisasm", "-lrm", "narrow", "-c", path)
     begin = shown.index(f"\t.section\t.text.{kernel},")
     end = shown.find("\n//-----", begin)
-    found: dict[int, tuple[frozenset[Place], frozenset[Place]]] = {}
+    found: dict[int, Touched] = {}
     labels: set[int] = set()
-    columns: list[str] = []
+    files: list[str] = []  # of the columns, and where register 0 is in each
     starts: list[int] = []
     labelled = False
     for line in shown[begin : end if end > 0 else None].splitlines():
-        before, bar, after = line.partition("// |")
+        before, _, after = line.partition("// |")
         cells = after.split("|")[:-1]
-        if not bar:
-            continue
-        names = [cell.strip() for cell in cells]
-        if set(names) & set(_FILES):
-            columns = [_FILES[name] for name in names]
+        if _FILES.keys() & {cell.strip() for cell in cells}:
+            files = [_FILES[cell.strip()] for cell in cells]
         elif any("#" in cell for cell in cells):
             starts = [cell.find("#") + 2 for cell in cells]
         elif address := _AT.match(before):
             at = int(address[1], 16) // BYTES
-            marks = [
-                (mark, (column, place))
-                for cell, column, start in zip(cells, columns, starts, strict=True)
-                for place, mark in enumerate(cell[start:])
-            ]
-            read = frozenset(place for mark, place in marks if mark in "vx")
-            written = frozenset(place for mark, place in marks if mark in "^x")
-            found[at] = read, written
+            found[at] = _touched(files, [c[k:] for c, k in zip(cells, starts, strict=True)])
             if labelled:
                 labels.add(at)
             labelled = False
         elif _LABEL.match(before):
             labelled = True
     return found, labels
+
+
+def _touched(files: Iterable[str], marks: Iterable[str]) -> Touched:
+    """From a row of marks: a character for each register of each file."""
+    each = [
+        (mark, (file, number))
+        for file, cell in zip(files, marks, strict=True)
+        for number, mark in enumerate(cell)
+    ]
+    read = frozenset(place for mark, place in each if mark in "vx")
+    return Touched(read, frozenset(place for mark, place in each if mark in "^x"))
 
 
 def architecture_of(cubin: bytes) -> int:

@@ -6,7 +6,7 @@
 """
 
 from tbsched.sm.rewriting.launching import launcher
-from tbsched.sm.rewriting.searching import Ratio, Search, Timing, search
 from tbsched.sm.rewriting.making import Variant, Variants, variants
+from tbsched.sm.rewriting.searching import Ratio, Search, Timing, search
 
 __all__ = ["Ratio", "Search", "Timing", "Variant", "Variants", "launcher", "search", "variants"]

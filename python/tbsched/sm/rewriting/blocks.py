@@ -23,12 +23,14 @@ class Entry:
             not known to be over; registers that are not listed are ``others`` clocks old.
         others: see ``ages``.
         untold: registers that a slow step touched of which only a later scoreboard tells.
+        unknown: whether there may be more of them, as one may come from anywhere.
     """
 
     scoreboards: int = 0
     ages: Mapping[Place, int] = field(default_factory=dict)
     others: int = SAFE_LATENCY
     untold: frozenset[Place] = frozenset()
+    unknown: bool = False
 
     def age(self, place: Place) -> int:
         """Clocks, at least, since a register was touched."""
@@ -42,6 +44,7 @@ class Entry:
             {place: min(self.age(place), other.age(place)) for place in places},
             min(self.others, other.others),
             self.untold | other.untold,
+            self.unknown or other.unknown,
         )
 
     def after(self, steps: Iterable[Step]) -> Entry:
@@ -63,10 +66,16 @@ class Entry:
         ages = {place: age + now for place, age in self.ages.items()}
         ages |= {place: now - at for place, at in touched.items()}
         capped = {place: min(SAFE_LATENCY, age) for place, age in ages.items()}
-        return Entry(scoreboards, capped, min(SAFE_LATENCY, self.others + now), frozenset(untold))
+        return Entry(
+            scoreboards,
+            capped,
+            min(SAFE_LATENCY, self.others + now),
+            frozenset(untold),
+            self.unknown,
+        )
 
 
-UNKNOWN = Entry(ALL_SCOREBOARDS, {}, 0)
+UNKNOWN = Entry(ALL_SCOREBOARDS, {}, 0, unknown=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +86,11 @@ class Block:
         first: number of its first step.
         steps: of it.
         entry: what may be pending where it begins.
-        counted: whether the kernel counts what is pending, so that its order matters.
     """
 
     first: int
     steps: tuple[Step, ...]
     entry: Entry = Entry()
-    counted: bool = False
 
     @property
     def movable(self) -> bool:
@@ -101,7 +108,6 @@ def blocks_of(listing: Listing) -> list[Block]:
     ends = [*starts[1:], len(steps)]
     number = {start: k for k, start in enumerate(starts)}
     wild = any(_leads_anywhere(listing, k) for k in range(len(steps)))
-    counted = any(_base(step) == "DEPBAR" for step in steps)
     parts = [steps[a:b] for a, b in zip(starts, ends, strict=True)]
     unknown = {
         k for k, start in enumerate(starts)
@@ -119,7 +125,7 @@ def blocks_of(listing: Listing) -> list[Block]:
                 entries[follower] = joined
                 work.append(follower)
     return [
-        Block(start, part, entries.get(k, UNKNOWN), counted)
+        Block(start, part, entries.get(k, UNKNOWN))
         for k, (start, part) in enumerate(zip(starts, parts, strict=True))
     ]
 
@@ -141,4 +147,3 @@ def _leads_anywhere(listing: Listing, at: int) -> bool:
 
 def _base(step: Step) -> str:
     return step.opcode.split(".")[0]
-

@@ -84,9 +84,7 @@ Written = tuple[int, Control]  # which instruction comes there, and how it is is
 def rewritten(cubin: bytes, kernel: str, order: Sequence[Written]) -> bytes:
     """The cubin with the instructions of a kernel in another order."""
     begin, end = code_of(cubin, kernel)
-    words = [
-        int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)
-    ]
+    words = [int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)]
     found = bytearray(cubin)
     for place, (number, control) in enumerate(order):
         word = words[number]

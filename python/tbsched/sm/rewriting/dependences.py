@@ -23,11 +23,15 @@ class Compiled:
 
     Attributes:
         apart: between two steps with such a dependence.
-        stall: after an instruction.
+        stall: from an instruction to the next one, by their opcodes.
     """
 
     apart: dict[Key, int] = field(default_factory=dict)
-    stall: dict[str, int] = field(default_factory=dict)
+    stall: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def between(self, first: Step, second: Step) -> int:
+        """Clocks that are enough from a step to the next one."""
+        return self.stall.get((first.opcode, second.opcode), first.clocks)
 
 
 def compiled(blocks: Iterable[Block]) -> Compiled:
@@ -35,9 +39,9 @@ def compiled(blocks: Iterable[Block]) -> Compiled:
     found = Compiled()
     for block in blocks:
         times = issued(block.steps)
-        for step in block.steps:
-            known = found.stall.get(step.opcode, step.clocks)
-            found.stall[step.opcode] = min(known, step.clocks)
+        for first, second in itertools.pairwise(block.steps):
+            pair = first.opcode, second.opcode
+            found.stall[pair] = min(first.clocks, found.stall.get(pair, first.clocks))
         for early, late, kind, place in dependences(block.steps):
             key = _key(block.steps[early], block.steps[late], kind, place)
             apart = times[late] - times[early]
@@ -129,7 +133,7 @@ def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
     steps = block.steps
     times = issued(steps)
     for scoreboard in range(SCOREBOARDS):
-        last_wait = last_set = None
+        last_wait = None
         for k, step in enumerate(steps):
             if step.waits(scoreboard):
                 last_wait = k
@@ -139,9 +143,6 @@ def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
             yield k, waiting, min(_SEEN, times[waiting] - times[k])
             if last_wait is not None:
                 yield last_wait, k, 1
-            if last_set is not None and block.counted:
-                yield last_set, k, 1
-            last_set = k
         first = _wait(steps, scoreboard, 0)
         if block.entry.scoreboards >> scoreboard & 1 and first < len(steps):
             written: set[Place] = set()
@@ -173,7 +174,7 @@ def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
         for place in (step.reads | step.writes) - written:
             left = SAFE_LATENCY - block.entry.age(place)
             yield BEFORE, k, min(times[k], max(0, left))
-            if place in block.entry.untold:
+            if place in block.entry.untold or block.entry.unknown:
                 yield from ((waiting, k, 1) for waiting in waits)
         if step.control.waits:
             waits.append(k)

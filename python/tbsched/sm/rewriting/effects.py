@@ -7,7 +7,13 @@ import struct
 from dataclasses import dataclass
 from enum import Enum
 
-from tbsched.sm.characterization.toolkit import Instruction, Place, lives, sections
+from tbsched.sm.characterization.toolkit import (
+    Instruction,
+    Place,
+    Touched,
+    lives,
+    sections,
+)
 from tbsched.sm.characterization.words import BYTES, NO_SCOREBOARD, Control
 from tbsched.sm.code.reading import instructions_of
 from tbsched.sm.rewriting.cubins import attributes
@@ -22,7 +28,11 @@ _MOVABLE = re.compile(
     "|LD|LDG|LDS|LDL|LDSM|ST|STG|STS|STL"
 )
 # Special registers that never change; the others are clocks.
-_CONSTANT = {"SRZ", "SR_LANEID", *(f"SR_{kind}.{axis}" for kind in ("TID", "CTAID") for axis in "XYZ")}
+_CONSTANT = {
+    "SRZ",
+    "SR_LANEID",
+    *(f"SR_{kind}.{axis}" for kind in ("TID", "CTAID") for axis in "XYZ"),
+}
 _SPACES = {
     "LDG": "global", "STG": "global", "LDS": "shared", "STS": "shared", "LDSM": "shared",
     "LDL": "local", "STL": "local", "LD": "", "ST": "",
@@ -46,8 +56,8 @@ class Step:
 
     Attributes:
         opcode: with its modifiers.
-        reads, writes: registers, those of the guard among what is read.
         control: how it is issued.
+        reads, writes: registers, those of the guard among what is read.
         guard: registers of it, so that what is written may stay as it was.
         pinned: it stays where it is, and nothing crosses it.
         space: of the memory that it touches; empty: of any; None: it touches none.
@@ -56,9 +66,9 @@ class Step:
     """
 
     opcode: str
+    control: Control
     reads: frozenset[Place] = frozenset()
     writes: frozenset[Place] = frozenset()
-    control: Control = Control(1)
     guard: frozenset[Place] = frozenset()
     pinned: bool = False
     space: str | None = None
@@ -92,7 +102,7 @@ class Step:
             (number - int(digits), at)
             for at, text in enumerate(self.operands)
             for kind, digits in _NAMED.findall(text)
-            if kind == name and 0 <= number - int(digits)
+            if kind == name and number - int(digits) >= 0
         ]
         behind = min(found, default=(0, 0))[0]
         guard = (-1,) if place in self.guard else ()
@@ -125,16 +135,14 @@ def listing(cubin: bytes, name: str) -> Listing:
     ranges, labels = lives(cubin, name)
     fixed = _fixed(cubin, name)
     steps = tuple(
-        _step(each, *ranges.get(k, (frozenset(), frozenset())), k in fixed or k not in ranges)
+        _step(each, ranges.get(k, Touched()), k in fixed or k not in ranges)
         for k, each in enumerate(code)
     )
     targets = {each.target for each in code if each.target is not None}
     return Listing(steps, code, frozenset(labels | targets))
 
 
-def _step(
-    each: Instruction, reads: frozenset[Place], writes: frozenset[Place], fixed: bool
-) -> Step:
+def _step(each: Instruction, touched: Touched, fixed: bool) -> Step:
     base = each.opcode.split(".")[0]
     text = " ".join((each.guard, *each.operands))
     named = {(kind, int(number)) for kind, number in _NAMED.findall(text)}
@@ -144,10 +152,10 @@ def _step(
         fixed
         or not (constant or _MOVABLE.fullmatch(base))
         or bool(_ORDERED.search(each.opcode))
-        or not named <= reads | writes
+        or not named <= touched.reads | touched.writes
     )
     return Step(
-        each.opcode, reads | guard, writes, Control.of(each.word), guard, pinned,
+        each.opcode, Control.of(each.word), touched.reads | guard, touched.writes, guard, pinned,
         _SPACES.get(base), base.startswith("ST"), each.operands,
     )  # fmt: skip
 
@@ -167,4 +175,3 @@ def _fixed(cubin: bytes, name: str) -> set[int]:
                     numbers = struct.unpack_from(f"<{size // 4}I", data, at)
                     found.update(number // BYTES for number in numbers)
     return found
-

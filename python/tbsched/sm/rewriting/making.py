@@ -16,12 +16,13 @@ from tbsched.sm.code.reading import cubin_of
 from tbsched.sm.rewriting.blocks import Block, blocks_of
 from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
 from tbsched.sm.rewriting.dependences import Compiled, compiled
-from tbsched.sm.rewriting.effects import listing
+from tbsched.sm.rewriting.effects import Listing, listing
 from tbsched.sm.rewriting.orders import Order, reordered
 from tbsched.views import Shown
 
 ORIGINAL = "original"
 MOST_DRAWS = 1000
+_CHANGES = "USETMAXREG"  # the kernel has its own plan for registers
 _UNIT = 8  # registers of a thread are handed out in such steps
 _Held = Callable[[int], int | None]  # blocks that an SM holds with so many registers
 
@@ -95,8 +96,9 @@ def variants(
     """Other machine code for a kernel that computes the same.
 
     Padded variants have more registers for a thread than the code uses, so that fewer blocks share
-    an SM. Reordered ones have the instructions in another order, as far as their registers, their
-    memory and the scoreboards allow. Each order comes with each number of registers.
+    an SM. A kernel that changes its registers while it runs has none. Reordered ones have the
+    instructions in another order, as far as their registers, their memory and the scoreboards
+    allow. Each order comes with each number of registers.
 
     Args:
         kernel: the path of a cubin, or ``(path, name)``; its bytes; a ``RawKernel`` of CuPy; a
@@ -111,7 +113,7 @@ def variants(
         most_registers: for a thread, up to 255.
 
     Raises:
-        ToolMissing: nvdisasm is not there, and orders are wanted.
+        ToolMissing: nvdisasm is not there; says how to get it.
         TypeError, ValueError: no kernel that is known; no such order; numbers that cannot be.
 
     Example:
@@ -126,17 +128,20 @@ def variants(
     wanted = [(_order(order), 0) for order in orders]
     draws = integer("variants", "draws", draws, 0, MOST_DRAWS)
     wanted += [(Order.RANDOM, seed) for seed in range(draws)]
-    if threads is None:
+    size = None if threads is None else integer("variants", "threads", threads, 1, 1024)
+    listed = listing(cubin, name)
+    if any(step.opcode.startswith(_CHANGES) for step in listed.steps):
+        most = least
+    if size is None:
         counts = _by_unit(least, most)
     else:
-        size = integer("variants", "threads", threads, 1, 1024)
         counts = _by_resident(least, most, lambda n: _resident(spec, size, n, shared))
     return Variants(name, tuple(
         Variant(
             _name(count if count != least else None, order), name, count, order, moved, resident,
             padded(code, name, count),
         )
-        for order, code, moved in _codes(cubin, name, wanted)
+        for order, code, moved in _codes(cubin, name, listed, wanted)
         for count, resident in counts
     ))  # fmt: skip
 
@@ -155,13 +160,11 @@ def _name(registers: int | None, order: str) -> str:
 
 
 def _codes(
-    cubin: bytes, kernel: str, wanted: list[tuple[Order, int]]
+    cubin: bytes, kernel: str, listed: Listing, wanted: list[tuple[Order, int]]
 ) -> list[tuple[str, bytes, int]]:
     """Different machine codes: the order's name, the cubin, and how many instructions moved."""
     found = [("", cubin, 0)]
-    if not wanted:
-        return found
-    blocks = blocks_of(listing(cubin, kernel))
+    blocks = blocks_of(listed)
     shown = compiled(blocks)
     for order, seed in wanted:
         code, moved = _in_order(cubin, kernel, blocks, shown, order, seed)

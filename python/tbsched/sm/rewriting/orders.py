@@ -42,12 +42,12 @@ def reordered(
     found = _listed(block, shown, needed, order, seed)
     if found is None or list(found) == list(range(len(steps))):
         return None
-    times = [found[k] for k in found]
+    times = list(found.values())
     end = max(
-        times[-1] + shown.stall[steps[next(reversed(found))].opcode],
-        *(found.get(early, 0) + clocks for (early, late), clocks in needed.items()
-          if late == len(steps)),
-    )  # fmt: skip
+        times[-1] + steps[list(found)[-1]].clocks,
+        *(found[k] + n for (k, late), n in needed.items() if late == len(steps) and k in found),
+        needed.get((BEFORE, len(steps)), 0),
+    )
     stalls = [b - a for a, b in zip(times, [*times[1:], end], strict=True)]
     if max(stalls) > MOST_STALL:
         return None
@@ -71,16 +71,21 @@ def _listed(
     missing = {k: sum(early != BEFORE for early, _ in before[k]) for k in range(count)}
     ready = {k for k in range(count) if not missing[k]}
     issued: dict[int, int] = {BEFORE: 0}
-    now = last = 0
+    last = None
     while ready:
-        soonest = {k: max([now, *(issued[a] + n for a, n in before[k])]) for k in ready}
-        can = [k for k in ready if soonest[k] <= (last + MOST_STALL if len(issued) > 1 else now)]
+        now = {
+            k: 0 if last is None else issued[last] + shown.between(steps[last], steps[k])
+            for k in ready
+        }
+        most = 0 if last is None else issued[last] + MOST_STALL
+        soonest = {k: max([now[k], *(issued[a] + n for a, n in before[k])]) for k in ready}
+        can = [k for k in ready if soonest[k] <= most]
         if not can:
             return None
         since = {k: max((issued[a] + expected[a, k] for a, _ in before[k]), default=0) for k in can}
-        chosen = min(can, key=lambda k: rank(k, soonest[k], since[k], max(now, since[k])))
-        issued[chosen] = last = soonest[chosen]
-        now = last + shown.stall[steps[chosen].opcode]
+        chosen = min(can, key=lambda k: rank(k, soonest[k], since[k], max(now[k], since[k])))
+        issued[chosen] = soonest[chosen]
+        last = chosen
         ready.remove(chosen)
         for k in after[chosen]:
             if k < count:
@@ -133,9 +138,7 @@ def _left(count: int, expected: Edges) -> list[int]:
     return found
 
 
-def _loading(
-    steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]
-) -> set[int]:
+def _loading(steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]) -> set[int]:
     """The reads of memory, and what they depend on."""
     found: set[int] = set()
     work = [k for k, step in enumerate(steps) if step.space is not None and not step.stores]

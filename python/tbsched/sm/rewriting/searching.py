@@ -133,13 +133,14 @@ def search(
     """Times variants in turns, and says whether the fastest is faster than the original.
 
     Each round runs every variant once, in an order drawn by chance, so that a drift of the clock
-    meets all. A variant is given up when it is slower than another with 95 % confidence. The fastest
-    one was chosen because it seemed fast; so it is compared with the original in fresh rounds.
+    meets all. A variant is given up when it is slower than another with 95 % confidence. The
+    fastest one was chosen because it seemed fast; so fresh rounds compare it with the original.
 
     Args:
         variants: of one kernel, the original first: as :func:`variants` gives them.
-        load: takes a variant and returns a function that runs it once and waits for it. That may
-            return the seconds that it took; otherwise its call is timed. :func:`launcher` makes one.
+        load: takes a variant and returns a function that runs it once and waits for it. That
+            returns the seconds that it took, or None: then its call is timed. :func:`launcher`
+            makes one.
         rounds: in which all variants are timed, 6 to 10,000.
         again: fresh rounds of the original and the fastest one, 6 to 10,000.
         limit: seconds after which no other round begins; at least six rounds of each are run.
@@ -152,7 +153,7 @@ def search(
 
     Example:
         >>> from types import SimpleNamespace
-        >>> two = [SimpleNamespace(name=name, us=us) for name, us in (("original", 9), ("apart", 8))]
+        >>> two = [SimpleNamespace(us=9), SimpleNamespace(us=8)]
         >>> found = tb.sm.search(two, lambda variant: lambda: variant.us * 1e-6)
         >>> found.better, found.gain.value
         (True, 1.125)

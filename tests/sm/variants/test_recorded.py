@@ -1,0 +1,188 @@
+"""Variants of recorded cubins: read back by nvdisasm, and executed by the literal machine."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from sm.variants.machine import Machine, Pair, same, walk
+from sm.variants.programs import moved, plain
+from tbsched.sm.characterization.loops import SAFE_LATENCY
+from tbsched.sm.characterization.toolkit import (
+    ToolMissing,
+    code_of,
+    disassemble,
+    sections,
+    tool,
+)
+from tbsched.sm.characterization.words import BYTES, REUSE
+from tbsched.sm.rewriting import making
+from tbsched.sm.rewriting.blocks import blocks_of
+from tbsched.sm.rewriting.cubins import padded, rewritten
+from tbsched.sm.rewriting.effects import Listing, listing
+from tbsched.sm.rewriting.orders import Order
+
+CUBINS = Path(__file__).parents[2] / "advice" / "configs" / "cubins"
+CUBIN = CUBINS / "walsh_shared_f32.cubin"
+NAMES = ("walsh_shared_f32", "triton_add_f32.128")
+THREADS = 256
+
+
+def image(name: str) -> bytes:
+    return (CUBINS / f"{name}.cubin").read_bytes()
+
+
+@functools.cache
+def listed(name: str) -> Listing:
+    return listing(image(name), name.partition(".")[0])
+
+
+@pytest.fixture(autouse=True)
+def _needs_nvdisasm() -> None:
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_block_keeps_its_instructions(name: str) -> None:
+    kernel = name.partition(".")[0]
+    orders = [plain(listed(name).steps), *(moved(listed(name), order) for order in Order)]
+    cubins = [rewritten(image(name), kernel, order) for order in orders]
+    codes = [cubin[slice(*code_of(cubin, kernel))] for cubin in cubins]
+    original, *others = disassemble(codes, "sm_90")
+    assert any(code != original for code in others)
+    for code in others:
+        for block in blocks_of(listed(name)):
+            if block.steps[0].pinned:  # its operands may be an address
+                continue
+            inside = slice(block.first, block.first + len(block.steps))
+            was, now = (
+                Counter((each.opcode, each.operands, each.guard) for each in one[inside])
+                for one in (original, code)
+            )
+            assert was == now
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("order", list(Order))
+def test_each_order_does_the_same(name: str, order: Order) -> None:
+    steps = listed(name).steps
+    found = moved(listed(name), order)
+    known = learned(name)
+    machine = Machine(steps, lambda pair: min(SAFE_LATENCY, known.get(pair, 0)))
+    for seed in range(2):
+        places = walk(listed(name).code, seed, most=300)
+        assert same(machine.run(plain(steps), places), machine.run(found, places))
+
+
+@functools.cache
+def learned(name: str) -> dict[Pair, int]:
+    """The least clocks that the compiler left between two opcodes, on many ways."""
+    steps = listed(name).steps
+    found: dict[Pair, int] = {}
+    for seed in range(10):
+        run = Machine(steps).run(plain(steps), walk(listed(name).code, seed, most=300))
+        for pair, apart in run.apart.items():
+            found[pair] = min(apart, found.get(pair, apart))
+    return found
+
+
+def test_operands_are_reused_only_by_the_same_follower() -> None:
+    name = "walsh_shared_f32"
+    cubin = image(name)
+    count = len(listed(name).steps)
+    original = words(cubin, name)
+    reusing = next(k for k, word in enumerate(original) if REUSE.of(word))
+    order = plain(listed(name).steps)
+    assert rewritten(cubin, name, order) == cubin
+    order[reusing + 1], order[reusing + 2] = order[reusing + 2], order[reusing + 1]
+    changed = words(rewritten(cubin, name, order), name)
+    assert next(k for k in range(count) if changed[k] != original[k]) == reusing
+    assert REUSE.of(changed[reusing]) == 0
+
+
+def words(cubin: bytes, kernel: str) -> list[int]:
+    begin, end = code_of(cubin, kernel)
+    return [int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)]
+
+
+@pytest.fixture
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of the time goes into nvdisasm's start."""
+    monkeypatch.setattr(making, "listing", lambda cubin, name: listed(name))
+
+
+@pytest.mark.usefixtures("read_once")
+def test_padding_changes_the_registers_and_nothing_else(tmp_path: Path) -> None:
+    found = tb.sm.variants(CUBIN, threads=THREADS, draws=2)
+    assert [each.resident for each in found if not each.order] == [8, 6, 5, 4, 3, 2, 1]
+    assert {each.order for each in found} >= {"", "loads", "apart", "random 0"}
+    code = slice(*code_of(found[0].cubin, found.kernel))
+    for number, each in enumerate(found):
+        path = tmp_path / f"{number}.cubin"
+        path.write_bytes(each.cubin)
+        launch = tb.launch_of(path, grid=1, block=THREADS)
+        assert launch.registers == each.registers
+        changed = sum(a != b for a, b in zip(each.cubin, found[0].cubin, strict=True))
+        if not each.order:
+            assert each.cubin[code] == found[0].cubin[code]
+            assert changed == (number > 0)
+
+
+def test_a_kernel_is_padded_alone() -> None:
+    cubin = image("walsh_shared_f32")
+    old = bytearray(cubin)  # before compute capability 9.0 its section has the number, too
+    (text,) = (each for each in sections(cubin) if each.name == ".text.walsh_shared_f32")
+    struct.pack_into("<I", old, text.header + 0x2C, text.info | 21 << 24)
+    (text,) = (
+        each for each in sections(padded(bytes(old), "walsh_shared_f32", 40))
+        if each.name == ".text.walsh_shared_f32"
+    )  # fmt: skip
+    assert text.info >> 24 == 40
+    with pytest.raises(ValueError, match=r"registers: 20 is outside 21\.\.255"):
+        padded(cubin, "walsh_shared_f32", 20)
+    with pytest.raises(ValueError, match="does not say how many registers other has"):
+        padded(cubin, "other", 40)
+
+
+@pytest.mark.usefixtures("read_once")
+def test_without_a_block_size_registers_come_by_eight() -> None:
+    found = tb.sm.variants(CUBIN, orders=(), most_registers=64)
+    assert [each.registers for each in found] == [21, 24, 32, 40, 48, 56, 64]
+    assert {each.resident for each in found} == {None}
+    assert [each.name for each in found[:2]] == ["original", "24 registers"]
+    assert len(found) == 7
+
+
+def test_a_kernel_with_its_own_plan_for_registers_is_not_padded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_plan(cubin: bytes, name: str) -> Listing:
+        found = listed(name)
+        first = replace(found.steps[0], opcode="USETMAXREG.DEALLOC.CTAPOOL")
+        return replace(found, steps=(first, *found.steps[1:]))
+
+    monkeypatch.setattr(making, "listing", with_plan)
+    assert {each.registers for each in tb.sm.variants(CUBIN)} == {21}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"orders": ["load"]}, "variants.orders: 'load' is not one of loads, critical, apart"),
+        ({"threads": 0}, r"variants\.threads: 0 is outside 1\.\."),
+        ({"draws": -1}, r"variants\.draws"),
+        ({"most_registers": 256}, r"variants\.most_registers"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        tb.sm.variants(CUBIN, **options)
