@@ -78,6 +78,7 @@ LATE = {
     ("tbsched.show.files.perfetto", "perfetto"),
     ("tbsched.sm.characterization.gpu", "cuda"),
     ("tbsched.sm.code.reading", "cupy"),
+    ("tbsched.sm.rewriting.launching", "cupy"),
 }
 EXTRAS = {
     "cuda",

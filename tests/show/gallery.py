@@ -143,6 +143,19 @@ def _time_diff() -> tb.TimeDiff:
     return tb.compare_times(tb.predict_as_recorded(observed, "h200"), observed)
 
 
+def variants() -> tb.sm.Variants:
+    rows = (("original", 21, "", 8), ("33 registers", 33, "", 6), ("loads", 21, "loads", 8))
+    return tb.sm.Variants("walsh", tuple(
+        tb.sm.Variant(name, "walsh", registers, order, 10 * bool(order), resident, b"")
+        for name, registers, order, resident in rows
+    ))  # fmt: skip
+
+
+def search() -> tb.sm.Search:
+    took = {"original": 2e-5, "33 registers": 3e-5, "loads": 1.9e-5}
+    return tb.sm.search(variants(), lambda each: lambda: took[each.name], progress=False)
+
+
 # What makes each value, by a name for files.
 GALLERY: dict[str, Callable[[], object]] = {
     "sequence": timed,
@@ -198,5 +211,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     "simulation": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=28)),
     "simulation-commands": lambda: tb.sm.simulate(tb.sm.preset("KMN", blocks=56), commands=True),
     "simulations": lambda: tb.sm.simulate_many(tb.sm.preset("KMN", blocks=28)),
+    "variants": variants,
+    "search": search,
     "launch-configs": lambda: tb.launch_configs("h200", tb.Kernel(132 * 1024, 32)),
 }

@@ -16,6 +16,7 @@ import pytest
 import tbsched as tb
 from helpers import ROOT, gpu, launch
 from profiled import profiled
+from show.gallery import search, variants
 from sm.characterization.model_sm import ModelSm
 from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report
@@ -41,13 +42,6 @@ def report() -> Report:
     )
 
 
-def variants() -> tb.sm.Variants:
-    return tb.sm.Variants("saxpy", tuple(
-        tb.sm.Variant(name, "saxpy", registers, "", 0, None, b"")
-        for name, registers in (("original", 12), ("16 registers", 16))
-    ))  # fmt: skip
-
-
 VALUES: dict[str, Callable[[], Any]] = {
     "Trace": lambda: tb.predict(TIMED, gpu()),
     "Trace, held": lambda: tb.predict(HELD, gpu(4)),
@@ -71,7 +65,7 @@ VALUES: dict[str, Callable[[], Any]] = {
         ModelSm(), ["fp32.fma"], repeats=1, warps=(1, 4), progress=False
     ),
     "Variants": variants,
-    "Search": lambda: tb.sm.search(variants(), lambda each: lambda: 1e-3, progress=False),
+    "Search": search,
     "Simulation": lambda: tb.sm.simulate(tb.sm.preset("SCP", blocks=2)),
     "Simulations": lambda: tb.sm.simulate_many(tb.sm.preset("SCP", blocks=2)),
     "Program": lambda: tb.load_program(ROOT / "tests" / "profiles" / "h100" / "copies.json.gz"),

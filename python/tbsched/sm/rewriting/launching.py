@@ -37,7 +37,7 @@ def launcher(
     try:
         import cupy
     except ImportError:
-        raise missing("tb.sm.launcher", "cupy", "cupy-cuda13x") from None
+        raise missing("launches of variants", "CuPy", "'cupy-cuda13x'") from None
     count = integer("launcher", "repeats", repeats, 1, 10**6)
     given = tuple(arguments)
     sizes = [_three(each) for each in (grid, block)]

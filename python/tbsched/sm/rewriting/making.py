@@ -39,6 +39,11 @@ class Variant:
         moved: how many instructions are at another place.
         resident: blocks that an SM holds; None: the block size was not given.
         cubin: the machine code.
+
+    Example:
+        >>> found = tb.sm.variants("walsh_shared_f32.cubin", threads=256)  # doctest: +SKIP
+        >>> found[1].resident, found[1].moved  # doctest: +SKIP
+        (6, 0)
     """
 
     name: str

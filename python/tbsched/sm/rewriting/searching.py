@@ -26,6 +26,10 @@ class Ratio:
     Attributes:
         value: the median.
         low, high: between what it lies with 95 % confidence; too few ratios: 0 and infinity.
+
+    Example:
+        >>> tb.sm.Ratio.of([1.1, 1.2, 1.3, 1.2, 1.1, 1.2, 1.2])
+        Ratio(value=1.2, low=1.1, high=1.3)
     """
 
     value: float
@@ -37,6 +41,10 @@ class Ratio:
         """That of some ratios, whatever their distribution.
 
         The median lies above the k-th of n values unless fewer than k of them were below it.
+
+        Example:
+            >>> tb.sm.Ratio.of([1.1, 1.2]).high
+            inf
         """
         found = sorted(ratios)
         count = len(found)
@@ -59,6 +67,11 @@ class Timing:
         seconds: of each run, in the order of the rounds.
         ratio: of its times to the original's in the same rounds.
         dropped: whether it was given up early, as it is slower than another.
+
+    Example:
+        >>> found = tb.sm.search(variants, load)  # doctest: +SKIP
+        >>> found.original.median, found.timings[1].dropped  # doctest: +SKIP
+        (2.04e-05, True)
     """
 
     variant: Variant
