@@ -121,7 +121,7 @@ def test_neighbours_are_recorded(tmp_path: Path) -> None:
 
 
 def test_cells_of_notebooks_run_without_jupyter(fake: Path, tmp_path: Path) -> None:
-    done = started(fake, "notebooks.py", tmp_path, "--only", "01")
+    done = started(fake, "notebooks/cells.py", tmp_path, "--only", "01")
     assert done.returncode == 0, done.stdout
     found = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))
     (row,) = found["notebooks"]

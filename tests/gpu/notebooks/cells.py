@@ -19,6 +19,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from script import ROOT, parse
 
 FOLDER = ROOT / "notebooks"
