@@ -78,7 +78,7 @@ class Simulation(Shown, HoldsArrays):
 
     @property
     def l1_profiled_hit_rate(self) -> float:
-        """The share of the sectors loaded that were in L1 or on their way: hits, for profilers."""
+        """The share of the sectors loaded that were in L1 or on their way, as profilers count."""
         fetched = self.counts["l1_misses"] - self.counts["l1_merges"]
         loads = self.counts["l1_loads"]
         return self._ratio(loads - fetched, loads)
