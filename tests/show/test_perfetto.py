@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import gpu, launch
+from helpers import ROOT, gpu, launch
 from profiled import profiled
 from tbsched.show.layout.names import label
 
@@ -346,6 +346,24 @@ def test_profile_is_shown_as_it_was_measured(tmp_path: Path) -> None:
     (moved,) = (each for each in found.slices if each.name.startswith("copy"))
     assert moved.end - moved.begin == 100_000
     assert all(path.startswith("/measured: ") for path in found.paths.values())
+
+
+def test_explanation_has_the_profile_its_prediction_and_the_gaps(tmp_path: Path) -> None:
+    program = tb.load_program(ROOT / "tests/real/recordings/h200/cupy_connections-a.json.gz")
+    explained = tb.explain(program, "h200")
+    tb.show.to_perfetto(explained, tmp_path / "why.pftrace")
+    found = read(tmp_path / "why.pftrace")
+    assert {path.split("/")[1].partition(":")[0] for path in found.paths.values()} == {
+        "NVIDIA H200, 132 SMs, policy hopper", "measured",
+    }  # fmt: skip
+    runs = defaultdict(list)
+    for each in found.under("streams"):
+        runs[found.paths[each.track].startswith("/measured")].append(each.begin)
+    assert len(runs[True]) == len(runs[False]) == len(program.measured)
+    assert min(runs[True]) == min(runs[False])
+    gaps = [each for each in found.slices if "/gaps: " in found.paths[each.track]]
+    assert len(gaps) == len(explained.gaps) > 0
+    assert all(each.name and each.arguments["why"] for each in gaps)
 
 
 def test_processes_are_on_one_clock(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def write_explanation(found: Explanation, file: BinaryIO) -> None:
     tracks.add(trace_head(found.prediction))
     rows = found.program.measured
     # Both begin with their first kernel.
-    later = int(tracks.slices.runs.begin_ns.min(initial=0)) - int(rows["start_ns"].min())
+    later = int(tracks.slices.runs.begin_ns.min()) - int(rows["start_ns"].min())
     process = _measured(found.program, writer, later)
     for kind, title in _GAPS.items():
         gaps = [gap for gap in found.gaps[:_SHOWN] if gap.kind == kind]
