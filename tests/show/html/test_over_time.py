@@ -93,3 +93,9 @@ def test_each_moment_has_a_map_and_one_is_chosen() -> None:
         areas = [sum((path.get("d") or "").count("M") for path in group) for group in maps]
         assert len(areas) == moments
         assert areas == [132, 198, 66] if moments == 3 else min(areas) > 0
+
+
+def test_each_measured_opcode_has_two_bars() -> None:
+    page = views.html(tb.sm.measured("h200"))
+    assert page.count("<span>fp64.fma</span>") == 2
+    assert page.count("<span>int32.min</span>") == 1  # nobody knows when its result can be read
