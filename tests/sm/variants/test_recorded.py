@@ -13,9 +13,12 @@ import pytest
 import tbsched as tb
 from sm.variants.machine import Machine, Pair, same, walk
 from sm.variants.programs import moved, plain
+from sm.variants.text import Names, names, with_names
 from tbsched.sm.characterization.loops import SAFE_LATENCY
 from tbsched.sm.characterization.toolkit import (
+    Instruction,
     ToolMissing,
+    Touched,
     code_of,
     disassemble,
     sections,
@@ -25,22 +28,29 @@ from tbsched.sm.characterization.words import BYTES, REUSE
 from tbsched.sm.rewriting import making
 from tbsched.sm.rewriting.blocks import blocks_of
 from tbsched.sm.rewriting.cubins import padded, rewritten
-from tbsched.sm.rewriting.effects import Listing, listing
+from tbsched.sm.rewriting.effects import Listing, listing, step_of
 from tbsched.sm.rewriting.orders import Order
 
 CUBINS = Path(__file__).parents[2] / "advice" / "configs" / "cubins"
 CUBIN = CUBINS / "walsh_shared_f32.cubin"
-NAMES = ("walsh_shared_f32", "triton_add_f32.128")
+# The last one keeps predicates in registers (P2R).
+NAMES = ("walsh_shared_f32", "triton_add_f32.128", "triton_layer_norm_f32")
 THREADS = 256
 
 
 def image(name: str) -> bytes:
-    return (CUBINS / f"{name}.cubin").read_bytes()
+    folders = CUBINS, Path(__file__).parent / "cubins"
+    return next(path for f in folders if (path := f / f"{name}.cubin").exists()).read_bytes()
 
 
 @functools.cache
 def listed(name: str) -> Listing:
     return listing(image(name), name.partition(".")[0])
+
+
+@functools.cache
+def named(name: str) -> dict[int, Names]:
+    return names(image(name), name.partition(".")[0])
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +82,17 @@ def test_each_block_keeps_its_instructions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_step_touches_what_the_text_names(name: str) -> None:
+    for number, step in enumerate(listed(name).steps):
+        reads, writes = named(name)[number]
+        assert reads <= step.reads, (number, step)
+        assert writes <= step.writes, (number, step)
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("order", list(Order))
 def test_each_order_does_the_same(name: str, order: Order) -> None:
-    steps = listed(name).steps
+    steps = with_names(listed(name).steps, named(name))
     found = moved(listed(name), order)
     known = learned(name)
     machine = Machine(steps, lambda pair: min(SAFE_LATENCY, known.get(pair, 0)))
@@ -86,13 +104,42 @@ def test_each_order_does_the_same(name: str, order: Order) -> None:
 @functools.cache
 def learned(name: str) -> dict[Pair, int]:
     """The least clocks that the compiler left between two opcodes, on many ways."""
-    steps = listed(name).steps
+    steps = with_names(listed(name).steps, named(name))
     found: dict[Pair, int] = {}
     for seed in range(10):
         run = Machine(steps).run(plain(steps), walk(listed(name).code, seed, most=300))
         for pair, apart in run.apart.items():
             found[pair] = min(apart, found.get(pair, apart))
     return found
+
+
+def test_who_keeps_predicates_in_a_register_reads_them() -> None:
+    """Else one that writes a predicate anew could come before."""
+    words = (
+        0xFE4000000000000000040FF027803,  # P2R R2, PR, RZ, 0x40
+        0xFE4000000000000000040FF023803,  # @P3 P2R R2, PR, RZ, 0x40
+        0xFE400000000000000004005027804,  # R2P PR, R5, 0x40
+        0xFE400000000000000004005022804,  # @P2 R2P PR, R5, 0x40
+    )
+    code = disassemble([word.to_bytes(BYTES, "little") for word in words], "sm_90")
+    r2, r5, p2, p3, p6 = ("R", 2), ("R", 5), ("P", 2), ("P", 3), ("P", 6)
+    said = (  # by nvdisasm; then what is true
+        ({}, {r2}, {p6}, {r2}),
+        ({p3}, {r2}, {p3, p6}, {r2}),
+        ({r5}, {}, {r5}, {p6}),
+        ({r5, p2}, {}, {r5, p2}, {p6}),
+    )
+    for (each,), (first, second, reads, writes) in zip(code, said, strict=True):
+        step = step_of(each, Touched(frozenset(first), frozenset(second)))
+        assert (step.reads, step.writes, step.pinned) == (reads, writes, False)
+
+
+def test_what_is_not_understood_stays_where_it_is() -> None:
+    r2 = Touched(writes=frozenset({("R", 2)}))
+    for operands in (("R2", "PR", "RZ", "R64"), ("R2", "XR7"), ("R2", "R3")):
+        opcode = "P2R" if "PR" in operands else "MOV"
+        assert step_of(Instruction(opcode, operands, "", None, 0), r2).pinned
+    assert not step_of(Instruction("MOV", ("R2", "0x7"), "", None, 0), r2).pinned
 
 
 def test_operands_are_reused_only_by_the_same_follower() -> None:

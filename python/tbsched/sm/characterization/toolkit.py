@@ -202,10 +202,14 @@ def architecture_of(cubin: bytes) -> int:
 
 
 def _in_new_form(cubin: bytes) -> bytes:
-    """With the header of CUDA 13: its nvdisasm follows no registers in a cubin of an older one."""
-    if cubin[8] >= _MOVED:
-        return cubin
+    """As CUDA 13 writes it: its nvdisasm follows no registers in a cubin of an older one."""
     found = bytearray(cubin)
+    (table,) = struct.unpack_from("<Q", cubin, 0x20)
+    size, count = struct.unpack_from("<HH", cubin, 0x36)
+    if len(cubin) == table + size * count - 1:
+        found.append(0)  # CuPy cuts off the last byte, and no program minds but nvdisasm
+    if cubin[8] >= _MOVED:
+        return bytes(found)
     found[7:9] = _NEW_ABI
     struct.pack_into("<I", found, 0x30, _NEW_FLAGS | architecture_of(cubin) << 8)
     return bytes(found)
@@ -238,8 +242,16 @@ def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
     # Before CUDA 13.5 there is no comma between a register and an address.
     text = _ADDRESS.sub(",[", row.get("operands", "").replace(".reuse", ""))
     operands = tuple(text.split(","))
+    guard = row.get("predicate", "")
+    if row["opcode"].split(".")[0] in ("P2R", "R2P"):
+        # nvdisasm takes PR for the guard: it swaps the two, or leaves one out.
+        both = (guard, *operands)
+        guard = next((each for each in both if each.startswith("@")), "")
+        others = [each for each in both if each and each not in (guard, "PR")]
+        others.insert(row["opcode"].startswith("P2R"), "PR")
+        operands = tuple(others)
     target = int(operands[-1], 16) // BYTES - first if row["opcode"] == "BRA" else None
-    return Instruction(row["opcode"], operands, row.get("predicate", ""), target, word)
+    return Instruction(row["opcode"], operands, guard, target, word)
 
 
 def _run(name: str, *arguments: str | Path) -> str:

@@ -33,6 +33,10 @@ _CONSTANT = {
     "SR_LANEID",
     *(f"SR_{kind}.{axis}" for kind in ("TID", "CTAID") for axis in "XYZ"),
 }
+_PREDICATES = 7
+_PACKING = ("P2R", "R2P")  # they touch the predicates of a mask, of which nvdisasm -lrm says nothing
+_WORD = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*|0x[0-9a-f]+)")
+_CONSTANTS = re.compile(r"0x[0-9a-f]+|U?RZ|SRZ|U?PT|SR_\w+|cx?|desc|INF|QNAN")
 _SPACES = {
     "LDG": "global", "STG": "global", "LDS": "shared", "STS": "shared", "LDSM": "shared",
     "LDL": "local", "STL": "local", "LD": "", "ST": "",
@@ -135,14 +139,21 @@ def listing(cubin: bytes, name: str) -> Listing:
     ranges, labels = lives(cubin, name)
     fixed = _fixed(cubin, name)
     steps = tuple(
-        _step(each, ranges.get(k, Touched()), k in fixed or k not in ranges)
+        step_of(each, ranges.get(k, Touched()), k in fixed or k not in ranges)
         for k, each in enumerate(code)
     )
     targets = {each.target for each in code if each.target is not None}
     return Listing(steps, code, frozenset(labels | targets))
 
 
-def _step(each: Instruction, touched: Touched, fixed: bool) -> Step:
+def step_of(each: Instruction, touched: Touched, fixed: bool = False) -> Step:
+    """What an instruction does.
+
+    Args:
+        each: the instruction.
+        touched: registers, as ``nvdisasm -lrm`` says.
+        fixed: whether something else in the cubin knows its place.
+    """
     base = each.opcode.split(".")[0]
     text = " ".join((each.guard, *each.operands))
     named = {(kind, int(number)) for kind, number in _NAMED.findall(text)}
@@ -153,11 +164,29 @@ def _step(each: Instruction, touched: Touched, fixed: bool) -> Step:
         or not (constant or _MOVABLE.fullmatch(base))
         or bool(_ORDERED.search(each.opcode))
         or not named <= touched.reads | touched.writes
+        or not all(_is_known(word, each) for word in _WORD.findall(text))
     )
+    packed = _packed(each) if base in _PACKING else frozenset()
+    reads = touched.reads | guard | (packed if base == "P2R" else frozenset())
+    writes = touched.writes | (packed if base == "R2P" else frozenset())
     return Step(
-        each.opcode, Control.of(each.word), touched.reads | guard, touched.writes, guard, pinned,
+        each.opcode, Control.of(each.word), reads, writes, guard, pinned,
         _SPACES.get(base), base.startswith("ST"), each.operands,
     )  # fmt: skip
+
+
+def _is_known(word: str, each: Instruction) -> bool:
+    """Whether it is clear what an instruction does with a word of its operands."""
+    if word == "PR":
+        return each.opcode in _PACKING and each.operands[-1].startswith("0x")
+    return bool(_NAMED.fullmatch(word) or _CONSTANTS.fullmatch(word))
+
+
+def _packed(each: Instruction) -> frozenset[Place]:
+    """The predicates of a mask; all of them, if it is not a number."""
+    last = each.operands[-1]
+    mask = int(last, 16) if last.startswith("0x") else -1
+    return frozenset(("P", number) for number in range(_PREDICATES) if mask >> number & 1)
 
 
 def _fixed(cubin: bytes, name: str) -> set[int]:
