@@ -34,7 +34,12 @@ def by_numba() -> Any:
             x[i] = 2 * x[i] + 1
 
     compiled = cuda.jit(scale)
-    compiled.compile("void(float32[::1])")
+    try:
+        compiled.compile("void(float32[::1])")
+    except AttributeError as error:
+        if "numpy" in str(error):  # it wants np.row_stack, which newer ones lack
+            pytest.skip(f"the Numba here does not fit the NumPy here: {error}")
+        raise
     return compiled
 
 

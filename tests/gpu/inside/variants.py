@@ -4,8 +4,10 @@ python tests/gpu/inside/variants.py --out report --seconds 60
 
 Compiles ``kernels/*.cu`` with nvcc, makes variants of each kernel (more registers, other orders of
 the instructions), and writes ``variants.jsonl``: a line per kernel, with the microseconds of each
-variant in interleaved rounds, and whether its output is the original's bit for bit. It needs
-tbsched and nvdisasm. Each kernel runs in a process of its own with a time limit.
+variant in interleaved rounds, and whether its output is the original's bit for bit. Where the
+original's own output differs from run to run, as with sums by atomics, a variant's may differ as
+much. Further orders drawn by chance are run and compared, and not timed. It needs tbsched and
+nvdisasm. Each kernel runs in a process of its own with a time limit.
 """
 
 from __future__ import annotations
@@ -28,16 +30,19 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gpu.inside import advice
 from gpu.inside.kernels.catalogue import KERNELS, SMS, Real, grids, sizes
-from gpu.inside.kernels.timing import Driver, Launcher
+from gpu.inside.kernels.timing import Driver, Launcher, differs
 from gpu.script import parse
 
 ROUNDS = 15
 AGAIN = 20  # fresh rounds of the best one and the original
 LIMIT_S = 6.0  # for a kernel
 STARTING_S = 15.0  # for a process until it has its context and buffers
-MOST = 14  # variants of a kernel
+MOST = 14  # variants of a kernel that are timed
 ORDERS = ("loads", "critical", "apart")
-DRAWS = 2
+DRAWS = 2  # orders drawn by chance that are timed
+CHECKED = 6  # further ones that are only compared
+REPEATS = 5  # runs of the original, which show by how much its output differs from itself
+MARGIN = 10.0  # by which a variant's may differ more
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Made:
     """A variant, as another process made it."""
 
     name: str
+    timed: bool
     registers: int
     order: str
     moved: int
@@ -124,13 +130,20 @@ def made(
         threads=threads,
         shared_memory=shared + real.shared + real.shared_per_thread * threads,
         orders=ORDERS,
-        draws=DRAWS,
+        draws=DRAWS + CHECKED,
     )
-    everything = [Made(v.name, v.registers, v.order, v.moved, v.resident, v.cubin) for v in found]
+    more = {f"random {seed}" for seed in range(DRAWS, DRAWS + CHECKED)}
+    everything = [
+        Made(v.name, v.order not in more, v.registers, v.order, v.moved, v.resident, v.cubin)
+        for v in found
+    ]
     # All that are only padded or only reordered come before those that are both.
     least = everything[0].registers
-    everything.sort(key=lambda v: bool(v.order) and v.registers != least)
-    return everything[:MOST], shared, time.monotonic() - start
+    timed = sorted(
+        (v for v in everything if v.timed), key=lambda v: bool(v.order) and v.registers != least
+    )
+    checked = [v for v in everything if not v.timed and v.registers == least]
+    return timed[:MOST] + checked, shared, time.monotonic() - start
 
 
 class Worker:
@@ -201,34 +214,41 @@ def work(pipe: Any, driver: Driver, real: Real, variants: list[Made], shared: in
     dynamic = shared + real.shared + real.shared_per_thread * threads
     launches: list[Launcher] = []
     rows: list[dict[str, Any]] = []
-    reference, grid = None, 0
+    reference, grid, own, repeats = None, 0, 0.0, True
     for variant in variants:
         pipe.send({"at": variant.name, "gpu": driver.name})
         loaded = driver.functions(variant.cubin, [real.function], shared)[real.function]
         resident = driver.resident(loaded, threads, dynamic)
         grid = grid or min(grids(real, threads, resident), key=lambda g: abs(g - SMS * resident))
         launcher = driver.launch(real, loaded, grid, threads)
-        same = []
-        for _ in range(2):
+        apart, same = 0.0, True
+        for _ in range(2 if rows else REPEATS):
             driver.cleared()
             launcher.go()
             found = driver.written()
             reference = found if reference is None else reference
-            same.append(bool(np.array_equal(found, reference)))
+            apart = max(apart, differs(real.type, found, reference))
+            same &= bool(np.array_equal(found, reference))
+        if not rows:
+            own, repeats = apart, same
         rows.append({
             "name": variant.name, "registers": variant.registers, "order": variant.order,
             "moved": variant.moved, "driver_registers": loaded.attributes["registers"],
-            "predicted": variant.resident, "resident": resident, "same": same, "us": [],
+            "predicted": variant.resident, "resident": resident, "same": same,
+            "differs": apart, "us": [],
         })  # fmt: skip
-        launches.append(launcher)
+        if variant.timed:
+            launches.append(launcher)
     pipe.send({"at": "timing", "threads": threads, "blocks": grid, "variants": rows})
+    pipe.send({"repeats": repeats, "own": own})
     count = launches[0].batch()
     draw = random.Random(1)
+    timed = rows[: len(launches)]
     for _ in range(ROUNDS):
-        for number in draw.sample(range(len(rows)), len(rows)):
-            rows[number]["us"].append(round(launches[number].microseconds(count), 3))
+        for number in draw.sample(range(len(timed)), len(timed)):
+            timed[number]["us"].append(round(launches[number].microseconds(count), 3))
     pipe.send({"variants": rows})
-    pipe.send({"fresh": again(launches, rows, count, draw), "over": True})
+    pipe.send({"fresh": again(launches, timed, count, draw), "over": True})
 
 
 def again(
@@ -247,17 +267,26 @@ def again(
     return fresh
 
 
+def wrong(row: dict[str, Any]) -> list[str]:
+    """Variants of a kernel that wrote something else than the original."""
+    return [
+        v["name"] for v in row.get("variants", [])[1:]
+        if not v["same"] and (row["repeats"] or v["differs"] > MARGIN * row["own"])
+    ]  # fmt: skip
+
+
 def show(real: Real, row: dict[str, Any]) -> None:
     """A line about a kernel."""
     found = row.get("variants", [])
-    wrong = [v["name"] for v in found if not all(v["same"])]
     times = {v["name"]: advice.median(v["us"]) for v in found if v["us"]}
     best = min(times, key=lambda name: times[name], default="")
     text = f"{real.name}: {len(found)} variants"
     if best:
         text += f", best {best} {times[best]:.1f} us, original {times['original']:.1f} us"
-    if wrong:
-        text += f", WRONG: {wrong}"
+    if not row.get("repeats", True):
+        text += f", does not repeat: the original differs from itself by {row['own']:.1g}"
+    if wrong(row):
+        text += f", WRONG: {wrong(row)}"
     print(text + (f", FAILED: {row['failed']}" if "failed" in row else ""), flush=True)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import lzma
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 import tbsched as tb
 from tbsched.sm.characterization import words
-from tbsched.sm.characterization.toolkit import Instruction, ToolMissing, tool
+from tbsched.sm.characterization.toolkit import Instruction, ToolMissing, lives, tool
 from tbsched.sm.characterization.words import Control
 from tbsched.sm.code.classes import Unit, class_of
 from tbsched.sm.code.reading import cubin_of, instructions_of
@@ -146,6 +148,17 @@ def test_a_cubin_gives_what_was_recorded(name: str) -> None:
     assert again == stored[f"{function}/{threads or 0}"]
 
 
+def test_a_cubin_of_cupy_lacks_its_last_byte() -> None:
+    """CuPy cuts it off as if a text ended there; nvdisasm then says that the file is invalid."""
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    assert lives(IMAGE[:-1], "walsh_shared_f32") == lives(IMAGE, "walsh_shared_f32")
+    with pytest.raises(ValueError, match="invalid ELF file"):
+        lives(IMAGE[:-2], "walsh_shared_f32")
+
+
 class Overload:
     """As Numba has it."""
 
@@ -166,6 +179,25 @@ def test_the_machine_code_of_other_libraries_is_found() -> None:
     for kernel in (CUBIN, str(CUBIN), IMAGE, (IMAGE, "walsh_shared_f32"), Overload()):
         assert cubin_of(kernel) == (IMAGE, "walsh_shared_f32")
     assert cubin_of(Compiled())[1] == "triton_add_f32"
+
+
+class RawKernel:
+    """As CuPy has it."""
+
+    __module__ = "cupy._core.raw"
+    name, code, options = "walsh_shared_f32", "source", ("-O3",)
+
+
+def test_cupy_compiles_its_source_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = [IMAGE[:-1], b".version 8.0", ".version 8.0"]
+    fake: Any = ModuleType("cupy.cuda")
+    fake.compiler = SimpleNamespace(compile_using_nvrtc=lambda code, options: (made.pop(0), None))
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", fake)
+    assert cubin_of(RawKernel()) == (IMAGE[:-1], "walsh_shared_f32")
+    while made:
+        with pytest.raises(ValueError, match="CuPy compiles to PTX here"):
+            cubin_of(RawKernel())
 
 
 @pytest.mark.parametrize(

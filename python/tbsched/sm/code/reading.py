@@ -21,6 +21,7 @@ from tbsched.sm.characterization.toolkit import (
 )
 
 _TEXT = ".text."
+_ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,12 @@ def _of_cupy(kernel: Any) -> tuple[bytes, str | None]:
 
     if not kernel.code:
         raise ValueError("kernel: of a RawModule's function give the cubin: (path, name)")
-    cubin, _ = compiler.compile_using_nvrtc(kernel.code, tuple(kernel.options))
-    return bytes(cubin), kernel.name
+    made, _ = compiler.compile_using_nvrtc(kernel.code, tuple(kernel.options))
+    if not isinstance(made, bytes) or not made.startswith(_ELF):
+        raise ValueError(
+            "kernel: CuPy compiles to PTX here, not to a cubin; unset CUPY_COMPILE_WITH_PTX"
+        )
+    return made, kernel.name
 
 
 def _of_triton(kernel: Any) -> tuple[bytes, str | None]:
@@ -172,7 +177,7 @@ def _refusing_torn() -> Iterator[None]:
 
 def _names(cubin: bytes) -> list[str]:
     """The kernels of a cubin: an ELF file has a section for each."""
-    if not cubin.startswith(b"\x7fELF"):
+    if not cubin.startswith(_ELF):
         return []
     with _refusing_torn():
         names = [section.name for section in sections(cubin)]

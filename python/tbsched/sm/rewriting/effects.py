@@ -34,7 +34,8 @@ _CONSTANT = {
     *(f"SR_{kind}.{axis}" for kind in ("TID", "CTAID") for axis in "XYZ"),
 }
 _PREDICATES = 7
-_PACKING = ("P2R", "R2P")  # they touch the predicates of a mask, of which nvdisasm -lrm says nothing
+# They touch the predicates of a mask, of which nvdisasm -lrm says nothing.
+_PACKING = ("P2R", "R2P")
 _WORD = re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*|0x[0-9a-f]+)")
 _CONSTANTS = re.compile(r"0x[0-9a-f]+|U?RZ|SRZ|U?PT|SR_\w+|cx?|desc|INF|QNAN")
 _SPACES = {
