@@ -254,12 +254,12 @@ def work(pipe: Any, driver: Driver, real: Real, variants: list[Made], shared: in
 def again(
     launches: list[Launcher], rows: list[dict[str, Any]], count: int, draw: random.Random
 ) -> dict[str, list[float]]:
-    """Fresh times of the original, of the fastest padded and of the fastest reordered variant."""
+    """Fresh times: of the original, and of the fastest padded, reordered and other variant."""
     order = sorted(range(1, len(rows)), key=lambda k: advice.median(rows[k]["us"]))
     padded = [k for k in order if not rows[k]["order"]][:1]
-    moved = [k for k in order if rows[k]["order"]][:1]
+    moved = [k for k in order if rows[k]["registers"] == rows[0]["registers"]][:1]
+    finalists = sorted({0, *padded, *moved, *order[:1]})
     fresh: dict[str, list[float]] = {}
-    finalists = [0, *padded, *moved]
     for _ in range(AGAIN):
         for number in draw.sample(finalists, len(finalists)):
             took = round(launches[number].microseconds(count), 3)
