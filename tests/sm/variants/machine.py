@@ -4,7 +4,8 @@ A result of fixed latency is there so many clocks after its step went. One that 
 of is there when someone waits for that scoreboard, and not before; so is one without a scoreboard
 once someone waits for a scoreboard that was set later, as such steps end in order. A step may read
 its operands as late as its scoreboards allow. Whoever reads too soon, or overwrites too soon, is
-marked. Nothing here knows of blocks, edges or orders.
+marked. So is a step of unknown duration that comes too soon behind another one or a pinned one: a
+barrier blocks some clocks after it went. Nothing here knows of blocks, edges or orders.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Machine:
         told: dict[int, list[_Access]] = defaultdict(list)
         untold: list[_Access] = []
         often: Counter[int] = Counter()
+        went: dict[str, tuple[Who, int]] = {}
         now = 0
         for place in places:
             number, control = order[place]
@@ -107,7 +109,13 @@ class Machine:
                     for access in told.pop(scoreboard, []):
                         access.over = True
             for what, access in self._met(step, pending):
-                self._judge(run, what, access, step, who, now)
+                if not access.over:
+                    pair = what, access.step.opcode, step.opcode
+                    self._judge(run, pair, access.who, who, now - access.at)
+            for opcode, (other, at) in went.items() if step.slow else ():
+                self._judge(run, ("order", opcode, step.opcode), other, who, now - at)
+            if step.slow or step.pinned:
+                went[step.opcode] = who, now
             run.inputs[who] = {p: registers[p] for p in step.reads}
             for space in () if step.space is None else (step.space,) if step.space else SPACES:
                 run.inputs[who][space] = memories[space]
@@ -144,15 +152,11 @@ class Machine:
         for p in step.writes:
             yield from ((each.what + " W", each) for each in pending[p])
 
-    def _judge(self, run: Run, what: str, access: _Access, step: Step, who: Who, now: int) -> None:
-        if access.over:
-            return
-        pair = what, access.step.opcode, step.opcode
-        apart = now - access.at
+    def _judge(self, run: Run, pair: Pair, first: Who, second: Who, apart: int) -> None:
         if self._latency is None:
             run.apart[pair] = min(apart, run.apart.get(pair, apart))
         elif apart < self._latency(pair):
-            run.marks.add((access.who, who, what))
+            run.marks.add((first, second, pair[0]))
 
 
 def same(first: Run, second: Run) -> bool:

@@ -37,6 +37,7 @@ def moved(listed: Listing, order: Order, seed: int = 0) -> Written:
 # Clocks until a result can be read; what is not here has a scoreboard.
 LATENCIES = {"FADD": 4, "IMAD": 5, "ISETP": 13, "DFMA": 16}
 SLOW = ("LDG", "STG", "LDS", "MUFU")
+BLOCKS = 6  # clocks after a barrier until it does
 _SPACES = {"LDG": "global", "STG": "global", "LDS": "shared"}
 _REGISTERS = [("R", number) for number in range(6)] + [("P", 0), ("P", 1)]
 _GAP = Step("NOP", Control(15), pinned=True)
@@ -44,6 +45,8 @@ _GAP = Step("NOP", Control(15), pinned=True)
 
 def latency(pair: Pair) -> int:
     """What the literal machine takes for true."""
+    if pair[0] == "order":
+        return BLOCKS if pair[1] == "BAR" else 1
     return LATENCIES.get(pair[1], 1000)
 
 
@@ -72,10 +75,13 @@ class _Compiler:
     written: dict[Place, list[tuple[int, int]]] = field(default_factory=dict)  # step, when
     read: dict[Place, list[int]] = field(default_factory=dict)
     waited: dict[int, int] = field(default_factory=dict)  # scoreboard, before which step
+    barrier: int = -BLOCKS  # when the last one went
 
     def add(self, step: Step, scoreboards: tuple[int, int], told: bool) -> None:
         """One more. Scoreboards for its results and its operands; untold: none, if it can be."""
         waits, until = set(), self.now
+        if step.opcode in SLOW:
+            until = max(until, self.barrier + BLOCKS)
         for place in step.reads | step.writes:
             for number, at in self.written.get(place, []):
                 first = self.done[number]
@@ -129,6 +135,8 @@ class _Compiler:
             self.now += more
 
     def _append(self, step: Step) -> None:
+        if step.opcode == "BAR":
+            self.barrier = self.now
         self.done.append(step)
         self.now += step.clocks
 

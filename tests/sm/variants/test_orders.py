@@ -93,6 +93,21 @@ def test_nothing_crosses_what_is_pinned() -> None:
     assert [(block.first, len(block.steps)) for block in blocks] == [(0, 2), (2, 1), (3, 1)]
 
 
+def test_memory_is_touched_no_sooner_behind_a_barrier() -> None:
+    """A barrier blocks some clocks after it went; the compiler has something else done first."""
+    barrier = Step("BAR", Control(1), pinned=True)
+    steps = (barrier, add(1, 1), add(2, 2), load(3, 0, writes=0), add(4, 3, waits=1), add(5, 5))
+    listed = Listing(steps, CODE[: len(steps)], frozenset())
+    machine = Machine(steps, latency)
+    right = machine.run(plain(steps), range(len(steps)))
+    assert not right.marks
+    early = [(0, barrier.control), *((k, steps[k].control) for k in (3, 1, 2, 4, 5))]
+    assert machine.run(early, range(len(steps))).marks
+    orders = [moved(listed, order, seed) for order in Order for seed in range(5)]
+    assert any(order != plain(steps) for order in orders)
+    assert all(same(right, machine.run(order, range(len(steps)))) for order in orders)
+
+
 def test_a_load_before_a_label_is_told_of_behind_it() -> None:
     steps = (load(1, 0), load(2, 0, writes=0), add(3, 2, waits=1), add(4, 1), add(5, 5))
     listed = Listing(steps, CODE[: len(steps)], frozenset({1}))

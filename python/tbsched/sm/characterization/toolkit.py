@@ -206,8 +206,11 @@ def _in_new_form(cubin: bytes) -> bytes:
     found = bytearray(cubin)
     (table,) = struct.unpack_from("<Q", cubin, 0x20)
     size, count = struct.unpack_from("<HH", cubin, 0x36)
-    if len(cubin) == table + size * count - 1:
-        found.append(0)  # CuPy cuts off the last byte, and no program minds but nvdisasm
+    missing = table + size * count - len(cubin)
+    if missing > 1:
+        raise ValueError(f"kernel: the cubin lacks its last {missing} bytes; compile it again")
+    if missing == 1:
+        found.append(0)  # CuPy cuts it off, and no program minds but nvdisasm
     if cubin[8] >= _MOVED:
         return bytes(found)
     found[7:9] = _NEW_ABI

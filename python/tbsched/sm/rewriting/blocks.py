@@ -23,13 +23,16 @@ class Entry:
             not known to be over; registers that are not listed are ``others`` clocks old.
         others: see ``ages``.
         untold: registers that a slow step touched of which only a later scoreboard tells.
-        unknown: whether there may be more of them, as one may come from anywhere.
+        since: clocks, at least, since a step that is slow or pinned went, by its opcode; those that
+            are not listed went long ago.
+        unknown: whether there may be more of all of them, as one may come from anywhere.
     """
 
     scoreboards: int = 0
     ages: Mapping[Place, int] = field(default_factory=dict)
     others: int = SAFE_LATENCY
     untold: frozenset[Place] = frozenset()
+    since: Mapping[str, int] = field(default_factory=dict)
     unknown: bool = False
 
     def age(self, place: Place) -> int:
@@ -39,11 +42,16 @@ class Entry:
     def joined(self, other: Entry) -> Entry:
         """What holds wherever one came from."""
         places = {*self.ages, *other.ages}
+        opcodes = {*self.since, *other.since}
         return Entry(
             self.scoreboards | other.scoreboards,
             {place: min(self.age(place), other.age(place)) for place in places},
             min(self.others, other.others),
             self.untold | other.untold,
+            {
+                opcode: min(each.since.get(opcode, SAFE_LATENCY) for each in (self, other))
+                for opcode in opcodes
+            },
             self.unknown or other.unknown,
         )
 
@@ -52,6 +60,7 @@ class Entry:
         scoreboards, now = self.scoreboards, 0
         touched: dict[Place, int] = {}
         untold = set(self.untold)
+        went: dict[str, int] = {}
         for step in steps:
             scoreboards &= ~step.control.waits
             for scoreboard in step.sets:
@@ -62,15 +71,20 @@ class Entry:
             elif step.slow and step.control.reads == NO_SCOREBOARD:
                 untold |= step.reads
             touched |= dict.fromkeys(step.writes | (step.reads if step.slow else set()), now)
+            if step.slow or step.pinned:
+                went[step.opcode] = now
             now += step.clocks
         ages = {place: age + now for place, age in self.ages.items()}
         ages |= {place: now - at for place, at in touched.items()}
         capped = {place: min(SAFE_LATENCY, age) for place, age in ages.items()}
+        since = {opcode: age + now for opcode, age in self.since.items()}
+        since |= {opcode: now - at for opcode, at in went.items()}
         return Entry(
             scoreboards,
             capped,
             min(SAFE_LATENCY, self.others + now),
             frozenset(untold),
+            {opcode: age for opcode, age in since.items() if age < SAFE_LATENCY},
             self.unknown,
         )
 

@@ -24,10 +24,13 @@ class Compiled:
     Attributes:
         apart: between two steps with such a dependence.
         stall: from an instruction to the next one, by their opcodes.
+        order: from a slow or pinned step to a later slow one, by their opcodes: a barrier, for
+            one, blocks only some clocks after it went.
     """
 
     apart: dict[Key, int] = field(default_factory=dict)
     stall: dict[tuple[str, str], int] = field(default_factory=dict)
+    order: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def between(self, first: Step, second: Step) -> int:
         """Clocks that are enough from a step to the next one."""
@@ -46,6 +49,8 @@ def compiled(blocks: Iterable[Block]) -> Compiled:
             key = _key(block.steps[early], block.steps[late], kind, place)
             apart = times[late] - times[early]
             found.apart[key] = min(found.apart.get(key, apart), apart)
+        for _, _, pair, apart in _in_order(block):
+            found.order[pair] = min(found.order.get(pair, apart), apart)
     return found
 
 
@@ -116,7 +121,28 @@ def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
     # before it that have none.
     slow = [k for k, step in enumerate(steps) if step.slow]
     yield from ((early, late, 1) for early, late in itertools.pairwise(slow))
+    for early, late, pair, _ in _in_order(block):
+        # What happened before the block is past, as far as it is known.
+        past = block.entry.since[pair[0]] if early == BEFORE else 0
+        yield early, late, min(shown.order[pair], SAFE_LATENCY) - past
+    if block.entry.unknown:
+        yield from ((BEFORE, k, min(times[k], SAFE_LATENCY)) for k in slow)
+    last = {steps[k].opcode: k for k in slow}
+    yield from ((k, len(steps), min(times[-1] - times[k], SAFE_LATENCY)) for k in last.values())
     yield from _outside(block, times)
+
+
+def _in_order(block: Block) -> Iterator[tuple[int, int, tuple[str, str], int]]:
+    """Each slow step, and the last slow or pinned one of each opcode before it: clocks apart."""
+    times = issued(block.steps)
+    went: dict[str, tuple[int, int]] = {
+        opcode: (BEFORE, -age) for opcode, age in block.entry.since.items()
+    }
+    for late, step in enumerate(block.steps):
+        if step.slow:
+            for opcode, (early, at) in went.items():
+                yield early, late, (opcode, step.opcode), times[late] - at
+            went[step.opcode] = late, times[late]
 
 
 def _written(step: Step) -> tuple[int, ...]:
