@@ -18,6 +18,7 @@ import pytest
 from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
 from docs.verbs import options_of
+from sm.variants import score as variants
 from tbsched import _core
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.app import VERBS
@@ -184,6 +185,11 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
     "hopper.md": {"cases": cases_table},
     "even-spread.md": {"configs": configs_example},
+    "how-to/variants.md": {
+        "gains": lambda: table(*variants.found()),
+        "much": lambda: table(*variants.much()),
+    },
+    "inside-an-sm.md": {"outputs": lambda: table(*variants.outputs())},
     "papers.md": {"figure3": figure3_table, "gf100": gf100_table},
     "time.md": {"orders": orders_table, "latencies": latencies_table},
 }
@@ -204,7 +210,7 @@ def test_tables_of_a_page_are_what_the_code_says(page: str) -> None:
     text = path.read_text(encoding="utf-8")
     expected = regenerated(page, text)
     if text != expected:
-        new = path.with_name(f"{page}.new")
+        new = path.with_name(f"{path.name}.new")
         new.write_text(expected, encoding="utf-8")
         pytest.fail(f"{path} is out of date: read {new}, then move it over the page")
 
