@@ -45,6 +45,11 @@ class Gain:
     chosen: Ratio
     fresh: Ratio
 
+    @property
+    def much(self) -> bool:
+        """Whether it is more than noise, and more than 3 %."""
+        return self.fresh.low > 1 and self.fresh.value > MUCH
+
 
 @functools.cache
 def kernels(gpu: str) -> tuple[Row, ...]:
@@ -142,7 +147,7 @@ def found() -> Table:
                 name, gpu.upper(), len(every),
                 _percent(statistics.median(each.fresh.value for each in every)),
                 sum(each.fresh.low > 1 for each in every),
-                sum(each.fresh.value > MUCH for each in every),
+                sum(each.much for each in every),
                 f"{sum(each.fresh.low > 1 for each in seeming)} of {len(seeming)}",
             ))  # fmt: skip
     header = (
@@ -155,7 +160,7 @@ def found() -> Table:
 def much() -> Table:
     """The kernels that gain much on a GPU."""
     by_gpu = [{each.kernel: each for each in gains(gpu, is_other)} for gpu in GPUS]
-    names = {each.kernel for found in by_gpu for each in found.values() if each.fresh.low > MUCH}
+    names = {each.kernel for found in by_gpu for each in found.values() if each.much}
     ranked = sorted(names, key=lambda name: -max(f[name].fresh.value for f in by_gpu if name in f))
     rows: list[tuple[object, ...]] = [
         (f"`{name}`", *(cell for found in by_gpu for cell in _cells(found.get(name))))
@@ -169,7 +174,8 @@ def _cells(gain: Gain | None) -> tuple[str, str]:
 
 
 def _percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %".replace("-", "−")
+    text = f"{100 * (ratio - 1):+.1f} %".replace("-", "−")
+    return "0.0 %" if text[1:] == "0.0 %" else text
 
 
 def main() -> int:

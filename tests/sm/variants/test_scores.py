@@ -11,9 +11,7 @@ from sm.variants import score
 def test_variants_wrote_what_the_original_did(gpu: str) -> None:
     rows = score.kernels(gpu)
     assert len(rows) > 100
-    # Recorded before loads were kept behind barriers.
-    assert {row["kernel"] for row in rows if score.wrong(row)} <= {"triton_layer_norm_f32"}
-    assert not [row["kernel"] for row in rows if "failed" in row]
+    assert not [row["kernel"] for row in rows if score.wrong(row) or "failed" in row]
     variants = [v for row in rows for v in row["variants"]]
     assert all(v["registers"] == v["driver_registers"] for v in variants)
     assert all(v["resident"] == v["predicted"] for v in variants)
@@ -25,7 +23,7 @@ def test_what_seems_faster_mostly_is(gpu: str) -> None:
     seeming = [each for each in found if each.chosen.low > 1]
     assert sum(each.fresh.low > 1 for each in seeming) > 0.75 * len(seeming)
     # Most gain nothing that anyone would notice.
-    assert sum(each.fresh.value > score.MUCH for each in found) < 0.2 * len(found)
+    assert sum(each.much for each in found) < 0.2 * len(found)
 
 
 def test_a_wrong_output_counts_if_the_original_repeats_or_differs_by_far_less() -> None:
