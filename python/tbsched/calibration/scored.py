@@ -1,0 +1,87 @@
+"""Compares what was found with the oracle, and mends what is assumed as long as that is wrong."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import count
+
+from tbsched.calibration.asking.evidence import Evidence
+from tbsched.calibration.asking.journal import Journal
+from tbsched.calibration.campaign import Campaign, disagreeing
+from tbsched.calibration.doubt.struck import mended, strike_out
+from tbsched.calibration.doubt.witnesses import Witness, witnesses
+from tbsched.calibration.draft import draft
+from tbsched.calibration.finding import Found
+from tbsched.campaigns.oracles import OracleLike
+from tbsched.campaigns.results import Report
+from tbsched.hardware.spec import DeviceSpec
+
+_MOST_MENDED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How a device did.
+
+    Attributes:
+        spec: the device.
+        others: of values that are not told, devices that explain the same.
+        report: the last campaign; None: there was no time for one.
+        refusal: what the oracle said when it refused a sequence that the device allows.
+        is_wrong: what the last campaign found contradicts the device, and shows again.
+        struck: how many devices earlier campaigns struck out.
+    """
+
+    spec: DeviceSpec
+    others: tuple[Witness, ...]
+    report: Report | None
+    refusal: str | None
+    is_wrong: bool
+    struck: int
+
+
+def scored(
+    found: Found,
+    seen: Evidence,
+    name: str,
+    campaign: Campaign,
+    journal: Journal,
+    again: OracleLike,
+) -> Score:
+    """Runs a campaign; if it shows that something assumed is wrong, mends that, and runs another.
+
+    Args:
+        found: what the probes found; what is told and assumed may change.
+        seen: all that was observed.
+        name: of the device.
+        campaign: what compares, and for how long.
+        journal: what earlier calibrations counted.
+        again: what runs a disagreement once more.
+    """
+    end = time.monotonic() + campaign.seconds
+    mended(found, seen)
+    for struck in count():
+        strike_out(draft(found, name), found, seen)
+        spec = draft(found, name)
+        others = witnesses(spec, found, seen)
+        report, refusal, wrong = None, None, []
+        left = end - time.monotonic()
+        try:
+            # What a device was mended with says nothing about it: others are drawn.
+            fresh = replace(campaign, seconds=left, seed=campaign.seed + struck)
+            report = fresh.run(spec, journal)
+        except ValueError as error:
+            # The oracle refuses what the device allows: some value that was assumed is wrong.
+            refusal = str(error).partition("\n")[0]
+        else:
+            wrong = [] if report is None else disagreeing(again, spec, report)
+        if not wrong or struck == _MOST_MENDED:
+            break
+        seen.add(wrong)
+        if not mended(found, seen):
+            break
+    if wrong or refusal is not None or not seen.explained_by(spec):
+        found.doubt()
+        spec = draft(found, name)
+    return Score(spec, others, report, refusal, bool(wrong), struck)
