@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import threading
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -377,6 +378,27 @@ def test_campaign_of_an_executor_finds_the_same() -> None:
     assert found.certificate == alone.certificate
     with pytest.raises(TypeError, match=r"calibrate\.executor: a concurrent\.futures\.Executor"):
         tb.calibrate("xavier", LONG, executor=2, progress=False)  # type: ignore[arg-type]
+
+
+class Boards(Hidden):
+    """Another board in each worker, with another map."""
+
+    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
+        if threading.current_thread() is threading.main_thread():
+            return super().observe(seq)
+        other = replace(self.spec, sm_preference=self.spec.sm_preference[::-1])
+        return tb.predict(seq, other)
+
+
+def test_boards_that_differ_give_no_certificate() -> None:
+    with ThreadPoolExecutor(2) as threads:
+        found = tb.calibrate(
+            Boards(gpu(2, "tx2")), LONG, sequences=600, executor=threads, progress=False
+        )
+    assert found.certificate.boards_differ
+    assert (found.certificate.holds, found.certificate.disagreements) == (False, 0)
+    assert found.finding("topology.sm_preference").kind == TOLD
+    assert "calibrate each board for itself" in str(found)
 
 
 class Picky(Hidden):

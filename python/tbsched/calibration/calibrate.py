@@ -107,15 +107,7 @@ def calibrate(
         campaign = Campaign(where, left, sequences, seed, executor, progress)
         score = scored(found, seen, name, campaign, journal, again)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
-    certificate = certified(
-        score.report,
-        score.is_wrong,
-        score.refusal,
-        lab.struck + score.struck,
-        states,
-        len(score.spec.initial_states()),
-        LEFT_OUT,
-    )
+    certificate = certified(score, lab.struck + score.struck, states, LEFT_OUT)
     took = time.monotonic() - start
     return Calibration(
         score.spec, found.findings, score.others, certificate, score.report, tuple(steps), took

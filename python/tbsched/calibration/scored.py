@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -18,6 +20,7 @@ from tbsched.campaigns.results import Report
 from tbsched.hardware.spec import DeviceSpec
 
 _MOST_MENDED = 16
+_LOOKS = 16  # by whatever processes the executor takes: nobody says how many GPUs there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Score:
         report: the last campaign; None: there was no time for one.
         refusal: what the oracle said when it refused a sequence that the device allows.
         is_wrong: what the last campaign found contradicts the device, and shows again.
+        boards_differ: it shows again on some GPU of the executor, and not on the one that was
+            probed.
         struck: how many devices earlier campaigns struck out.
     """
 
@@ -38,6 +43,7 @@ class Score:
     report: Report | None
     refusal: str | None
     is_wrong: bool
+    boards_differ: bool
     struck: int
 
 
@@ -84,4 +90,20 @@ def scored(
     if wrong or refusal is not None or not seen.explained_by(spec):
         found.doubt()
         spec = draft(found, name)
-    return Score(spec, others, report, refusal, bool(wrong), struck)
+    differ = not wrong and report is not None and _boards_differ(campaign, spec, report)
+    return Score(spec, others, report, refusal, bool(wrong), differ, struck)
+
+
+def _boards_differ(campaign: Campaign, spec: DeviceSpec, report: Report) -> bool:
+    """Whether a counterexample that the probed GPU does not show is shown by another one."""
+    if campaign.executor is None or not report.counterexamples:
+        return False
+    asked = [
+        campaign.executor.submit(disagreeing, campaign.oracle, spec, report) for _ in range(_LOOKS)
+    ]
+    shown = False
+    for answer in asked:
+        # Whoever cannot answer shows nothing.
+        with contextlib.suppress(Exception, CancelledError):
+            shown = shown or bool(answer.result())
+    return shown

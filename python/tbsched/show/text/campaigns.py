@@ -189,6 +189,11 @@ def calibration_lines(calibration: Calibration) -> list[str]:
             f"  the oracle refused a sequence that the device allows, so some value is wrong: "
             f"{certificate.refusal}"
         )
+    elif certificate.boards_differ:
+        lines.append(
+            "  another GPU that ran the campaign disagrees, and the one that was probed does not: "
+            "calibrate each board for itself"
+        )
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:
