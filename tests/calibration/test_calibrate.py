@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
-import threading
 from collections.abc import Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,9 +117,30 @@ def test_no_value_of_a_hidden_device_is_told_wrong(seed: int) -> None:
     spec = drawn(seed, most_sms=16)
     found = calibrated(Hidden(spec, noise=0.01 * (seed % 2), seed=seed))
     assert wrong(found, spec) == []
-    if found.certificate.disagreements:
-        assert found.certificate.miss_rate == 1.0
-        assert not found.certificate.holds
+    assert found.certificate.holds
+    untold = {finding.path for finding in found.report if finding.kind != TOLD}
+    assert untold == {witness.path for witness in found.witnesses}
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        900012,  # the campaign shows that something assumed is wrong
+        900344,  # blocks that leave gaps show the largest size of shared memory
+        910561,  # each GPC has one SM, and takes no cluster
+        930076,  # noise strikes out the right policy at first
+    ],
+)
+def test_what_is_assumed_is_mended(seed: int) -> None:
+    spec = drawn(seed, most_sms=40 if seed == 900012 else 48)
+    found = tb.calibrate(
+        Hidden(spec, 0.01 * (seed % 3) / 2, seed), LONG, sequences=100, seed=seed, progress=False
+    )
+    assert wrong(found, spec) == []
+    assert found.certificate.holds
+    assert found.finding("scheduler.policy").value == spec.policy
+    untold = {finding.path for finding in found.report if finding.kind != TOLD}
+    assert untold == {witness.path for witness in found.witnesses}
 
 
 def test_untold_values_come_with_another_device_that_explains_everything() -> None:
@@ -367,38 +386,6 @@ def test_no_sequence_of_a_campaign_counts_twice(monkeypatch: pytest.MonkeyPatch)
     assert found is not None
     assert (found.examples, found.ended) == (60, "examples")
     assert len(drawn) == len(set(drawn))
-
-
-def test_campaign_of_an_executor_finds_the_same() -> None:
-    spec = gpu(2, "tx2")
-    with ThreadPoolExecutor(2) as threads:
-        found = tb.calibrate(spec, LONG, sequences=600, executor=threads, progress=False)
-    alone = tb.calibrate(spec, LONG, sequences=600, progress=False)
-    assert found.report == alone.report
-    assert found.certificate == alone.certificate
-    with pytest.raises(TypeError, match=r"calibrate\.executor: a concurrent\.futures\.Executor"):
-        tb.calibrate("xavier", LONG, executor=2, progress=False)  # type: ignore[arg-type]
-
-
-class Boards(Hidden):
-    """Another board in each worker, with another map."""
-
-    def observe(self, seq: tb.Sequence, /) -> tb.Trace:
-        if threading.current_thread() is threading.main_thread():
-            return super().observe(seq)
-        other = replace(self.spec, sm_preference=self.spec.sm_preference[::-1])
-        return tb.predict(seq, other)
-
-
-def test_boards_that_differ_give_no_certificate() -> None:
-    with ThreadPoolExecutor(2) as threads:
-        found = tb.calibrate(
-            Boards(gpu(2, "tx2")), LONG, sequences=600, executor=threads, progress=False
-        )
-    assert found.certificate.boards_differ
-    assert (found.certificate.holds, found.certificate.disagreements) == (False, 0)
-    assert found.finding("topology.sm_preference").kind == TOLD
-    assert "calibrate each board for itself" in str(found)
 
 
 class Picky(Hidden):

@@ -92,7 +92,7 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
         elif name in found.partial:
             findings.append(assumed(field.path, value, "others have not been asked for"))
         elif len(values) > 1:
-            because = f"every other value was wrong about one of {left.asked} sequences"
+            because = f"every other value was wrong about at least one of {left.asked} sequences"
             findings.append(told(field.path, value, because))
             found.eliminated.add(name)
     return findings

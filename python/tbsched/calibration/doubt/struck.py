@@ -108,7 +108,9 @@ def _doubt(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
 
 def _told(left: list[Values], sequences: int) -> list[Finding]:
     findings = []
-    because = f"every other value that was left was wrong about one of {sequences} sequences"
+    because = (
+        f"every other value that was left was wrong about at least one of {sequences} sequences"
+    )
     for name, value in left[0].items():
         if all(values[name] == value for values in left):
             field = _BY_NAME[name]

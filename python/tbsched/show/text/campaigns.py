@@ -122,7 +122,21 @@ def calibration_text(calibration: Calibration) -> str:
     """The certificate, and each value with how sure it is."""
     rows = calibration_rows(calibration)
     table = render(table_of(("field", "value", "how sure", "because"), rows, left=(0, 3)))
-    return "\n".join([calibration_short(calibration), *calibration_lines(calibration), "", table])
+    telling = [
+        f"\nwould tell {', '.join(paths)}:\n{sequence!r}"
+        for sequence, paths in telling_of(calibration).items()
+    ]
+    lines = [calibration_short(calibration), *calibration_lines(calibration), "", table]
+    return "\n".join(lines + telling)
+
+
+def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
+    """Sequences that would tell values, and which."""
+    found: dict[Sequence, list[str]] = {}
+    for witness in calibration.witnesses:
+        if witness.telling is not None:
+            found.setdefault(witness.telling, []).append(witness.path)
+    return found
 
 
 def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
@@ -143,12 +157,10 @@ def _witness_words(witness: Witness) -> str:
     """The other device that explains everything as well, and what would tell the two apart."""
     changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
     words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
-    if witness.telling is not None:
-        kinds = _kinds(witness.telling)
-        words += "; a sequence that no probe draws would tell" + (
-            f", with {kinds}" if kinds else ""
-        )
-    return words
+    if witness.telling is None:
+        return f"{words}, and no sequence is known that would tell"
+    kinds = _kinds(witness.telling)
+    return f"{words}; a sequence below would tell" + (f", with {kinds}" if kinds else "")
 
 
 def _kinds(sequence: Sequence) -> str:
@@ -215,6 +227,8 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         if step.failure
     ]
     if calibration.campaign is not None:
+        if calibration.campaign.ended == "interrupted":
+            lines.append("  the campaign was interrupted")
         for example in calibration.campaign.counterexamples:
             lines.append(f"  the smallest disagreement: {example.sequence!r}")
     return lines
