@@ -128,7 +128,6 @@ def test_no_value_of_a_hidden_device_is_told_wrong(seed: int) -> None:
         900012,  # the campaign shows that something assumed is wrong
         900344,  # blocks that leave gaps show the largest size of shared memory
         910561,  # each GPC has one SM, and takes no cluster
-        930076,  # noise strikes out the right policy at first
     ],
 )
 def test_what_is_assumed_is_mended(seed: int) -> None:

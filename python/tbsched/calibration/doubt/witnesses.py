@@ -22,7 +22,7 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
 _BY_PATH = {field.path: field for field in FIELDS}
-_DRAWN = 256
+_DRAWN = 128
 _MOST = 256  # devices that are tried for a value
 _MOST_LEFT = 1024  # combinations of what is left of values, of which those are taken
 # Where nothing sets another size, there is none, or sizes do not matter.

@@ -158,7 +158,7 @@ def _witness_words(witness: Witness) -> str:
     changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
     words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
     if witness.telling is None:
-        return f"{words}, and no sequence is known that would tell"
+        return f"{words}; nothing is known that would tell"
     kinds = _kinds(witness.telling)
     return f"{words}; a sequence below would tell" + (f", with {kinds}" if kinds else "")
 
