@@ -82,7 +82,8 @@ def scored(
             refusal = str(error).partition("\n")[0]
         else:
             wrong = [] if report is None else disagreeing(again, spec, report)
-        if not wrong or struck == _MOST_MENDED:
+        is_over = time.monotonic() > end or (report is not None and report.ended == "interrupted")
+        if not wrong or is_over or struck == _MOST_MENDED:
             break
         seen.add(wrong)
         if not mended(found, seen):
