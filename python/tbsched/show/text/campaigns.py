@@ -145,7 +145,8 @@ def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]
     rows = []
     for finding in calibration.report:
         because = finding.because
-        if finding.rivals:
+        # A witness has one of them.
+        if len(finding.rivals) > (finding.path in witnesses):
             because += f"; not told apart from {', '.join(map(_cut, finding.rivals))}"
         if finding.path in witnesses:
             because += f"; {_witness_words(witnesses[finding.path])}"
