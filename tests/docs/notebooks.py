@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,9 +19,13 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 
 @contextmanager
 def kernel() -> Iterator[KernelManager]:
-    """A kernel for several notebooks: to start one takes longer than most of them run."""
+    """A kernel for several notebooks: to start one takes longer than most of them run.
+
+    It sees no GPU, neither a real one nor a fake driver that a test loaded before.
+    """
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(FOLDER))
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TBSCHED_LIB")}
+    manager.start_kernel(cwd=str(FOLDER), env=env | {"CUDA_VISIBLE_DEVICES": ""})
     try:
         yield manager
     finally:
