@@ -30,7 +30,7 @@ from tbsched.campaigns.results import Report
 from tbsched.hardware.catalogue import ablated
 from tbsched.traces.growing_file import TraceFile
 
-EVIDENCE = ROOT / "tests" / "traces" / "calibrations" / "evidence-h200.jsonl.xz"
+RECORDED = ROOT / "tests" / "traces" / "calibrations"
 LONG = 3600.0  # no test depends on the time
 SEEDS = range(examples(12))
 # Three GPCs, and two TPCs of none.
@@ -61,29 +61,42 @@ class Gone:
         return first
 
 
-@pytest.fixture(scope="module")
-def h200(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
-    """Of a real one, whose evidence was recorded."""
-    folder = tmp_path_factory.mktemp("evidence")
+def replayed(name: str, folder: Path) -> Calibration:
+    """Of a real GPU, whose evidence was recorded."""
     kept, begin = folder / "seen.jsonl", folder / "first.jsonl"
-    lines = lzma.decompress(EVIDENCE.read_bytes()).splitlines(keepends=True)
+    packed = (RECORDED / f"evidence-{name}.jsonl.xz").read_bytes()
+    lines = lzma.decompress(packed).splitlines(keepends=True)
     kept.write_bytes(b"".join(lines))
     begin.write_bytes(b"".join(lines[:2]))  # the header and a run
     (first,) = tb.load_traces(begin)
     return tb.calibrate(Gone(first), LONG, sequences=0, evidence=kept, progress=False)
 
 
+@pytest.fixture(scope="module")
+def h200(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
+    return replayed("h200", tmp_path_factory.mktemp("evidence"))
+
+
 def test_h200_is_found_from_nothing(h200: Calibration) -> None:
-    spec = tb.device("h200")
-    others = {path for path in map(str, wrong(h200, spec)) if path.split(":")[0] not in OF_THE_HOST}
+    check_found(h200, "h200")
+
+
+def test_h100_is_found_from_nothing(tmp_path: Path) -> None:
+    check_found(replayed("h100", tmp_path), "h100")
+
+
+def check_found(found: Calibration, name: str) -> None:
+    """All that is told is in the shipped file, but for times of the host."""
+    spec = tb.device(name)
+    others = {str(path).partition(":")[0] for path in wrong(found, spec)} - OF_THE_HOST
     assert not others
-    assert len(h200.told) >= 41
+    assert len(found.told) >= 41
     # It shows only in partitions.
-    assert {finding.path for finding in h200.assumed} - OF_THE_HOST == {
+    assert {finding.path for finding in found.assumed} - OF_THE_HOST == {
         "mechanisms.clusters_use_whole_partition"
     }
-    assert h200.finding("scheduler.hardware_queues").kind == "documented"
-    certificate = h200.certificate
+    assert found.finding("scheduler.hardware_queues").kind == "documented"
+    certificate = found.certificate
     assert certificate.holds
     assert certificate.disagreements == 0
     assert certificate.sequences > 10_000
