@@ -27,6 +27,9 @@ class AnySm {
   // Whether an SM of a kind, with these blocks, can be without room for one more of a launch. An
   // idle one has room: whatever comes configures it.
   bool may_be_full(const Multiset& blocks, const SmKind& kind, size_t launch) const;
+  // Whether a block of a resident launch is among these.
+  bool some_stayed(const Multiset& blocks) const;
+  bool may_leave(const size_t launch) const { return may_leave_[launch]; }
 
  private:
   template <typename Value>
@@ -42,7 +45,6 @@ class AnySm {
   bool exists_configuration(const Multiset& blocks, const SmKind& kind, const Holds& holds) const;
   bool may_be_set(const Multiset& blocks, const Multiset& had, int32_t configured) const;
   bool can_enter_some(const Multiset& blocks, int32_t configured) const;
-  bool some_stayed(const Multiset& blocks) const;
   bool may_have_been_beside(size_t gone, const Multiset& blocks, int32_t configured) const;
   bool can_enter(const Multiset& blocks, int32_t configured) const;
 

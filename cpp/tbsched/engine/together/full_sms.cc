@@ -57,10 +57,13 @@ class FullSets {
     return coming_.can_be_on(static_cast<size_t>(kind_.sms.front()), blocks_, sm_, resident_);
   }
 
-  // Where nobody else has come, no SM has less room than it had: what leaves takes none.
+  // Where nobody else has come, no SM has less room than it had: what leaves takes none. Who came
+  // and left has moved the turn of the processing blocks, unless the SM was idle after that.
   bool is_known_to_have_room() const {
     for (size_t other = 0; other < blocks_.size(); ++other) {
-      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
+      if (other == launch_ || resident_.is_there[other]) continue;
+      if (blocks_[other] > 0) return false;
+      if (kind_.most[other] > 0 && sm_.may_leave(other) && sm_.some_stayed(blocks_)) return false;
     }
     return blocks_[launch_] < kind_.room;
   }

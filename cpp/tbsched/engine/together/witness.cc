@@ -270,7 +270,7 @@ class Search {
     if (proof.in_any_order()) return true;
     std::vector<bool> finds_room_next(launches.size());
     for (size_t k = 0; k < launches_.size(); ++k) {
-      finds_room_next[k] = only_gains_[k];
+      finds_room_next[k] = only_gains_[k] && strands_[k];
     }
     return proof.in_each_order(finds_room_next);
   }
