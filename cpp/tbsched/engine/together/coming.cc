@@ -47,7 +47,8 @@ int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_clus
     return places >= clusters * tpcs_per_cluster;
   };
   const auto numbers = std::views::iota(int64_t{1}, sum(tpcs) / tpcs_per_cluster + 1);
-  return std::ranges::partition_point(numbers, can_be_divided) - numbers.begin();
+  return static_cast<int64_t>(std::ranges::partition_point(numbers, can_be_divided) -
+                              numbers.begin());
 }
 
 bool has_level(const Model& model, const Demand& demand) {

@@ -308,28 +308,31 @@ struct FullSmsProof::History {
   std::vector<bool> arrived;
   std::vector<bool> placed;  // whole, as it came
   std::vector<bool> finds_room_next;
+  std::function<bool()> goes_on;
 
   bool may_wait(const size_t launch) const { return arrived[launch] && !placed[launch]; }
 };
 
-bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next) const {
+bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
+                                 const std::function<bool()>& goes_on) const {
   if (!applies()) return false;
   History history{.coming = {.blocks = Multiset(launches_.size()),
                              .levels = std::vector<Level>(launches_.size())},
                   .arrived = resident_.is_there,
                   .placed = resident_.is_there,
-                  .finds_room_next = finds_room_next};
+                  .finds_room_next = finds_room_next,
+                  .goes_on = goes_on};
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     if (resident_.waits[launch]) history = after(history, launch, false);
   }
-  return goes_on(history);
+  return is_safe_after(history);
 }
 
-bool FullSmsProof::goes_on(const History& history) const {
+bool FullSmsProof::is_safe_after(const History& history) const {
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     if (history.may_wait(launch) && awaited_[launch]) return false;
     if (history.arrived[launch]) continue;
-    if (!goes_on(after(history, launch, finds_room(launch, history)))) return false;
+    if (!is_safe_after(after(history, launch, finds_room(launch, history)))) return false;
   }
   return true;
 }
@@ -385,12 +388,14 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   Coming coming = history.coming;
   coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
   const auto held = held_before(launch, history);
-  return held && finds_room(launch, coming, *held);
+  return held && finds_room(launch, coming, *held, history.goes_on);
 }
 
 // Where that is not seen at once, one level after the other of those that came before is tried.
 bool FullSmsProof::finds_room(const size_t launch, const Coming& coming,
-                              const std::vector<bool>& held) const {
+                              const std::vector<bool>& held,
+                              const std::function<bool()>& goes_on) const {
+  if (!goes_on()) return false;
   const bool any_is_held = std::ranges::find(held, true) != held.end();
   if (!any_is_held && has_too_few(launch, coming)) return true;
   const Demand& demand = demands_[launch];
@@ -411,7 +416,7 @@ bool FullSmsProof::finds_room(const size_t launch, const Coming& coming,
     low.levels[other].most = middle;
     Coming high = coming;
     high.levels[other].least = middle + 1;
-    return finds_room(launch, low, held) && finds_room(launch, high, held);
+    return finds_room(launch, low, held, goes_on) && finds_room(launch, high, held, goes_on);
   }
   return false;
 }

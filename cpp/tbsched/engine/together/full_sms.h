@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,8 +30,10 @@ class FullSmsProof {
   // else nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
   // Whether no block waits for ever in each order by itself. Given are the launches that surely
-  // find room if they come next.
-  bool in_each_order(const std::vector<bool>& finds_room_next) const;
+  // find room if they come next. It asks before each look for room whether to go on, and proves
+  // nothing if not.
+  bool in_each_order(const std::vector<bool>& finds_room_next,
+                     const std::function<bool()>& goes_on) const;
 
  private:
   struct History;
@@ -46,10 +49,11 @@ class FullSmsProof {
   std::optional<double> most_full(size_t launch, const Coming& coming) const;
   std::optional<Multiset> least_rooms(size_t launch, const Coming& coming) const;
   bool has_too_few(size_t launch, const Coming& coming) const;
-  bool goes_on(const History& history) const;
+  bool is_safe_after(const History& history) const;
   History after(const History& history, size_t launch, bool finds_room) const;
   bool finds_room(size_t launch, const History& history) const;
-  bool finds_room(size_t launch, const Coming& coming, const std::vector<bool>& held) const;
+  bool finds_room(size_t launch, const Coming& coming, const std::vector<bool>& held,
+                  const std::function<bool()>& goes_on) const;
   std::optional<std::vector<bool>> held_before(size_t launch, const History& history) const;
 
   const Model& model_;

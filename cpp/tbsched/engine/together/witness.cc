@@ -17,6 +17,8 @@ namespace {
 
 // Of an outsider with more blocks three sets leave: all, the first one, and the first half.
 constexpr size_t kMostToChoose = 8;
+// For room, in orders of arrival; six launches take some hundreds.
+constexpr int32_t kMostLooks = 5'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -236,7 +238,7 @@ class Search {
   }
 
   // Of a launch of which blocks wait these are one more, that is to come.
-  bool nobody_waits_after(const std::vector<int32_t>& order, const InitialState& state) const {
+  bool nobody_waits_after(const std::vector<int32_t>& order, const InitialState& state) {
     Standing standing;
     HeldEngine engine(model_, state, {&standing});
     for (const int32_t launch : order) engine.step(events_[launch]);
@@ -272,7 +274,10 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    return proof.in_each_order(finds_room_next);
+    return proof.in_each_order(finds_room_next, [this] {
+      interrupted_();
+      return --looks_ >= 0;
+    });
   }
 
   std::vector<int32_t> arrivals() const {
@@ -373,6 +378,7 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
+  int32_t looks_ = kMostLooks;  // that are left
   std::optional<Stranding> found_;
 };
 
