@@ -100,18 +100,25 @@ py::tuple columns_of(const std::vector<Command>& commands) {
                         to_array(std::move(prefetches)));
 }
 
+py::tuple columns_of(const std::vector<sm_sim::WarpTime>& warps) {
+  using sm_sim::WarpTime;
+  return py::make_tuple(column(warps, &WarpTime::core), column(warps, &WarpTime::warp),
+                        column(warps, &WarpTime::begin), column(warps, &WarpTime::end));
+}
+
 py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Array<int64_t>& rows,
                              const Array<int32_t>& compute, const Array<uint8_t>& access,
                              const Array<uint64_t>& address, const Array<uint8_t>& sectors,
                              const Values& config, const std::string& scheduler,
                              const std::optional<py::function>& make,
-                             const Array<int32_t>& cores_of, const bool commands,
+                             const Array<int32_t>& cores_of, const bool commands, const bool warps,
                              const bool checked) {
   const sm_sim::Workload workload{sizes.first,      sizes.second,    span_of(rows),
                                   span_of(compute), span_of(access), span_of(address),
                                   span_of(sectors)};
   sm_sim::Options options{.scheduler = sm_sim::scheduler_named(scheduler),
                           .log_commands = commands,
+                          .log_warps = warps,
                           .checked = checked,
                           .cores_of = span_of(cores_of),
                           .now_and_then = python_signals};
@@ -133,9 +140,9 @@ py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Arra
     counts[py::str(counter.name.data(), counter.name.size())] = found.statistics.*counter.member;
   }
   using sm_sim::BlockTime;
-  return py::make_tuple(counts, column(found.blocks, &BlockTime::core),
-                        column(found.blocks, &BlockTime::start),
-                        column(found.blocks, &BlockTime::end), columns_of(found.commands));
+  return py::make_tuple(
+      counts, column(found.blocks, &BlockTime::core), column(found.blocks, &BlockTime::start),
+      column(found.blocks, &BlockTime::end), columns_of(found.commands), columns_of(found.warps));
 }
 
 py::tuple dram_commands_in_python(const Array<int64_t>& cycle, const Array<uint64_t>& address,
@@ -209,12 +216,14 @@ void bind_sm_sim(py::module_& module) {
              "Of each parameter (section, name, least, greatest, default, meaning).");
   module.def("sm_counters", &counters_in_python, "Of each counter (name, meaning).");
   module.def("sm_schedulers", &schedulers_in_python, "Of each warp scheduler (name, summary).");
-  module.def("sm_simulate", &simulate_in_python, py::arg("sizes"), py::arg("rows"),
-             py::arg("compute"), py::arg("access"), py::arg("address"), py::arg("sectors"),
-             py::arg("config"), py::arg("scheduler"), py::arg("make"), py::arg("cores_of"),
-             py::arg("commands"), py::arg("checked"),
-             "Runs a workload; sizes is (warps per block, blocks per core). Returns the counts, "
-             "the core, start and end of each block, and the columns of the DRAM commands.");
+  module.def(
+      "sm_simulate", &simulate_in_python, py::arg("sizes"), py::arg("rows"), py::arg("compute"),
+      py::arg("access"), py::arg("address"), py::arg("sectors"), py::arg("config"),
+      py::arg("scheduler"), py::arg("make"), py::arg("cores_of"), py::arg("commands"),
+      py::arg("warps"), py::arg("checked"),
+      "Runs a workload; sizes is (warps per block, blocks per core). Returns the counts, the "
+      "core, start and end of each block, the columns of the DRAM commands, and when warps "
+      "could issue: core, warp, begin, end.");
   module.def("sm_dram_commands", &dram_commands_in_python, py::arg("cycle"), py::arg("address"),
              py::arg("write"), py::arg("config"), py::arg("prefetch"),
              "The columns of the commands: cycle, controller, bank, kind, row, column, prefetch.");

@@ -181,8 +181,9 @@ def sm_simulate(
     make: _Callable[..., Any] | None,
     cores_of: npt.NDArray[np.int32],
     commands: bool,
+    warps: bool,
     checked: bool,
-) -> tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...]]: ...
+) -> tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...], tuple[Any, ...]]: ...
 def snapshot_after(
     model: Model, sequence: Sequence, state: InitialState, events: int
 ) -> tuple[

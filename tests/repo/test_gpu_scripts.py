@@ -118,3 +118,12 @@ def test_neighbours_are_recorded(tmp_path: Path) -> None:
     phases = [row for row in map(json.loads, text.splitlines()) if row["kind"] == "phase"]
     assert [row["name"] for row in phases if row["failed"]] == []
     assert len(phases) == 9
+
+
+def test_cells_of_notebooks_run_without_jupyter(fake: Path, tmp_path: Path) -> None:
+    done = started(fake, "notebooks/cells.py", tmp_path, "--only", "01")
+    assert done.returncode == 0, done.stdout
+    found = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))
+    (row,) = found["notebooks"]
+    assert (found["gpu"], row["ran"], row["error"]) == ("Fake GPU", 9, "")
+    assert "of 129 launches" in row["printed"][6]  # which ran now

@@ -48,7 +48,7 @@ RETURNS = {
     "sm_dram_commands": "tuple[Any, ...]",
     "sm_parameters": "list[tuple[str, str, int, int, int, str]]",
     "sm_schedulers": "list[tuple[str, str]]",
-    "sm_simulate": "tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...]]",
+    "sm_simulate": "tuple[dict[str, int], _Ints, _Longs, _Longs, tuple[Any, ...], tuple[Any, ...]]",
     "split_sms": "tuple[list[list[int]], list[int]]",
     "state_names": "list[tuple[str, ...]]",
     "states": "list[tuple[InitialState, dict[str, int]]]",

@@ -1,7 +1,8 @@
 """Draws the pictures of the site anew: ``make pictures``.
 
 Those of the gallery come from the code above each of them on its page. A result is shown as a page
-in headless Chromium; a plot is drawn by matplotlib.
+in headless Chromium, with all its parts unfolded if the picture is called so; a plot is drawn by
+matplotlib. It fails if the gallery lacks a kind of result.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import tbsched as tb
 from helpers import ROOT
 from show.screenshots import SCHEMES, browser_of, shoot
 from tbsched.cli.app import app
+from tbsched.views import SHOWN
 
 GALLERY = ROOT / "docs" / "reference" / "gallery.md"
 FIGURES = ROOT / "docs" / "figures"
@@ -58,7 +60,10 @@ def draw(value: Any, place: Path, browser: str, scheme: str) -> None:
     else:
         with tempfile.TemporaryDirectory() as folder:
             page, shot = Path(folder, "page.html"), Path(folder, "shot.png")
-            tb.show.to_html(value, page)
+            text = tb.show.to_html(value)
+            if place.stem.endswith("-unfolded"):
+                text = re.sub("<details(?! open)", "<details open", text)
+            page.write_text(text, "utf-8")
             shoot(browser, page, shot, SCHEMES[scheme], _HIGHEST)
             picture = Image.open(shot).convert("RGB")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -71,8 +76,12 @@ def main() -> None:
     parser.add_argument("--scheme", choices=SCHEMES, default="light")
     options = parser.parse_args()
     browser = browser_of(parser)
+    kinds = set()
     for place, value in pictures():
         draw(value, place, browser, options.scheme)
+        kinds.add(type(value).__name__)
+    if missing := SHOWN.keys() - kinds:
+        raise SystemExit(f"{GALLERY.relative_to(ROOT)} shows no {', '.join(sorted(missing))}")
     matplotlib.rcParams["svg.hashsalt"] = "tbsched"  # else the names in it differ every time
     show = ["show", str(THREE_KERNELS), "--device", "h200", "--view", "sm_map"]
     app([*show, "-o", str(THREE_KERNELS.with_suffix(".svg"))], standalone_mode=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import gpu, launch
+from helpers import ROOT, gpu, launch
 from profiled import profiled
 from tbsched.show.layout.names import label
 
@@ -346,6 +346,85 @@ def test_profile_is_shown_as_it_was_measured(tmp_path: Path) -> None:
     (moved,) = (each for each in found.slices if each.name.startswith("copy"))
     assert moved.end - moved.begin == 100_000
     assert all(path.startswith("/measured: ") for path in found.paths.values())
+
+
+def test_explanation_has_the_profile_its_prediction_and_the_gaps(tmp_path: Path) -> None:
+    program = tb.load_program(ROOT / "tests/real/recordings/h200/cupy_connections-a.json.gz")
+    explained = tb.explain(program, "h200")
+    tb.show.to_perfetto(explained, tmp_path / "why.pftrace")
+    found = read(tmp_path / "why.pftrace")
+    assert {path.split("/")[1].partition(":")[0] for path in found.paths.values()} == {
+        "NVIDIA H200, 132 SMs, policy hopper", "measured",
+    }  # fmt: skip
+    runs = defaultdict(list)
+    for each in found.under("streams"):
+        runs[found.paths[each.track].startswith("/measured")].append(each.begin)
+    assert len(runs[True]) == len(runs[False]) == len(program.measured)
+    assert min(runs[True]) == min(runs[False])
+    gaps = [each for each in found.slices if "/gaps: " in found.paths[each.track]]
+    assert len(gaps) == len(explained.gaps) > 0
+    assert all(each.name and each.arguments["why"] for each in gaps)
+
+
+def test_processes_are_on_one_clock(tmp_path: Path) -> None:
+    program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3, name="gemm")])
+    found = tb.predict_processes([program, program], "h200")
+    tb.show.to_perfetto(found, tmp_path / "processes.pftrace")
+    file = read(tmp_path / "processes.pftrace")
+    turns = [each for each in file.slices if file.paths[each.track].startswith("/turns of 2 ")]
+    shown = sorted((each.begin, each.end, each.name) for each in turns)
+    assert shown == [
+        (begin, end, f"process {process}") for process, begin, end in found.turns.tolist()
+    ]
+    for number, trace in enumerate(found.traces):
+        runs = [
+            each for each in file.under("streams")
+            if file.paths[each.track].startswith(f"/process {number}: ")
+        ]  # fmt: skip
+        assert [(each.begin, each.end) for each in runs] == [
+            (trace[0].start_ns.min(), trace[0].end_ns.max())
+        ]
+    flows = [flow for each in file.instants for flow in each.flows]
+    assert len(set(flows)) == len(flows) == 2
+
+
+def test_both_traces_of_a_comparison_are_shown(tmp_path: Path) -> None:
+    a, b = (tb.predict(PROGRAM, gpu(6), policy) for policy in (None, "round_robin"))
+    tb.show.to_perfetto(tb.compare(a, b), tmp_path / "both.pftrace")
+    file = read(tmp_path / "both.pftrace")
+    assert {path[:4] for path in file.paths.values()} == {"/a: ", "/b: "}
+    assert len(file.under("streams")) == len(a) + len(b)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_simulated_kernel_is_shown_as_far_as_it_was_kept(tmp_path: Path, kept: bool) -> None:
+    kernel = tb.sm.preset("SCP", blocks=8)
+    found = tb.sm.simulate(kernel, "round_robin", commands=kept, warps=kept)
+    tb.show.to_perfetto(found, tmp_path / "simulated.pftrace")
+    file = read(tmp_path / "simulated.pftrace")
+    assert sorted(each.name for each in file.under("cores")) == [f"block {n}" for n in range(8)]
+    if not kept:
+        assert len(file.slices) == 8
+        return
+    assert found.warps is not None
+    for core in set(found.core.tolist()):
+        own = np.count_nonzero(found.warps["core"] == core)
+        assert len(file.under(f"warps of core {core}")) == own
+    assert found.commands is not None
+    opened = np.count_nonzero(found.commands["kind"] == 0)
+    banks = [each for each in file.slices if "/DRAM banks of " in file.paths[each.track]]
+    assert len(banks) == opened
+    assert all(each.name.startswith("row ") for each in banks)
+
+
+def test_call_that_loads_a_kernel_is_marked(tmp_path: Path) -> None:
+    first = launch(1, duration=1e-5, stream=0, name="gemm", first_use=True)
+    again = launch(1, duration=1e-5, stream=0, name="gemm")
+    trace = tb.predict(tb.Sequence([first, again]), "h200", host=1e-6)
+    tb.show.to_perfetto(trace, tmp_path / "first.pftrace")
+    loads, other = read(tmp_path / "first.pftrace").under("host threads")
+    assert (loads.name, other.name) == ("launch gemm, first use", "launch gemm")
+    assert loads.end - loads.begin > 2 * (other.end - other.begin)
 
 
 def test_nothing_that_ran_is_a_file_too(tmp_path: Path) -> None:

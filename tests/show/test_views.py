@@ -32,6 +32,17 @@ def test_view_is_where_the_table_says(name: str, view: str) -> None:
     assert callable(getattr(module, f"{word}_{what}"))
 
 
+@pytest.mark.parametrize("name", views.SHOWN)
+def test_gallery_has_a_picture_of_it(name: str) -> None:
+    """``make pictures`` draws it from the code on the page."""
+    _, word = views.SHOWN[name]
+    picture = f"figures/gallery/{word.replace('_', '-')}.png"
+    if name == "Trace":
+        picture = "figures/gallery/prediction.png"
+    assert f"(../{picture})" in (ROOT / "docs/reference/gallery.md").read_text("utf-8")
+    assert (ROOT / "docs" / picture).stat().st_size > 2000
+
+
 @pytest.mark.parametrize(
     ("value", "begin"),
     [

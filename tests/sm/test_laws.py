@@ -50,9 +50,26 @@ def test_nothing_is_lost_and_nothing_is_done_twice(
     found = simulate(kernel, name, gpu, checked=True)
     check_counts(kernel, found)
     check_blocks(kernel, found)
-    again = simulate(kernel, name, gpu)
+    again = simulate(kernel, name, gpu, warps=True)
     assert dict(again.counts) == dict(found.counts)
     assert np.array_equal(again.end, found.end)
+    check_warps(kernel, again)
+
+
+def check_warps(kernel: Workload, found: Simulation) -> None:
+    """A warp can issue from time to time while its block is there, and else waits."""
+    assert found.warps is not None
+    rows = np.sort(found.warps, order=["core", "warp", "begin", "end"])
+    assert (rows["begin"] <= rows["end"]).all()
+    own = (rows["core"][1:] == rows["core"][:-1]) & (rows["warp"][1:] == rows["warp"][:-1])
+    slot = found.config["issue_cycles"]
+    assert (rows["begin"][1:] + slot >= rows["end"][:-1])[own].all()
+    for block in range(kernel.blocks):
+        inside = (rows["core"] == found.core[block]) & (rows["begin"] >= found.start[block])
+        assert (inside & (rows["end"] <= found.end[block] + slot)).sum() >= kernel.warps_per_block
+    # It issues one instruction in a slot.
+    slots = (rows["end"] - rows["begin"]) // slot + 2
+    assert kernel.instructions <= slots.sum()
 
 
 def check_counts(kernel: Workload, found: Simulation) -> None:

@@ -71,8 +71,17 @@ class Machine {
       controllers_.emplace_back(number, memory);
       slices_.emplace_back(number, memory, controllers_.back(), options.scheduler.perfect_l2);
     }
-    const Chip chip{config_,   clocks_, workload,    map_,   events_,
-                    requests_, blocks_, statistics_, times_, options.scheduler.perfect_l1};
+    const Chip chip{config_,
+                    clocks_,
+                    workload,
+                    map_,
+                    events_,
+                    requests_,
+                    blocks_,
+                    statistics_,
+                    times_,
+                    options.log_warps ? &result.warps : nullptr,
+                    options.scheduler.perfect_l1};
     const int32_t places = places_of(workload, config);
     for (int32_t number = 0; number < config.cores; ++number) {
       const CoreShape shape{number, places, workload.warps_per_block};

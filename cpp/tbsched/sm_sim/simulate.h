@@ -20,6 +20,7 @@ struct Options {
   const SchedulerRow& scheduler;  // e.g. scheduler_named("owl")
   MakeScheduler make = scheduler.make;
   bool log_commands = false;
+  bool log_warps = false;
   bool checked = false;                    // every DRAM command is checked against every constraint
   std::span<const int32_t> cores_of = {};  // the core of each block; empty: as the config says
   std::function<void()> now_and_then = {};  // may throw, to end it early
@@ -29,6 +30,7 @@ struct Simulation {
   Statistics statistics;
   std::vector<BlockTime> blocks;
   std::vector<Command> commands;  // if they were to be logged
+  std::vector<WarpTime> warps;    // if they were to be logged
 };
 
 // The same arguments give the same answer. Throws std::invalid_argument for a workload or a

@@ -55,4 +55,13 @@ struct BlockTime {
   int64_t end = -1;
 };
 
+// From one core cycle to another a warp could issue. Before and after that it waits: for memory,
+// for room, or at a barrier.
+struct WarpTime {
+  int32_t core;
+  int32_t warp;  // of the core
+  int64_t begin;
+  int64_t end;
+};
+
 }  // namespace tbsched::sm_sim

@@ -171,7 +171,7 @@ class LaunchConfigs(Shown):
 
     @property
     def advised(self) -> LaunchConfig | None:
-        """The row with the least estimate; None: the machine code was not given, or none can run.
+        """The row with the least estimate, if the machine code was given and any row can run.
 
         Of rows that differ by less than the estimate can tell it is the one next to 256 threads.
         """

@@ -28,6 +28,9 @@ class Simulation(Shown, HoldsArrays):
             were asked for: a structured array with ``cycle`` (of the DRAM clock), ``controller``,
             ``bank``, ``kind`` (0 activate, 1 read, 2 write, 3 precharge), ``row``, ``column`` and
             ``prefetch``.
+        warps: when each warp could issue, if that was asked for: a structured array with ``core``,
+            ``warp`` (of the core), ``begin`` and ``end`` (core cycles), by ``end``. Else it waits:
+            for memory, for room, or at a barrier.
 
     Example:
         >>> kernel = tb.sm.preset("SCP", blocks=28)
@@ -44,6 +47,7 @@ class Simulation(Shown, HoldsArrays):
     start: Int64Array
     end: Int64Array
     commands: StructuredArray | None = field(default=None)
+    warps: StructuredArray | None = field(default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
@@ -74,7 +78,7 @@ class Simulation(Shown, HoldsArrays):
 
     @property
     def l1_profiled_hit_rate(self) -> float:
-        """The share of the sectors loaded that were in L1 or on their way: hits, for profilers."""
+        """The share of the sectors loaded that were in L1 or on their way, as profilers count."""
         fetched = self.counts["l1_misses"] - self.counts["l1_merges"]
         loads = self.counts["l1_loads"]
         return self._ratio(loads - fetched, loads)

@@ -13,12 +13,15 @@ import numpy.typing as npt
 
 from tbsched import _core
 from tbsched.errors import shown
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import flag, integer
 from tbsched.sm.generator import preset
 from tbsched.sm.memory import commands_of
 from tbsched.sm.parameters import Config, config
 from tbsched.sm.results import Simulation, Simulations
 from tbsched.sm.workloads import Workload, fitted, load_workload
+
+_WARPS = np.dtype([("core", np.int32), ("warp", np.int32), ("begin", np.int64), ("end", np.int64)])
 
 
 class Scheduler(Protocol):
@@ -83,6 +86,7 @@ def simulate(
     *,
     cores: npt.ArrayLike | None = None,
     commands: bool = False,
+    warps: bool = False,
     checked: bool = False,
 ) -> Simulation:
     """Runs a kernel on a simulated GPU: warp schedulers, caches, network and DRAM.
@@ -101,6 +105,7 @@ def simulate(
         cores: int (blocks,), the core of each block, such as ``tb.predict(...)[0].smid``. None is
             as the config says.
         commands: whether to keep the commands of the memory controllers.
+        warps: whether to keep when each warp could issue.
         checked: whether to check each of these against every timing constraint.
 
     Raises:
@@ -116,7 +121,7 @@ def simulate(
     make = None if isinstance(scheduler, str) else scheduler
     if make is not None and not callable(make):
         raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}")
-    counts, core, start, end, columns = _core.sm_simulate(
+    counts, core, start, end, columns, awake = _core.sm_simulate(
         (held.warps_per_block, held.blocks_per_core),
         *fitted(held, gpu["line_bytes"], gpu["line_sectors"]),
         dict(gpu.values),
@@ -124,11 +129,20 @@ def simulate(
         make,
         np.array([] if cores is None else cores, np.int32),
         flag("simulate", "commands", commands),
+        flag("simulate", "warps", warps),
         flag("simulate", "checked", checked),
     )  # fmt: skip
     name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__name__", "own")
     log = commands_of(columns) if commands else None
-    return Simulation(held.name, name, gpu, counts, core, start, end, log)
+    issuing = _warps_of(awake) if warps else None
+    return Simulation(held.name, name, gpu, counts, core, start, end, log, issuing)
+
+
+def _warps_of(columns: tuple[Int32Array | Int64Array, ...]) -> StructuredArray:
+    found = np.empty(len(columns[0]), _WARPS)
+    for name, column in zip(_WARPS.names or (), columns, strict=True):
+        found[name] = column
+    return read_only(found)
 
 
 def simulate_many(

@@ -53,6 +53,32 @@ def test_each_row_that_was_opened_is_drawn() -> None:
         f"row {row}" for row in dict.fromkeys(np.unique(opened["row"]).tolist())
     ]
     assert len(drawn(found, "blocks on the cores")) == 8
+    awake = tb.sm.simulate(tb.sm.preset("SCP", blocks=8), "round_robin", warps=True)
+    assert awake.warps is not None
+    warps = sorted(set(awake.warps["warp"][awake.warps["core"] == 0].tolist()))
+    assert drawn(awake, "warps that can issue") == [f"warp {number}" for number in warps]
+
+
+def test_turns_and_launches_of_processes_are_on_one_clock() -> None:
+    program = tb.Sequence([tb.Launch(132, 1024, 32, stream=0, duration=3e-3, name="gemm")])
+    found = tb.predict_processes([program, program], "h200")
+    assert drawn(found, "turns of the processes") == ["process 0", "process 1"]
+    for number in range(2):
+        assert len(drawn(found, f"launches of process {number}")) == 1
+    page = ElementTree.fromstring(views.html(found))
+    ticks = [
+        [text.text for text in picture.iter("text") if (text.text or "").endswith(" ms")]
+        for picture in page.iter("svg")
+    ]
+    assert len(ticks) == 3
+    assert ticks[0] == ticks[1] == ticks[2] != []
+
+
+def test_each_group_that_met_has_a_line() -> None:
+    trace = tb.predict(tb.Sequence([tb.Launch(4, 32, 16)] * 2), "h200")
+    page = views.html(tb.Meeting(trace, ((0,), (1,)), (True, False)))
+    assert "group 0 has met: launch 0" in page
+    assert "group 1 hangs: launch 1" in page
 
 
 def test_each_moment_has_a_map_and_one_is_chosen() -> None:
@@ -67,3 +93,9 @@ def test_each_moment_has_a_map_and_one_is_chosen() -> None:
         areas = [sum((path.get("d") or "").count("M") for path in group) for group in maps]
         assert len(areas) == moments
         assert areas == [132, 198, 66] if moments == 3 else min(areas) > 0
+
+
+def test_each_measured_opcode_has_two_bars() -> None:
+    page = views.html(tb.sm.measured("h200"))
+    assert page.count("<span>fp64.fma</span>") == 2
+    assert page.count("<span>int32.min</span>") == 1  # nobody knows when its result can be read

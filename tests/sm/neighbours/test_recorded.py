@@ -12,14 +12,13 @@ import tbsched as tb
 from gpu.inside.neighbours.score import Recording, load_profiles, load_rows
 
 HERE = Path(__file__).parent
-NCU = HERE / "ncu.csv.xz"
 BLOCKS = 700  # of a pair: more take long
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ncu") / "ncu.csv"
-    path.write_bytes(lzma.decompress(NCU.read_bytes()))
+    path.write_bytes(lzma.decompress((HERE / "h200-ncu.csv.xz").read_bytes()))
     return path
 
 
@@ -78,7 +77,9 @@ def test_profiles_are_kept_in_files(report: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", ["h100", "h200"])
 def test_pairs_are_closer_with_interference(device: str) -> None:
     recording = Recording(
-        load_rows(HERE / f"{device}.jsonl.xz"), load_profiles(NCU, device), device
+        load_rows(HERE / f"{device}.jsonl.xz"),
+        load_profiles(HERE / f"{device}-ncu.csv.xz", device),
+        device,
     )
     small = [row for row in recording.pairs if sum(blocks for *_, blocks in row["of"]) < BLOCKS]
     errors = np.array([recording.score(row).errors for row in small[::13]])

@@ -53,7 +53,8 @@ void Core::start_block(const int64_t tick, const int32_t place) {
         static_cast<size_t>(*block) * static_cast<size_t>(size) + static_cast<size_t>(number);
     const int64_t row = chip_.workload.rows[warp];
     warps_[static_cast<size_t>(place * size + number)] = {
-        row, chip_.workload.rows[warp + 1], chip_.workload.compute[static_cast<size_t>(row)], 0, 0};
+        row, chip_.workload.rows[warp + 1], chip_.workload.compute[static_cast<size_t>(row)], 0, 0,
+        -1};
   }
   left_[static_cast<size_t>(place)] = size;
   blocks_[static_cast<size_t>(place)] = *block;
@@ -72,7 +73,26 @@ void Core::make_ready(const int64_t tick, const Warps warps) {
   stalled_loads_ &= ~warps;
   stalled_stores_ &= ~warps;
   ready_ |= warps;
+  wake(tick, warps);
   ask_for(next_multiple(tick, chip_.clocks.slot) / chip_.clocks.slot);
+}
+
+// From here on they can issue.
+void Core::wake(const int64_t tick, Warps warps) {
+  if (chip_.warps == nullptr) return;
+  while (warps != 0) warps_[static_cast<size_t>(take_first(warps))].awake = tick;
+}
+
+// From here on they cannot; some could not before.
+void Core::sleep(const int64_t tick, Warps warps) {
+  if (chip_.warps == nullptr) return;
+  while (warps != 0) {
+    const int32_t number = take_first(warps);
+    const int64_t since = std::exchange(warps_[static_cast<size_t>(number)].awake, -1);
+    if (since < 0) continue;
+    const int64_t cycle = chip_.clocks.core;
+    chip_.warps->push_back({shape_.core, number, since / cycle, tick / cycle});
+  }
 }
 
 void Core::ask_for(int64_t slot) {
@@ -127,7 +147,10 @@ void Core::execute(const int64_t tick, const int32_t number) {
   } else if (kind_of(warp.row) == Access::barrier) {
     ++chip_.statistics.instructions;
     to_next_row(warp);
-    if (warp.row < warp.end) at_barrier_ |= only(number);
+    if (warp.row < warp.end) {
+      at_barrier_ |= only(number);
+      sleep(tick, only(number));
+    }
   } else {
     const int64_t busy = chip_.config.l1_line_cycles > 0 ? lines_of(warp) : 0;
     if (busy > 0 && !take_l1(tick, number, busy)) return;
@@ -149,6 +172,7 @@ void Core::open_barrier(const int64_t slot, const int32_t place) {
   const Warps arrived = block & at_barrier_;
   if ((block & resident_ & ~done_ & ~arrived) != 0) return;
   at_barrier_ &= ~arrived;
+  wake(slot * chip_.clocks.slot, arrived);
   leave_at(slot + chip_.config.pipeline_stages, arrived);
 }
 
@@ -196,7 +220,7 @@ Access Core::access(const int64_t tick, const int32_t number) {
   const Access kind = kind_of(first);
   do {
     if (!access_line(tick, number, kind, part_of(warp.row))) {
-      stall(number, kind);
+      stall(tick, number, kind);
       return kind;
     }
     if (warp.row == first) ++chip_.statistics.instructions;
@@ -205,14 +229,18 @@ Access Core::access(const int64_t tick, const int32_t number) {
   // It may have left the room that it was woken for.
   if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
   if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
-  if (warp.missing > 0) waiting_ |= only(number);
+  if (warp.missing > 0) {
+    waiting_ |= only(number);
+    sleep(tick + chip_.clocks.slot, only(number));
+  }
   return kind;
 }
 
 // It waits for room, and issues the same instruction again.
-void Core::stall(const int32_t number, const Access kind) {
+void Core::stall(const int64_t tick, const int32_t number, const Access kind) {
   ++chip_.statistics.replays;
   waiting_ |= only(number);
+  sleep(tick + chip_.clocks.slot, only(number));
   (kind == Access::store ? stalled_stores_ : stalled_loads_) |= only(number);
   warps_[static_cast<size_t>(number)].stalled = stalls_++;
 }
@@ -330,6 +358,7 @@ void Core::fill(const int64_t tick, const Part part) {
 
 void Core::retire(const int64_t tick, Warps warps) {
   count_idle(tick);
+  sleep(tick, warps);
   waiting_ &= ~warps;
   resident_ &= ~warps;
   while (warps != 0) {

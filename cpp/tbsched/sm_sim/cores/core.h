@@ -33,6 +33,7 @@ struct Chip {
   Blocks& blocks;
   Statistics& statistics;
   std::vector<BlockTime>& times;
+  std::vector<WarpTime>* warps;  // null: nobody asks when they could issue
   bool perfect_l1;
 };
 
@@ -67,6 +68,7 @@ class Core {
     int32_t compute;  // instructions before the row's access
     int32_t missing;  // lines that it waits for
     int64_t stalled;  // when it was stalled last, in order of such times
+    int64_t awake;    // the tick since when it can issue; -1: it cannot
   };
 
   struct Turn {
@@ -91,7 +93,9 @@ class Core {
     return static_cast<Access>(chip_.workload.access[static_cast<size_t>(row)]);
   }
   void to_next_row(Warp& warp) const;
-  void stall(int32_t warp, Access kind);
+  void stall(int64_t tick, int32_t warp, Access kind);
+  void wake(int64_t tick, Warps warps);
+  void sleep(int64_t tick, Warps warps);
   Warps to_replay(Warps stalled) const;
   void make_ready(int64_t tick, Warps warps);
   void retire(int64_t tick, Warps warps);

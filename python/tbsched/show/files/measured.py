@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from typing import BinaryIO
 
 import numpy as np
 
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.program.program import Program
-from tbsched.show.files.pftrace import TraceWriter, write_trace
+from tbsched.show.files.pftrace import TraceTracks
 from tbsched.show.files.tracks import TrackWriter
 from tbsched.show.layout.names import label
 from tbsched.show.text.explanations import cause_word, gap_words
+from tbsched.show.text.traces import trace_head
 from tbsched.show.words import transfer_name, transfer_words
 
 _GAPS = {"idle": "gaps: the GPU is idle", "stream": "gaps: a stream is idle",
@@ -32,13 +32,12 @@ def write_program(program: Program, file: BinaryIO) -> None:
 
 def write_explanation(found: Explanation, file: BinaryIO) -> None:
     """Writes the prediction, and the profile as a process of its own."""
-    write_trace(found.prediction, file, functools.partial(_add, found))
-
-
-def _add(found: Explanation, writer: TraceWriter) -> None:
+    writer = TrackWriter(file)
+    tracks = TraceTracks(found.prediction, writer)
+    tracks.add(trace_head(found.prediction))
     rows = found.program.measured
     # Both begin with their first kernel.
-    later = int(writer.slices.runs.begin_ns.min(initial=0)) - int(rows["start_ns"].min())
+    later = int(tracks.slices.runs.begin_ns.min()) - int(rows["start_ns"].min())
     process = _measured(found.program, writer, later)
     for kind, title in _GAPS.items():
         gaps = [gap for gap in found.gaps[:_SHOWN] if gap.kind == kind]
@@ -54,6 +53,7 @@ def _add(found: Explanation, writer: TraceWriter) -> None:
             why=writer.words.numbers(gap_words(found, gap) for gap in gaps),
             launch=np.array([gap.launch for gap in gaps]),
         )  # fmt: skip
+    writer.end()
 
 
 def _measured(program: Program, writer: TrackWriter, later: int) -> int:

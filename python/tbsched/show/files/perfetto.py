@@ -1,19 +1,26 @@
-"""Traces as files for Perfetto (https://ui.perfetto.dev)."""
+"""Results over time as files for Perfetto (https://ui.perfetto.dev)."""
 
 from __future__ import annotations
 
 import os
+from typing import TypeAlias
 
 from tbsched import storage
 from tbsched.advice.explain.explanation import Explanation
+from tbsched.comparison.compare import Diff
 from tbsched.errors import missing
+from tbsched.prediction.processes import Processes
 from tbsched.program.checks import instance
 from tbsched.program.program import Program
+from tbsched.show.text.traces import trace_head
+from tbsched.sm.results import Simulation
 from tbsched.traces.trace import Trace
 
+Shown: TypeAlias = Trace | Explanation | Program | Processes | Diff | Simulation
 
-def to_perfetto(trace: Trace | Explanation | Program, path: str | os.PathLike[str]) -> None:
-    """Writes a trace for Perfetto: drop the file on https://ui.perfetto.dev.
+
+def to_perfetto(trace: Shown, path: str | os.PathLike[str]) -> None:
+    """Writes what happened over time for Perfetto: drop the file on https://ui.perfetto.dev.
 
     The GPU is a process with these tracks:
 
@@ -34,8 +41,14 @@ def to_perfetto(trace: Trace | Explanation | Program, path: str | os.PathLike[st
     by host thread, kernels in rows by stream, and copies and memsets. For an explanation there are
     both, and the gaps with their causes.
 
+    Several processes on one GPU (:class:`tbsched.Processes`) are as many processes, all on one
+    clock, and one more with their turns. Of a comparison (:class:`tbsched.Diff`) both traces are
+    there. Of a simulated kernel (:class:`tbsched.sm.Simulation`) there are blocks in rows by core;
+    when each warp could issue, and the open rows of each DRAM bank, if ``simulate`` kept them.
+
     Args:
-        trace: a prediction or an observation, a profile, or what :func:`tbsched.explain` found.
+        trace: a prediction or an observation, a profile, what :func:`tbsched.explain` found,
+            several processes, a comparison, or a simulated kernel.
         path: such as ``out.pftrace``. The file appears whole or not at all.
 
     Raises:
@@ -50,17 +63,27 @@ def to_perfetto(trace: Trace | Explanation | Program, path: str | os.PathLike[st
         >>> seq = tb.Sequence([tb.Launch(264, 256, 32, duration=1e-3, name="gemm")])
         >>> tb.show.to_perfetto(tb.predict(seq, "h200"), "/dev/null")
     """
-    if not isinstance(trace, Explanation | Program):
+    if not isinstance(trace, Shown):
         instance("to_perfetto", "trace", trace, Trace)
     try:
         from tbsched.show.files.measured import write_explanation, write_program
-        from tbsched.show.files.pftrace import write_trace
+        from tbsched.show.files.pftrace import write_traces
+        from tbsched.show.files.several import write_processes
+        from tbsched.show.files.simulated import write_simulation
     except ImportError as error:
         raise missing("Perfetto traces", "perfetto", "perfetto") from error
     with storage.replacing(storage.as_path(path)) as file:
-        if isinstance(trace, Explanation):
-            write_explanation(trace, file)
-        elif isinstance(trace, Program):
-            write_program(trace, file)
-        else:
-            write_trace(trace, file)
+        match trace:
+            case Explanation():
+                write_explanation(trace, file)
+            case Program():
+                write_program(trace, file)
+            case Processes():
+                write_processes(trace, file)
+            case Simulation():
+                write_simulation(trace, file)
+            case Diff():
+                titled = {"a": trace.a, "b": trace.b}
+                write_traces({f"{k}: {trace_head(x)}": x for k, x in titled.items()}, file)
+            case Trace():
+                write_traces({trace_head(trace): trace}, file)

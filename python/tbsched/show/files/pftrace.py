@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -14,7 +14,6 @@ from tbsched.show.files.tracks import TrackWriter, count, instant
 from tbsched.show.layout.graphs import words_of
 from tbsched.show.layout.lanes import lanes_of, streams_of
 from tbsched.show.layout.names import call_names, label
-from tbsched.show.text.traces import trace_head
 from tbsched.show.words import limiter_words, transfer_name, transfer_words
 from tbsched.traces.trace import Trace
 
@@ -30,45 +29,54 @@ _CALLS = (
 _FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
 
 
-def write_trace(
-    trace: Trace, file: BinaryIO, more: Callable[[TraceWriter], None] | None = None
-) -> None:
-    """Writes the trace (see :func:`tbsched.show.to_perfetto`).
+def write_traces(traces: Mapping[str, Trace], file: BinaryIO, zero_ns: int | None = None) -> None:
+    """Writes traces (see :func:`tbsched.show.to_perfetto`), each as a process.
 
     Args:
-        trace: a prediction or an observation.
+        traces: by the titles of their processes.
         file: where to.
-        more: adds tracks of its own.
+        zero_ns: where time begins for all; None: for each with the first thing that is known.
     """
-    TraceWriter(trace, file).write(more)
+    out = TrackWriter(file)
+    for title, trace in traces.items():
+        TraceTracks(trace, out, zero_ns).add(title)
+    out.end()
 
 
-class TraceWriter(TrackWriter):
+class TraceTracks:
+    """The tracks of a prediction or an observation.
+
+    Args:
+        trace: what they show.
+        out: the file that they are in.
+        zero_ns: where time begins; None: with the first thing that is known.
+    """
+
     """The tracks of a prediction or an observation."""
 
-    def __init__(self, trace: Trace, file: BinaryIO) -> None:
-        super().__init__(file)
-        self._trace = trace
-        self.slices = timed_slices(trace) if trace.sequence.timed else held_slices(trace)
+    def __init__(self, trace: Trace, out: TrackWriter, zero_ns: int | None = None) -> None:
+        self._trace, self._out = trace, out
+        timed = trace.sequence.timed
+        self.slices = timed_slices(trace, zero_ns) if timed else held_slices(trace)
+        self._first_flow = out.flows(len(trace))
         launches = trace.sequence.launches
         self._labels = [label(launch) for launch in launches]
-        self._asks_for = self.words.numbers(map(words_of(trace.sequence), range(len(launches))))
-        self._kernel = self.words.numbers(self._labels)
+        self._asks_for = self._out.words.numbers(
+            map(words_of(trace.sequence), range(len(launches)))
+        )
+        self._kernel = self._out.words.numbers(self._labels)
         transfers = enumerate(trace.sequence.transfers)
-        self._transfer = self.words.numbers(transfer_name(*each) for each in transfers)
+        self._transfer = self._out.words.numbers(transfer_name(*each) for each in transfers)
 
-    def write(self, more: Callable[[TraceWriter], None] | None = None) -> None:
-        """All of the file, with what ``more`` adds."""
+    def add(self, title: str) -> None:
+        """All of them, as a process of that title."""
         about = "" if self._trace.sequence.timed else NO_TIMES
-        gpu = self.track(None, trace_head(self._trace), about)
-        self._host(self.track(gpu, "host"))
+        gpu = self._out.track(None, title, about)
+        self._host(self._out.track(gpu, "host"))
         self._calls(gpu)
         self._streams(gpu)
-        self._sms(self.track(gpu, "SMs", _TOGETHER))
-        self._residents(gpu, self.track(gpu, "resident blocks of each SM"))
-        if more is not None:
-            more(self)
-        self.end()
+        self._sms(self._out.track(gpu, "SMs", _TOGETHER))
+        self._residents(gpu, self._out.track(gpu, "resident blocks of each SM"))
 
     def _host(self, track: int) -> None:
         """An instant for each launch, where its flow begins, and for each release."""
@@ -77,9 +85,9 @@ class TraceWriter(TrackWriter):
             ("release", self.slices.release_ns, False),
         ):
             launch = np.flatnonzero(time_ns >= 0)
-            name = self.names.numbers(f"{verb} {self._labels[k]}" for k in launch)
-            flow = {"flow": launch + 1} if flows else {}
-            self.add(
+            name = self._out.names.numbers(f"{verb} {self._labels[k]}" for k in launch)
+            flow = {"flow": self._first_flow + launch} if flows else {}
+            self._out.add(
                 instant, time_ns=time_ns[launch], track=np.full(len(launch), track), name=name,
                 launch=launch, asks_for=self._asks_for[launch], **flow,
             )  # fmt: skip
@@ -91,46 +99,46 @@ class TraceWriter(TrackWriter):
             return
         hosts, row = np.unique([getattr(e, "host", 0) for e in events], return_inverse=True)
         titles = [f"host thread {host}" for host in hosts.tolist()]
-        group = self.track(gpu, "host threads", _CALLS)
-        self.slice(
+        group = self._out.track(gpu, "host threads", _CALLS)
+        self._out.slice(
             calls.begin_ns, calls.end_ns,
-            self.in_rows(group, titles, row, calls.begin_ns, calls.end_ns),
-            name=self.names.numbers(call_names(self._trace.sequence)),
+            self._out.in_rows(group, titles, row, calls.begin_ns, calls.end_ns),
+            name=self._out.names.numbers(call_names(self._trace.sequence)),
         )  # fmt: skip
 
     def _streams(self, gpu: int) -> None:
         """In rows by stream when launches ran and bytes moved, and what launches waited for."""
         titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
         runs, copies = self.slices.runs, self.slices.transfers
-        running = self.track(gpu, "streams")
+        running = self._out.track(gpu, "streams")
         rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
         begin_ns = np.append(runs.begin_ns, copies.begin_ns)
         end_ns = np.append(runs.end_ns, copies.end_ns)
-        track = self.in_rows(running, titles, rows, begin_ns, end_ns)
-        self.slice(
+        track = self._out.in_rows(running, titles, rows, begin_ns, end_ns)
+        self._out.slice(
             runs.begin_ns, runs.end_ns, track[: len(runs.launch)],
-            name=self.names.numbers(self._labels[k] for k in runs.launch),
+            name=self._out.names.numbers(self._labels[k] for k in runs.launch),
             launch=runs.launch, asks_for=self._asks_for[runs.launch],
         )  # fmt: skip
         transfers = self._trace.sequence.transfers
-        self.slice(
+        self._out.slice(
             copies.begin_ns, copies.end_ns, track[len(runs.launch) :],
-            name=self.names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
-            asks_for=self.words.numbers(transfer_words(transfers[k]) for k in copies.launch),
+            name=self._out.names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
+            asks_for=self._out.words.numbers(transfer_words(transfers[k]) for k in copies.launch),
         )  # fmt: skip
-        self._waits(self.track(gpu, "streams: waits", _FEW_WAITS), titles, row)
+        self._waits(self._out.track(gpu, "streams: waits", _FEW_WAITS), titles, row)
 
     def _waits(self, group: int, titles: Sequence[str], row: Int64Array) -> None:
         waits, info = self.slices.waits, self._trace.device
         lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
         waits = waits.chosen(lane < _MOST_WAITS)
         causes, cause = np.unique(waits.cause, return_inverse=True)
-        name = self.names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
-        why = self.words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
-        track = self.in_rows(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
+        name = self._out.names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
+        why = self._out.words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
+        track = self._out.in_rows(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
         for rows in (waits.behind >= 0, waits.behind == -1, waits.behind < -1):
             launch = waits.launch[rows]
-            self.slice(
+            self._out.slice(
                 waits.begin_ns[rows], waits.end_ns[rows], track[rows],
                 name=name[rows], why=why[rows], launch=launch, kernel=self._kernel[launch],
                 asks_for=self._asks_for[launch], **self._behind(waits.behind[rows]),
@@ -148,9 +156,9 @@ class TraceWriter(TrackWriter):
         """In rows by SM its blocks; the flow of a launch ends at its first block."""
         blocks = self.slices.blocks
         titles = [f"SM {sm}" for sm in range(self._trace.device.sms)]
-        track = self.in_rows(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
+        track = self._out.in_rows(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
         limiters = [placement.limiter or "nothing" for placement in self._trace]
-        waited_for = self.words.numbers(limiters)
+        waited_for = self._out.words.numbers(limiters)
         starts_flow = np.zeros(len(track), np.bool_)
         order = np.lexsort((blocks.first, blocks.begin_ns, blocks.launch))
         starts_flow[order[np.unique(blocks.launch[order], return_index=True)[1]]] = True
@@ -158,11 +166,11 @@ class TraceWriter(TrackWriter):
         for flows in (True, False):
             rows = starts_flow == flows
             launch = blocks.launch[rows]
-            self.slice(
+            self._out.slice(
                 blocks.begin_ns[rows], blocks.end_ns[rows], track[rows], name=name[rows],
                 launch=launch, first_block=blocks.first[rows], last_block=blocks.last[rows],
                 blocks=blocks.count[rows], waited_for=waited_for[launch],
-                **({"flow_end": launch + 1} if flows else {}),
+                **({"flow_end": self._first_flow + launch} if flows else {}),
             )  # fmt: skip
 
     def _block_names(self, blocks: Blocks) -> Int64Array:
@@ -171,16 +179,16 @@ class TraceWriter(TrackWriter):
         kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
         pairs = (divmod(each, most) for each in kinds.tolist())
         texts = (labels[k] + (f" x{count}" if count > 1 else "") for k, count in pairs)
-        return self.names.numbers(map(str, texts))[kind]
+        return self._out.names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
         """How many blocks are on each SM, and on all of them."""
         blocks = self.slices.blocks
         each = [
-            self.track(group, f"SM {sm}", rank=sm, counts="blocks")
+            self._out.track(group, f"SM {sm}", rank=sm, counts="blocks")
             for sm in range(self._trace.device.sms)
         ]
-        every = [self.track(gpu, "resident blocks", counts="blocks")]
+        every = [self._out.track(gpu, "resident blocks", counts="blocks")]
         for tracks, row in ((each, blocks.sm), (every, np.zeros_like(blocks.sm))):
             row, time_ns, number = resident(row, blocks)
-            self.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=number)
+            self._out.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=number)

@@ -121,8 +121,12 @@ def in_lanes(
     return (first[row] + lane if len(row) else row), np.repeat(np.arange(len(lanes)), lanes)
 
 
-def timed_slices(trace: Trace) -> Slices:
+def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
     """When the blocks of a timed sequence ran.
+
+    Args:
+        trace: of a timed sequence, or observed.
+        zero_ns: where time begins; None: with the first thing that is known to happen.
 
     Raises:
         ValueError: nobody recorded it.
@@ -134,7 +138,8 @@ def timed_slices(trace: Trace) -> Slices:
     moved = np.empty((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
     called = np.empty((0, 2), np.int64) if trace.call_ns is None else trace.call_ns
     times = (begin_ns, waits.begin_ns, moved, called)
-    zero = min((int(x.min()) for x in times if len(x)), default=0)
+    known = min((int(x.min()) for x in times if len(x)), default=0)
+    zero = known if zero_ns is None else min(known, zero_ns)
     begun_ns, over_ns = (moved - zero).T
     called_ns, returned_ns = (called - zero).T
     begin_ns, end_ns = begin_ns - zero, end_ns - zero

@@ -50,6 +50,7 @@ class TrackWriter:
         self.names, self.words = Strings(), Strings()
         self._tracks = 0
         self._processes = 0  # a GPU is shown as one
+        self._flows = 0
         self._packets: list[tuple[Callable[..., TracePacket], dict[str, Int64Array]]] = []
 
     def end(self) -> None:
@@ -57,6 +58,11 @@ class TrackWriter:
         self._builder.write_packet(self._strings())
         for make, columns in self._packets:
             write(self._builder, make, columns)
+
+    def flows(self, count: int) -> int:
+        """The first of as many numbers of flows, which no other has."""
+        self._flows += count
+        return self._flows - count + 1
 
     def in_rows(
         self,

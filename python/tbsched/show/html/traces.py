@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 from markupsafe import Markup
@@ -56,6 +57,7 @@ from tbsched.traces.trace import Trace
 _LEVELS_SHOWN = 24
 _WAITS_SHOWN = 12
 _WAITS_DRAWN = 600
+_PROCESSES_DRAWN = 8
 _NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
 _BY_STREAM = (420, 34, 13)
@@ -256,24 +258,48 @@ def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
 
 def meeting_html(found: Meeting) -> str:
     """Whether each group has met; if not, which blocks never came."""
-    return card(meeting_short(found), text_html(meeting_text(found)))
+    return card(meeting_short(found), text_html(meeting_text(found).splitlines()))
 
 
 def processes_html(found: Processes) -> str:
-    """A row for each process; who had the GPU when, drawn, and as a row for each turn."""
+    """A row for each process; who had the GPU when, what ran then, and a row for each turn."""
     table, more = turns_table(found)
-    turns = []
-    if len(found.turns):
-        drawn = folded_html("Turns over time", _turns(found), is_open=True)
-        turns = [drawn, table_html(table, "Turns", more=more)]
-    return card(processes_short(found), table_html(processes_table(found), "Processes"), *turns)
+    traces = dict(enumerate(found.traces[:_PROCESSES_DRAWN]))
+    times = [trace.timeline for trace in traces.values() if len(trace)]
+    end_ns = max([int(rows["end_ns"].max(initial=1)) for rows in times], default=1)
+    end_ns = max(end_ns, int(found.turns["end_ns"].max(initial=1)))
+    drawn = [folded_html("Turns over time", _turns(found, end_ns), is_open=True)]
+    turns = [table_html(table, "Turns", more=more)]
+    return card(
+        processes_short(found),
+        table_html(processes_table(found), "Processes"),
+        *(drawn if len(found.turns) else []),
+        *(
+            folded_html(
+                f"Launches of process {number} over time, by stream",
+                _launches_until(trace, end_ns, f"launches of process {number}"),
+                is_open=True,
+            )
+            for number, trace in traces.items()
+        ),
+        *(turns if len(found.turns) else []),
+    )
 
 
-def _turns(found: Processes) -> Markup:
+def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
+    """On a clock that begins at 0, as that of the turns does."""
+    colours = colours_of(trace.sequence.launches)
+    names = _names(trace, colours + [TRANSFER_COLOUR] * len(trace.sequence.transfers), None)
+    spans = replace(spans_by_stream(trace), zero_ns=0, length_ns=end_ns)
+    return timeline_html(Frame(spans, *_BY_STREAM), names, heading)
+
+
+def _turns(found: Processes, end_ns: int) -> Markup:
     process = found.turns["process"].astype(np.int64)
     titles = tuple(f"process {number}" for number in range(len(found.traces)))
     times = (found.turns["begin_ns"], found.turns["end_ns"])
     spans = spans_of(titles, process, process, *times, f"{len(process):,} turns")
+    spans = replace(spans, zero_ns=0, length_ns=end_ns)
     colours = [PALETTE[number % len(PALETTE)] for number in range(len(titles))]
     names = Names(colours, titles.__getitem__, titles.__getitem__)
     return timeline_html(Frame(spans, *_BY_STREAM), names, "turns of the processes")

@@ -43,13 +43,16 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
 
 
 def call_names(sequence: Program) -> list[str]:
-    """Of each event what the host calls, such as ``launch gemm`` or ``synchronize stream 2``."""
+    """Of each event what the host calls, such as ``launch gemm`` or ``synchronize stream 2``.
+
+    The first use of a kernel, which loads it, is marked: it takes far longer than other calls.
+    """
     transfers = 0
     names = []
     for event in sequence:
         match event:
             case Launch():
-                names.append(f"launch {label(event)}")
+                names.append(f"launch {label(event)}{', first use' if event.first_use else ''}")
             case GraphLaunch():
                 names.append("launch graph")
             case Copy() | Memset():

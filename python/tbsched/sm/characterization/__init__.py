@@ -2,7 +2,7 @@
 
 from tbsched.sm.characterization.bench import Bench, Compiled, Workshop
 from tbsched.sm.characterization.characterize import characterize
-from tbsched.sm.characterization.figures import Figures, Measured, Skew
+from tbsched.sm.characterization.figures import Figures, Measured, Point, Skew
 from tbsched.sm.characterization.frames import Frame, Unverified, frames
 from tbsched.sm.characterization.loops import Loop, Mode, Wanted, distances, loops
 from tbsched.sm.characterization.opcodes import OPCODES, Opcode, opcode
@@ -23,6 +23,7 @@ __all__ = [
     "Mode",
     "Opcode",
     "Placed",
+    "Point",
     "Run",
     "RunFile",
     "Scope",

@@ -72,7 +72,7 @@ class Code:
     """What one warp of a kernel asks of an SM, as its machine code says.
 
     What the kernel really used is a :class:`tbsched.sm.KernelProfile`, which is measured.
-    Loops turn as often as :mod:`tbsched.sm.code.walking` says, so only ratios mean something.
+    Loops turn as often as ``tbsched.sm.code.walking`` says, so only ratios mean something.
 
     Attributes:
         clocks: one warp alone takes.

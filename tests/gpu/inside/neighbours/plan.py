@@ -124,8 +124,8 @@ def grid_of(name: str, size: str, sms: int) -> int:
     return min(grid, REAL[name])
 
 
-def real_pairs() -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """Pairs of real kernels and sizes, drawn once for all."""
-    draw = random.Random(SEED)
+def real_pairs(seed: int) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Pairs of real kernels and sizes."""
+    draw = random.Random(seed)
     each = [(name, size) for name in REAL for size in SIZES]
     return [(draw.choice(each), draw.choice(each)) for _ in range(PAIRS)]

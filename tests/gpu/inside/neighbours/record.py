@@ -3,7 +3,8 @@
 python tests/gpu/inside/neighbours/record.py --out DIR --seconds 60
 
 Writes ``neighbours.jsonl``, a row per case. ``--model`` plays a GPU whose numbers mean nothing, to
-rehearse. ``--once`` launches every kernel once, for a profiler.
+rehearse. ``--once`` launches every kernel once, for a profiler. ``--seed`` draws other pairs of
+real kernels, and measures nothing but these and each kernel alone.
 """
 
 from __future__ import annotations
@@ -232,20 +233,30 @@ def check_sharing(recorder: Recorder) -> None:
     )
 
 
+EACH = [(name, size) for name in plan.REAL for size in plan.SIZES]
+
+
+def measure_pairs(recorder: Recorder, budget: Budget, seed: int) -> None:
+    """Real kernels, alone and in pairs."""
+    recorder.write("about", **recorder.card.about, clocks=CLOCKS, seed=seed)
+    budget.each("lone", 0.4, (lambda e=e: recorder.lone(*e) for e in EACH))
+    budget.each("pairs", 1.0, (lambda p=p: recorder.pair(*p) for p in plan.real_pairs(seed)))
+
+
 def measure(recorder: Recorder, budget: Budget, played: bool) -> None:
     """All phases, the dearest to miss first."""
     from figures import figures
     from library import library
 
-    card, each = recorder.card, [(name, size) for name in plan.REAL for size in plan.SIZES]
+    card = recorder.card
     recorder.write("about", **card.about, clocks=CLOCKS, seed=plan.SEED)
     check_sharing(recorder)
     budget.each("alone", 0.2, (lambda b=b: recorder.steady(b, 3) for b in plan.alone(card.sms)))
-    budget.each("lone", 0.2, (lambda e=e: recorder.lone(*e) for e in each))
-    budget.each("pairs", 0.3, (lambda p=p: recorder.pair(*p) for p in plan.real_pairs()))
+    budget.each("lone", 0.2, (lambda e=e: recorder.lone(*e) for e in EACH))
+    budget.each("pairs", 0.3, (lambda p=p: recorder.pair(*p) for p in plan.real_pairs(plan.SEED)))
     rulers = [plan.Body(*ruler, n) for ruler in plan.RULERS for n in plan.RULER_BLOCKS]
     budget.each(
-        "rulers", 0.4, (lambda e=e, r=r: recorder.ruled(*e, r) for r in rulers for e in each)
+        "rulers", 0.4, (lambda e=e, r=r: recorder.ruled(*e, r) for r in rulers for e in EACH)
     )
     budget.each("figures", 0.3, figures(recorder))
     budget.each("gpcs", 0.3, _gpc_cases(recorder, played))
@@ -279,6 +290,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for how long")
     parser.add_argument("--model", action="store_true", help="rehearses without a GPU")
+    parser.add_argument("--seed", type=int, help="other pairs, and nothing else")
     parser.add_argument("--once", action="store_true", help="every kernel once")
     arguments = parse(parser)
     begin = time.monotonic()
@@ -290,7 +302,11 @@ def main() -> int:
     path = arguments.out / "neighbours.jsonl"
     with path.open("w", encoding="utf-8") as file:
         recorder = Recorder(card, file)
-        measure(recorder, Budget(recorder, arguments.seconds), arguments.model)
+        budget = Budget(recorder, arguments.seconds)
+        if arguments.seed is None:
+            measure(recorder, budget, arguments.model)
+        else:
+            measure_pairs(recorder, budget, arguments.seed)
     content = path.read_bytes()
     packed = lzma.compress(content)
     (arguments.out / "neighbours.jsonl.xz").write_bytes(packed)

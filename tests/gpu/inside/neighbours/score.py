@@ -13,7 +13,7 @@ import json
 import lzma
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,6 @@ import tbsched as tb
 CARVEOUT = 100  # as card.py has it
 THREADS = 256
 ORDER_GAP = 1e-6  # seconds between the two launches, at the gate
-# What an H100 has of what an H200 has: of all slices of L2 together, and of DRAM.
-H100 = {"l2": 80 / 96, "dram": 3.35 / 4.81}
 PROFILED = {"half": "one", "one": "one", "two": "one", "four": "whole", "whole": "whole"}
 
 
@@ -103,18 +101,11 @@ def load_rows(path: Path) -> list[dict[str, Any]]:
 
 @cache
 def load_profiles(path: Path, device: str) -> tuple[tb.sm.KernelProfile, ...]:
-    """Of a report of ncu, packed; on an H100 what was measured on an H200."""
+    """Of a packed report of ncu, made on that GPU."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "ncu.csv"
         plain.write_bytes(lzma.decompress(path.read_bytes()))
-        found = tb.sm.load_ncu(plain, "h200")
-    return found if device == "h200" else tuple(as_on_an_h100(each) for each in found)
-
-
-def as_on_an_h100(profile: tb.sm.KernelProfile) -> tb.sm.KernelProfile:
-    """The same bytes take longer there."""
-    work = {name: seconds / H100.get(name, 1.0) for name, seconds in profile.work.items()}
-    return replace(profile, work=work)
+        return tb.sm.load_ncu(plain, device)
 
 
 def shown(scores: list[Score]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tbsched.show.html.pages import card
 from tbsched.show.html.parts import folded_html, table_html, tiles_html
-from tbsched.show.html.svg.simulations import cores_html, rows_html
+from tbsched.show.html.svg.simulations import cores_html, rows_html, warps_html
 from tbsched.show.text.sm.simulations import (
     figures_table,
     simulation_short,
@@ -17,6 +17,9 @@ from tbsched.sm.results import Simulation, Simulations
 def simulation_html(found: Simulation) -> str:
     """The main figures, when blocks ran and DRAM rows were open, and a row per figure."""
     pictures = [folded_html("Blocks over time, by core", cores_html(found), is_open=True)]
+    if found.warps is not None and len(found.warps):
+        words = "Warps of core 0 over time: coloured while they can issue; else they wait"
+        pictures.append(folded_html(words, warps_html(found), is_open=True))
     if found.commands is not None and len(found.commands):
         words = "Open DRAM rows over time, by bank of the first memory controller"
         pictures.append(folded_html(words, rows_html(found), is_open=True))

@@ -62,8 +62,8 @@ def explained_html(found: Explanation) -> list[Markup]:
                 is_open=True,
             )
         )
-    parts.append(folded_html("As predicted", _timeline(predicted, names, "as predicted")))
-    return parts
+    drawn_too = _timeline(predicted, names, "as predicted")
+    return [*parts, folded_html("As predicted", drawn_too, is_open=True)]
 
 
 def _timeline(spans: Spans, names: Names, heading: str) -> Markup:
