@@ -195,6 +195,22 @@ def test_outsider_that_waits_holds_up(
     assert (found.safe, found.stranded) == (False, 2)
 
 
+@pytest.mark.parametrize("others", [0, 17], ids=["an outsider", "a group's, which waits, too"])
+def test_launch_that_is_held_up_crowds_the_other_sms(others: int) -> None:
+    """It cannot spread: a cluster of its priority waits for SMs that are not full."""
+    here, elsewhere = SPLIT
+    fills = launch(24 - others, shared_memory=200 * KB, carveout=100, partition=here)
+    fills_too = (replace(fills, blocks=others),) if others else ()
+    waits = launch(8, shared_memory=100 * KB, carveout=100, cluster=8, partition=here)
+    crowds = tb.Launch(190, 512, 32, carveout=100)
+    passes = tb.Launch(40, 1024, 32, carveout=100, partition=elsewhere, priority=-1)
+    launches = [passes, *fills_too, fills, waits, crowds]
+    group = range(len(launches) - 3)
+    found = tb.coresident(launches, "h200", groups=[group], fixes=False)
+    assert (found.safe, found.stranded) == (False, 0)
+    check_stranded(found)
+
+
 def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
     spec = gpu(1, "h200")
     # If the first left before the second came, that would give too little shared memory to the SM.

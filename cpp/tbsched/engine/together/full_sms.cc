@@ -215,6 +215,16 @@ std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
   return found;
 }
 
+// Whether launches may hold SMs when this one comes, so that it spreads over the others. Awaited
+// ones never wait, if the proof is one.
+bool FullSmsProof::may_be_held_up(const size_t launch) const {
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    if (other == launch || resident_.is_there[other] || awaited_[other]) continue;
+    if (is_before(other, launch)) return true;
+  }
+  return false;
+}
+
 // On each SM, where nobody else has come since. What was there may have left: then it is configured
 // anew.
 Multiset FullSmsProof::room_before(const size_t launch) const {
@@ -235,7 +245,7 @@ Coming FullSmsProof::all_coming(const size_t launch) const {
   coming.blocks[launch] -= demands_[launch].cluster;
   const int64_t all = std::accumulate(coming.blocks.begin(), coming.blocks.end(), int64_t{0});
   for (size_t k = 0; k < launches_.size(); ++k) {
-    if (k == launch || resident_.is_there[k] || resident_.waits[k]) continue;
+    if (k == launch || resident_.is_there[k] || resident_.waits[k] || may_be_held_up(k)) continue;
     const int64_t others = all - coming.blocks[launch] - launches_[k].blocks;
     coming.levels[k] = level_of(model_, demands_[k], launches_[k].blocks,
                                 {.untouched = room_before(k), .touching = others});

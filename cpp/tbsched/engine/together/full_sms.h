@@ -43,6 +43,7 @@ class FullSmsProof {
   bool is_before(size_t first, size_t second) const;
   bool share_sms(size_t one, size_t other) const;
   std::vector<size_t> stranded_by(size_t launch) const;
+  bool may_be_held_up(size_t launch) const;
   Multiset room_before(size_t launch) const;
   Coming all_coming(size_t launch) const;
   std::vector<SmKind> kinds(size_t launch, const Coming& coming) const;
