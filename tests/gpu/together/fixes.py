@@ -58,7 +58,7 @@ class Score:
 
     Attributes:
         answers: how many groups are safe, not safe, or not known; how many have no fix.
-        runs: by kind, how many ran.
+        runs: by kind, how many ran, and how many the driver refused.
         wrong: those that hung and should not, or the other way round.
         others: what was refused, or says nothing, with the reason.
         seconds: for all answers, and for all runs.
@@ -185,6 +185,8 @@ def play(gpu: Gpu, spec: DeviceSpec, run: Run, score: Score) -> None:
             steer(gpu, spec, to=run.state)
         met = bool(tb.meet(run.sequence, run.groups, gpu=gpu, issue_times=run.times))
     except (ValueError, tb.TbschedError) as error:
+        if isinstance(error, ValueError):
+            score.runs[f"{run.kind}, refused"] += 1
         score.others.append(f"{run.name}: {type(error).__name__}: {error}")
         return
     score.runs[run.kind] += 1
