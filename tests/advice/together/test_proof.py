@@ -1,7 +1,6 @@
 """What the proofs must not overlook: groups that they would call safe without a condition.
 
-Every group here is stranded only after blocks of an outsider have left, which the proofs are to
-spare playing.
+Most are stranded only after blocks of an outsider have left, which the proofs are to spare playing.
 """
 
 from __future__ import annotations
@@ -11,10 +10,13 @@ from dataclasses import replace
 import pytest
 
 import tbsched as tb
-from helpers import gpu, launch
+from helpers import KB, gpu, launch
 
 FIRST, SECOND = tb.Partition((0,)), tb.Partition((1,))
 ONE_LINE = replace(gpu(2, "h200"), launch_order="one_line", provenance={})
+THREE_TPCS = gpu(6, "h200", gpcs=((0, 1, 2),), explicit_carveout_is_upper_bound=False)
+LARGER = gpu(12, "h200", gpcs=((0, 2, 4), (1, 3)))
+SMALLER = gpu(8, "h200", gpcs=((0, 1), (2,)))
 
 
 def waiting_launch(partition: tb.Partition | None = None) -> list[tb.Launch]:
@@ -47,3 +49,76 @@ def test_launch_that_waits_once_an_outsider_has_left(
     last = len(launches) - 1
     found = tb.coresident(launches, spec, groups=[[last]], after=[(0, 1)], fixes=False)
     assert (found.safe, found.stranded) == (False, last)
+
+
+def test_clusters_seek_idle_sms_that_have_less_room() -> None:
+    """An outsider left them idle. Where it stays, all SMs have as much room."""
+    outsider = launch(4, carveout=100, partition=tb.Partition((2, 3, 4, 5)))
+    member = launch(2, carveout=100, partition=tb.Partition((0, 1)))
+    clusters = launch(16, shared_memory=26 * KB, carveout=20, cluster=4)
+    found = tb.coresident(
+        [outsider, member, clusters], THREE_TPCS, groups=[[1, 2]], after=[(0, 2), (1, 2)],
+        fixes=False,
+    )  # fmt: skip
+    assert (found.safe, found.stranded) == (False, 2)
+
+
+def test_sm_that_became_idle_has_less_room_than_before() -> None:
+    spec = gpu(2, "h200", explicit_carveout_is_upper_bound=False)
+    configures = launch(2, carveout=100)
+    uneven = launch(4, 8, shared_memory=28 * KB, carveout=20)
+    last = launch(2, 20, partition=SECOND)
+    found = tb.coresident(
+        [configures, uneven, last], spec, groups=[[2]], after=[(0, 1)], fixes=False
+    )
+    assert (found.safe, found.stranded) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "group", "launches"),
+    [
+        (LARGER, [1], [
+            tb.Launch(18, 320, 40),
+            tb.Launch(105, 192, 24, carveout=100, priority=-1),
+        ]),
+        (LARGER, [0, 2], [
+            tb.Launch(6, 256, 40, 18_153, carveout=100, cluster=6, priority=-1),
+            tb.Launch(8, 384, 24, 35_261, carveout=100, priority=-1),
+            tb.Launch(6, 1024, 24, 19_354, carveout=100, cluster=2, priority=-2),
+        ]),
+        (replace(LARGER, mechanisms=THREE_TPCS.mechanisms), [1, 2, 3], [
+            tb.Launch(3, 320, 128, 5_581, carveout=50, cluster=3),
+            tb.Launch(2, 128, 40, 188_372),
+            tb.Launch(8, 192, 16, cluster=4),
+            tb.Launch(2, 160, 24, 194_548, carveout=100),
+        ]),
+        (SMALLER, [0], [
+            tb.Launch(3, 32, 32, 20 * KB, carveout=25, cluster=3),
+            tb.Launch(2, 32, 48, 60 * KB, carveout=100, partition=tb.Partition((0, 1, 6, 7))),
+            tb.Launch(7, 96, 24, 20 * KB, carveout=25, cooperative=True),
+        ]),
+        (gpu(5, "h200", gpcs=((0, 1, 2),)), [0, 1], [
+            tb.Launch(2, 32, 40, 98_139, carveout=100),
+            tb.Launch(5, 512, 64, 51_980, carveout=100),
+            tb.Launch(8, 32, 64, 74_053, carveout=100, cluster=2),
+        ]),
+        (gpu(5, "h200", gpcs=((0, 1, 2),)), [0, 2], [
+            tb.Launch(1, 384, 16, 109_825, carveout=50, partition=tb.Partition((2, 3))),
+            tb.Launch(2, 320, 128, carveout=50, priority=-1),
+            tb.Launch(3, 768, 48, cluster=3),
+        ]),
+    ],
+    ids=[
+        "those that come later do not tell how many fit before them",
+        "others take room that a level counts on",
+        "others take room before the last one comes",
+        "a level may be a high one",
+        "a level may be a low one",
+        "what left before a launch came has given it room",
+    ],
+)  # fmt: skip
+def test_group_is_stranded(
+    spec: tb.DeviceSpec, group: list[int], launches: list[tb.Launch]
+) -> None:
+    found = tb.coresident(launches, spec, groups=[group], fixes=False)
+    assert (found.safe, found.stranded in group) == (False, True)
