@@ -294,6 +294,10 @@ def test_core_takes_no_launch_that_ends_by_itself(one: tb.Launch) -> None:
         ({"after": [(0, 0)]}, "circle"),
         ({"plays": -1}, r"plays: -1 is outside"),
         ({"launches": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
+        (
+            {"launches": [replace(WORKERS, blocks=65, cooperative=True, partition=SPLIT[0])]},
+            "cooperative: .* this partition of h200 holds 64; got 65",
+        ),
         ({"connections": 0}, r"connections: 0 is outside"),
         ({"fixes": 1}, "True or False is needed"),
     ],
