@@ -107,6 +107,31 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
             tb.Launch(2, 320, 128, carveout=50, priority=-1),
             tb.Launch(3, 768, 48, cluster=3),
         ]),
+        (gpu(16, "h200", gpcs=((0, 2, 4, 6), (1, 3, 5))), [0], [
+            tb.Launch(
+                16, 32, 24, 16_870, carveout=100, cluster=8, priority=-2, cooperative=True
+            ),
+            tb.Launch(16, 128, 168, 20_891, carveout=100, cluster=4, priority=-2),
+            tb.Launch(6, 768, 32, 21_090, carveout=100, cluster=3),
+        ]),
+        (LARGER, [0, 2], [
+            tb.Launch(6, 256, 128, carveout=50, cluster=6, priority=-1),
+            tb.Launch(6, 32, 64, carveout=0, cluster=3),
+            tb.Launch(16, 128, 96, carveout=0, cluster=4),
+        ]),
+        (gpu(5, "h200", gpcs=((0, 1, 2),)), [1], [
+            tb.Launch(2, 256, 40, 96_411, cluster=2, priority=-1, partition=tb.Partition((0, 1))),
+            tb.Launch(2, 1024, 48, 224_094, carveout=50, cluster=2, priority=-2),
+            tb.Launch(
+                3, 256, 168, carveout=50, cluster=3, priority=-1,
+                partition=tb.Partition((0, 1, 2, 3)),
+            ),
+        ]),
+        (SMALLER, [1, 2], [
+            tb.Launch(3, 1024, 16, 145_280, carveout=100),
+            tb.Launch(4, 768, 64, 203_392, carveout=100),
+            tb.Launch(1, 1024, 24, priority=-1, partition=tb.Partition((2, 3))),
+        ]),
     ],
     ids=[
         "those that come later do not tell how many fit before them",
@@ -115,6 +140,10 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
         "a level may be a high one",
         "a level may be a low one",
         "what left before a launch came has given it room",
+        "a block takes the room of a cluster",
+        "a level is that of the last cluster",
+        "an SM has room for no more than is sure",
+        "a preferred SM takes a block only if it has room",
     ],
 )  # fmt: skip
 def test_group_is_stranded(
