@@ -132,6 +132,11 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
             tb.Launch(4, 768, 64, 203_392, carveout=100),
             tb.Launch(1, 1024, 24, priority=-1, partition=tb.Partition((2, 3))),
         ]),
+        (gpu(10, "h200", gpcs=((0, 2, 4), (1, 3)), sm_preference=tuple(range(10))), [0], [
+            tb.Launch(12, 96, 48, 36_481, carveout=100, cluster=6, priority=-2),
+            tb.Launch(6, 32, 168, 5_995, carveout=100, cluster=6),
+            tb.Launch(8, 512, 64, 5_166, carveout=100, priority=-1),
+        ]),
     ],
     ids=[
         "those that come later do not tell how many fit before them",
@@ -144,6 +149,7 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
         "a level is that of the last cluster",
         "an SM has room for no more than is sure",
         "a preferred SM takes a block only if it has room",
+        "a cluster takes TPCs that are not the same",
     ],
 )  # fmt: skip
 def test_group_is_stranded(
