@@ -57,10 +57,19 @@ def test_clusters_seek_idle_sms_that_have_less_room() -> None:
     member = launch(2, carveout=100, partition=tb.Partition((0, 1)))
     clusters = launch(16, shared_memory=26 * KB, carveout=20, cluster=4)
     found = tb.coresident(
-        [outsider, member, clusters], THREE_TPCS, groups=[[1, 2]], after=[(0, 2), (1, 2)],
+        [outsider, member, clusters], THREE_TPCS, groups=[[1, 2]], after=[(1, 0), (0, 2)],
         fixes=False,
     )  # fmt: skip
     assert (found.safe, found.stranded) == (False, 2)
+
+
+def test_what_leaves_just_before_a_launch_may_take_room_from_it() -> None:
+    """An idle SM is configured for fewer blocks."""
+    spec = replace(LARGER, mechanisms=THREE_TPCS.mechanisms)
+    outsider = tb.Launch(6, 768, 16, 33 * KB, carveout=50, cluster=6)
+    last = tb.Launch(48, 192, 16, 3 * KB, carveout=0)
+    found = tb.coresident([outsider, last], spec, groups=[[1]], after=[(0, 1)], fixes=False)
+    assert (found.safe, found.stranded) == (False, 1)
 
 
 def test_sm_that_became_idle_has_less_room_than_before() -> None:
