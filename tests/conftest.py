@@ -38,12 +38,14 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fake_gpu(fake: Path) -> Iterator[tuple[Gpu, Fake]]:
     pytest.importorskip("tbsched._launcher", reason="built without nvcc")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TBSCHED_LIBCUDA", str(fake))
         patch.setenv("TBSCHED_LIBNVML", str(fake))
-        try:
-            gpu = Gpu(0)
-        except tb.NoGpuError as error:
-            pytest.skip(f"another driver is loaded already: {error}")
+        # The driver stays loaded here; processes that other tests start must not find it.
+        with pytest.MonkeyPatch.context() as opening:
+            opening.setenv("TBSCHED_LIBCUDA", str(fake))
+            try:
+                gpu = Gpu(0)
+            except tb.NoGpuError as error:
+                pytest.skip(f"another driver is loaded already: {error}")
         if gpu.info.name != "Fake GPU":
             gpu.close()
             pytest.skip("a real driver is loaded already")

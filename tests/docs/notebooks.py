@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -18,9 +19,12 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 
 @contextmanager
 def kernel() -> Iterator[KernelManager]:
-    """A kernel for several notebooks: to start one takes longer than most of them run."""
+    """A kernel for several notebooks: to start one takes longer than most of them run.
+
+    It sees no GPU: what is stored is the same everywhere.
+    """
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(FOLDER))
+    manager.start_kernel(cwd=str(FOLDER), env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
     try:
         yield manager
     finally:

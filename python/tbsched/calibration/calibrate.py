@@ -8,16 +8,15 @@ import time
 from concurrent.futures import Executor
 
 from tbsched.calibration import table
-from tbsched.calibration.asking.evidence import Evidence
+from tbsched.calibration.asking.evidence import observed
 from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
 from tbsched.calibration.asking.lab import Lab, NotTold
-from tbsched.calibration.campaign import Campaign, disagrees, elsewhere
+from tbsched.calibration.campaign import Campaign, elsewhere
 from tbsched.calibration.doubt.last_look import LEFT_OUT
-from tbsched.calibration.doubt.struck import strike_out
-from tbsched.calibration.doubt.witnesses import witnesses
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
 from tbsched.calibration.results import Calibration, Step, certified
+from tbsched.calibration.scored import scored
 from tbsched.campaigns.oracles import OracleLike, open_oracle
 from tbsched.errors import shown
 from tbsched.program import checks
@@ -98,38 +97,21 @@ def calibrate(
         found, steps, lab = _probed(opened, seconds, progress, journal)
         for finding in documented(found) + guesses(found):
             found.add(finding)
-        seen = Evidence(
-            list(lab.tried.values()),
-            lab.filled,
-            list(lab.taken),
-            list(lab.refused),
-            lab.quantities,
-        )
-        strike_out(draft(found, name), found, seen)
-        spec = draft(found, name)
-        others = witnesses(spec, found, seen)
+        seen = observed(lab, draft(found, name))
         again: OracleLike = opened
         if executor is not None:
             again = oracle
             gpu.close()  # a worker may need the same one
         where = again if executor is None else elsewhere(oracle)
         left = seconds - (time.monotonic() - start)
-        campaign, refusal = None, None
-        try:
-            campaign = Campaign(where, left, sequences, seed, executor, progress).run(spec, journal)
-        except ValueError as error:
-            # The oracle refuses what the device allows: some value that was assumed is wrong.
-            refusal = str(error).partition("\n")[0]
-        is_wrong = campaign is not None and disagrees(again, spec, campaign)
-    if is_wrong or refusal is not None or not seen.explained_by(spec):
-        found.doubt()
-        spec = draft(found, name)
+        campaign = Campaign(where, left, sequences, seed, executor, progress)
+        score = scored(found, seen, name, campaign, journal, again)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
-    certificate = certified(
-        campaign, is_wrong, refusal, lab.struck, states, len(spec.initial_states()), LEFT_OUT
-    )
+    certificate = certified(score, lab.struck + score.struck, states, LEFT_OUT)
     took = time.monotonic() - start
-    return Calibration(spec, found.findings, others, certificate, campaign, tuple(steps), took)
+    return Calibration(
+        score.spec, found.findings, score.others, certificate, score.report, tuple(steps), took
+    )
 
 
 def _probed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -14,7 +15,7 @@ from typing import Any
 
 from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.journal import Journal
-from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.asking.lab import Lab, NotTold, Runs
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
@@ -121,23 +122,22 @@ def elsewhere(oracle: OracleLike) -> OracleLike:
     return "gpu" if isinstance(oracle, Gpu) else oracle
 
 
-def disagrees(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> bool:
-    """Whether runs that agree contradict the device on a counterexample.
+def disagreeing(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> list[Runs]:
+    """Of the counterexamples, runs that agree with each other and contradict the device.
 
     A campaign looks twice, and noise may be the same twice.
     """
     if not campaign.counterexamples:
-        return False
+        return []
+    contradicting: list[Runs] = []
     with open_oracle(oracle) as opened:
         lab = Lab(opened, math.inf, lambda _: None)
         lab.disagreed = 1  # so that more runs must agree
         for example in campaign.counterexamples:
-            try:
-                if not explains(spec, lab.runs([example.sequence])):
-                    return True
-            except NotTold:
-                continue
-    return False
+            with contextlib.suppress(NotTold):
+                runs = lab.runs([example.sequence])
+                contradicting += [] if explains(spec, runs) else runs
+    return contradicting
 
 
 def _key(spec: DeviceSpec) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as ListOf
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from math import prod
 from typing import Any, TypeAlias
 
 TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
 # Of several fields, by their names.
 Values: TypeAlias = Mapping[str, Any]
-_MOST_LEFT = 32
+NO_RULE = "no rule fits"  # of a finding: no device is left
+_MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,9 @@ class Found(Mapping[str, Any]):
         notes: what a probe observed and a later one needs, which is no value of a device.
         idle: values that are not told, and change nothing on this device.
         eliminated: values that are told as all others were struck out.
+        partial: values of which elimination knows a part, and which it tells nothing about.
         resting: what the probe that asks takes for granted.
+        most_at_once: so many combinations of what is left of values a probe tries at most.
     """
 
     def __init__(self) -> None:
@@ -66,7 +71,9 @@ class Found(Mapping[str, Any]):
         self.notes: dict[str, Any] = {}
         self.idle: set[str] = set()
         self.eliminated: set[str] = set()
+        self.partial: set[str] = set()
         self.resting: tuple[str, ...] = ()
+        self.most_at_once = _MOST_AT_ONCE
 
     def add(self, finding: Finding) -> None:
         """Takes the place of what was found for the same value."""
@@ -76,6 +83,10 @@ class Found(Mapping[str, Any]):
     def findings(self) -> tuple[Finding, ...]:
         """In the order of finding."""
         return tuple(self._findings.values())
+
+    def finding(self, name: str) -> Finding:
+        """What was found of a value."""
+        return self._findings[name]
 
     def is_told(self, name: str) -> bool:
         """Whether no other value is left."""
@@ -108,7 +119,7 @@ class Found(Mapping[str, Any]):
         """Those of which nobody knows what else they may be, or of which too much is left."""
         open_ones = self._open(names)
         groups = self._groups(open_ones)
-        if prod(map(len, groups)) > _MOST_LEFT:
+        if prod(map(len, groups)) > self.most_at_once:
             return open_ones
         return [name for name in open_ones if all(name not in group[0] for group in groups)]
 
@@ -124,9 +135,20 @@ class Found(Mapping[str, Any]):
     def open_together(self) -> tuple[str, ...]:
         """All values of which it is known what is left; none if that is too much at once."""
         groups = [group for group in self._left if len(group) > 1]
-        if prod(map(len, groups)) > _MOST_LEFT:
+        if prod(map(len, groups)) > self.most_at_once:
             return ()
         return tuple(name for group in groups for name in group[0])
+
+    def prefer(self, values: Values, because: str) -> None:
+        """Assumes these values, none of which is told, in the place of others that are wrong."""
+        for name, value in values.items():
+            finding = self._findings[name]
+            if finding.value == value:
+                continue
+            left = [each[name] for group in self._groups([name]) for each in group]
+            rivals = tuple(dict.fromkeys(rival for rival in left if rival != value))
+            self._findings[name] = replace(finding, value=value, rivals=rivals, because=because)
+        self._left = [_first(group, values) for group in self._left]
 
     def _open(self, names: Iterable[str]) -> list[str]:
         return [name for name in names if not self.is_told(name) and name not in self.idle]
@@ -147,3 +169,22 @@ class Found(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._findings)
+
+
+def _first(group: tuple[Values, ...], values: Values) -> tuple[Values, ...]:
+    """What is left of some values, that which is preferred first."""
+    return tuple(
+        sorted(
+            group,
+            key=lambda left: any(left[name] != values.get(name, left[name]) for name in left),
+        )
+    )
+
+
+def choices(groups: ListOf[tuple[Values, ...]]) -> Iterator[Values]:
+    """One of each group but for what is assumed, which most groups have: fewest changes first."""
+    open_ones = [group[1:] for group in groups if len(group) > 1]
+    for count in range(len(open_ones) + 1):
+        for some in combinations(open_ones, count):
+            for chosen in product(*some):
+                yield {name: value for values in chosen for name, value in values.items()}

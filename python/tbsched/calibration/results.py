@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.finding import ASSUMED, TOLD, Finding
+from tbsched.calibration.scored import Score
 from tbsched.campaigns.results import Report
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.initial_state import InitialState
@@ -60,6 +61,8 @@ class Certificate:
         left_out: what the campaign did not draw.
         refusal: what the oracle said when it refused a sequence that the device allows; None: it
             refused none.
+        boards_differ: another GPU that ran the campaign disagrees, and the one that was probed does
+            not: boards of one kind have other maps.
 
     Example:
         >>> calibration = tb.calibrate("xavier", seconds=60, sequences=200, progress=False)
@@ -80,11 +83,12 @@ class Certificate:
     possible_states: int
     left_out: tuple[str, ...]
     refusal: str | None = None
+    boards_differ: bool = False
 
     @property
     def holds(self) -> bool:
         """Whether something was compared and nothing disagreed."""
-        return self.sequences > 0 and self.disagreements == 0
+        return self.sequences > 0 and self.disagreements == 0 and not self.boards_differ
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -175,27 +179,19 @@ class Calibration(Shown):
 
 
 def certified(
-    campaign: Report | None,
-    is_wrong: bool,
-    refusal: str | None,
-    struck: int,
-    states: tuple[InitialState, ...],
-    possible_states: int,
-    left_out: tuple[str, ...],
+    score: Score, struck: int, states: tuple[InitialState, ...], left_out: tuple[str, ...]
 ) -> Certificate:
-    """From what a campaign compared, or why the oracle ended it.
-
-    ``is_wrong`` if what the campaign found shows again.
-    """
+    """From what a campaign compared, or why the oracle ended it."""
+    campaign, possible = score.report, len(score.spec.initial_states())
     if campaign is None:
         return Certificate(
-            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible_states, left_out, refusal
+            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible, left_out, score.refusal
         )
     # A disagreement that did not show again is none: the oracle did not agree with itself.
-    wrong = campaign.disagreements if is_wrong else 0
+    wrong = campaign.disagreements if score.is_wrong else 0
     unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
     compared = max(campaign.examples - unstable, 0)
-    rate = 1 - (1 - CONFIDENCE) ** (1 / compared) if compared and not wrong else 1.0
+    certain = compared > 0 and not wrong and not score.boards_differ
     return Certificate(
         compared,
         campaign.launches,
@@ -203,10 +199,11 @@ def certified(
         wrong,
         unstable,
         CONFIDENCE,
-        rate,
+        1 - (1 - CONFIDENCE) ** (1 / compared) if certain else 1.0,
         struck,
         tuple(campaign.coverage.decided.items()),
         states,
-        possible_states,
+        possible,
         left_out,
+        boards_differ=score.boards_differ,
     )

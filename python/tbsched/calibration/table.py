@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Lab, NotTold
 from tbsched.calibration.doubt import last_look, states
-from tbsched.calibration.finding import ASSUMED, Finding, Found
+from tbsched.calibration.finding import ASSUMED, NO_RULE, Finding, Found
 from tbsched.calibration.probes import (
     clusters,
     configurations,
@@ -44,7 +44,8 @@ class Probe(NamedTuple):
 
 
 _SM = ("processing_blocks", "warps_per_sm", "registers_per_sm", "register_unit", "blocks_per_sm")
-_PLACES = ("sm_preference", *_SM, "shared_memory_reserve", "strict_round_robin", "registers")
+_TURNS = ("strict_round_robin", "warp_skip", "registers")
+_PLACES = ("sm_preference", *_SM, "shared_memory_reserve", *_TURNS)
 _MEMORY = ("shared_memory_unit", "shared_memory_reserve", "blocks_per_sm")
 
 
@@ -89,7 +90,12 @@ def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
         raise NotTold(f"{', '.join(missing)} is not known")
     found.resting = probe.rests_on
     open_ones = found.unknown(probe.rests_on)
-    findings = [replace(finding, probe=probe.name) for finding in probe.ask(lab, found)]
+    findings = probe.ask(lab, found)
+    if any(NO_RULE in finding.because for finding in findings):
+        # Noise may have struck out the right one: once more, and more runs must agree.
+        lab.disagreed += 1
+        findings = probe.ask(lab, found)
+    findings = [replace(finding, probe=probe.name) for finding in findings]
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]

@@ -75,7 +75,7 @@ def calibrate(
     else:
         show(found)
     certificate = found.certificate
-    if certificate.disagreements or certificate.refusal is not None:
+    if certificate.disagreements or certificate.refusal is not None or certificate.boards_differ:
         return DISAGREEMENT
     return AGREEMENT if found.campaign is None else status_of(found.campaign, AGREEMENT)
 

@@ -108,7 +108,7 @@ class History:
         for launch in range(len(self.case.launches)):
             if launch not in self.stay and self._may_arrive(launch, started):
                 yield self.with_arrival(launch)
-        since = [step.launch for step in self._since_arrival()]
+        since = [] if self._some_waited(started) else [s.launch for s in self._since_arrival()]
         for launch in self.case.outsiders:
             if launch not in self.stay or launch in since:
                 continue
@@ -129,6 +129,12 @@ class History:
             for first, second in self.case.after
             if second == launch
         )
+
+    def _some_waited(self, started: dict[int, list[float | None]]) -> bool:
+        """Whether blocks waited after the last arrival: then it matters which leave first."""
+        last = self.now - 1 - len(self._since_arrival())
+        starts = itertools.chain.from_iterable(started.values())
+        return any(start is None or start > last for start in starts)
 
     def _since_arrival(self) -> list[Step]:
         """The steps since the last arrival, in which blocks left."""

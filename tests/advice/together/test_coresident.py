@@ -123,6 +123,49 @@ LARGE_OUTSIDERS = {
         tb.Launch(57, 1024, 32),
         tb.Launch(5, 384, 64, 18_849, carveout=0, partition=SPLIT[0]),
     ),
+    "a launch leaves all SMs with as much room": (
+        tb.Launch(74, 768, 40, carveout=100),
+        tb.Launch(80, 64, 64, 36_154, carveout=100, cluster=16),
+        tb.Launch(190, 768, 16, carveout=100),
+    ),
+    "clusters leave all SMs with as much room": (
+        tb.Launch(108, 128, 168, carveout=100),
+        tb.Launch(478, 192, 32, 27_352, carveout=100, cluster=2),
+        tb.Launch(56, 320, 40, carveout=100, cluster=8),
+    ),
+    "of SMs with as much room the preferred ones are taken": (
+        tb.Launch(23, 128, 128, 60_649, carveout=100, partition=tb.split_sms("h200", 16)[0][0]),
+        tb.Launch(240, 128, 64, carveout=100),
+        tb.Launch(8, 128, 168, carveout=100, partition=tb.split_sms("h200", 16)[1]),
+    ),
+    "as many clusters fit as can be divided": (
+        tb.Launch(91, 192, 96),
+        tb.Launch(34, 1024, 48, carveout=100),
+        tb.Launch(992, 32, 16, carveout=100, cluster=4),
+    ),
+    "blocks that wait are a launch that is to come": (
+        tb.Launch(928, 32, 40, 31_265, carveout=100, cluster=2),
+        tb.Launch(234, 768, 16, carveout=100, priority=-2),
+    ),
+    "what waits holds only its own SMs": (
+        tb.Launch(1024, 32, 16, 16 * KB, carveout=100, cluster=8),
+        tb.Launch(8, 32, 16, carveout=100),
+    ),
+    "a cluster of eight is on no TPC outside the GPCs": (
+        tb.Launch(16, 96, 32, carveout=100, cluster=8),
+        tb.Launch(112, 256, 16, carveout=100, cluster=8),
+        tb.Launch(8, 1024, 40, carveout=0),
+    ),
+    "an SM stays configured while a block stays": (
+        tb.Launch(408, 192, 40, carveout=25, priority=-1),
+        tb.Launch(375, 128, 64, carveout=50),
+        tb.Launch(4, 128, 80, cluster=4, priority=-2),
+    ),
+    "small blocks that left make small gaps": (
+        tb.Launch(264, 64, 16, carveout=100),
+        tb.Launch(132, 32, 16, carveout=100),
+        tb.Launch(132, 32, 16, 200 * KB, carveout=100),
+    ),
 }
 
 
@@ -152,6 +195,22 @@ def test_outsider_that_waits_holds_up(
     assert (found.safe, found.stranded) == (False, 2)
 
 
+@pytest.mark.parametrize("others", [0, 17], ids=["an outsider", "a group's, which waits, too"])
+def test_launch_that_is_held_up_crowds_the_other_sms(others: int) -> None:
+    """It cannot spread: a cluster of its priority waits for SMs that are not full."""
+    here, elsewhere = SPLIT
+    fills = launch(24 - others, shared_memory=200 * KB, carveout=100, partition=here)
+    fills_too = (replace(fills, blocks=others),) if others else ()
+    waits = launch(8, shared_memory=100 * KB, carveout=100, cluster=8, partition=here)
+    crowds = tb.Launch(190, 512, 32, carveout=100)
+    passes = tb.Launch(40, 1024, 32, carveout=100, partition=elsewhere, priority=-1)
+    launches = [passes, *fills_too, fills, waits, crowds]
+    group = range(len(launches) - 3)
+    found = tb.coresident(launches, "h200", groups=[group], fixes=False)
+    assert (found.safe, found.stranded) == (False, 0)
+    check_stranded(found)
+
+
 def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
     spec = gpu(1, "h200")
     # If the first left before the second came, that would give too little shared memory to the SM.
@@ -160,6 +219,15 @@ def test_launches_of_another_group_leave_when_all_of_it_is_resident() -> None:
     found = tb.coresident(launches, spec, groups=[[2]], after=after, fixes=False)
     assert (found.safe, found.cause) == (False, "configuration")
     assert tb.coresident(launches, spec, groups=[[0, 1], [2]], after=after).safe is True
+
+
+def test_outsider_that_others_come_after_must_be_resident_whole() -> None:
+    here, elsewhere = SPLIT
+    waits = tb.Launch(300, 1024, 32, partition=here)
+    later = launch(partition=elsewhere)
+    found = tb.coresident([waits, later], "h200", groups=[[1]], after=[(0, 1)], fixes=False)
+    assert (found.safe, found.stranded) == (False, 0)
+    assert tb.coresident([waits, later], "h200", groups=[[1]], fixes=False).safe is True
 
 
 def test_largest_grids_are_no_more_work_than_what_the_gpu_holds() -> None:
@@ -226,6 +294,10 @@ def test_core_takes_no_launch_that_ends_by_itself(one: tb.Launch) -> None:
         ({"after": [(0, 0)]}, "circle"),
         ({"plays": -1}, r"plays: -1 is outside"),
         ({"launches": [replace(WORKERS, blocks=2**31 - 1)]}, "blocks: 2147483647 in all are more"),
+        (
+            {"launches": [replace(WORKERS, blocks=65, cooperative=True, partition=SPLIT[0])]},
+            "cooperative: .* this partition of h200 holds 64; got 65",
+        ),
         ({"connections": 0}, r"connections: 0 is outside"),
         ({"fixes": 1}, "True or False is needed"),
     ],

@@ -1,30 +1,35 @@
 """Does what tb.coresident says of random groups hold on the GPU? With real barriers.
 
     fixes.py --out DIR [--seed N] [--count N] [--seconds S] [--device h200] [--processes N]
+             [--outsiders]
 
 The witness of an unsafe group must hang, from its latent state. A safe group, and an unsafe one
-after each fix, must meet in every order of arrival. Writes ``fixes.json``: how many of each kind
-ran, and all that was otherwise. Exit status 1 if something was.
+after each fix, must meet in every order of arrival. Of a safe group with an outsider, some sets of
+its blocks leave, too. With ``--outsiders`` all groups have one, and safe ones run first. Writes
+``fixes.json``: how many of each kind ran, and all that was otherwise. Exit status 1 if something
+was.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
+import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from script import parse
-from together.groups import Group, random_groups
+from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
 from tbsched.campaigns.steer import steer
@@ -53,7 +58,7 @@ class Score:
 
     Attributes:
         answers: how many groups are safe, not safe, or not known; how many have no fix.
-        runs: by kind, how many ran.
+        runs: by kind, how many ran, and how many the driver refused.
         wrong: those that hung and should not, or the other way round.
         others: what was refused, or says nothing, with the reason.
         seconds: for all answers, and for all runs.
@@ -77,17 +82,21 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300, help="groups")
     parser.add_argument("--seconds", type=float, default=60, help="after which no more are run")
     parser.add_argument("--device", default="h200", help="whose model answers")
+    parser.add_argument("--outsiders", action="store_true", help="only groups with an outsider")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that ask")
     arguments = parse(parser)
     spec = tb.device(arguments.device)
     score = Score()
     begin = time.monotonic()
-    groups = list(random_groups(arguments.seed, arguments.count, spec))
+    groups = list(drawn(arguments.seed, arguments.count, spec, arguments.outsiders))
     with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
         answers = pool.starmap(answer, [(group, spec) for group in groups], chunksize=4)
     asked = time.monotonic()
+    pairs = list(zip(groups, answers, strict=True))
+    if arguments.outsiders:
+        pairs.sort(key=lambda pair: pair[1].safe is not True)
     with Gpu(0) as gpu:
-        for group, found in zip(groups, answers, strict=True):
+        for group, found in pairs:
             count(score, found)
             for run in runs_of(group, found):
                 play(gpu, spec, run, score)
@@ -98,6 +107,13 @@ def main() -> int:
     (arguments.out / "fixes.json").write_text(json.dumps(shown, indent=1), "utf-8")
     print(f"seed {arguments.seed}, seconds {score.seconds}\n{score}")
     return int(bool(score.wrong))
+
+
+def drawn(seed: int, count: int, spec: DeviceSpec, outsiders: bool) -> Iterator[Group]:
+    """So many random groups; only those with an outsider."""
+    many = sys.maxsize if outsiders else count
+    some = (group for group in random_groups(seed, many, spec) if group.outside is not None)
+    yield from itertools.islice(some, count) if outsiders else random_groups(seed, count, spec)
 
 
 def answer(group: Group, spec: DeviceSpec) -> tb.Coresidency:
@@ -121,6 +137,7 @@ def runs_of(group: Group, found: tb.Coresidency) -> Iterator[Run]:
         for order in orders_of(len(group.launches), ()):
             sequence = tb.Sequence([group.launches[k] for k in order])
             yield Run(f"{name}-{order}", "safe", sequence, numbered(found.groups, order), False)
+        yield from runs_with_leaving(name, group)
     if found.witness is None:
         return
     yield Run(
@@ -134,6 +151,33 @@ def runs_of(group: Group, found: tb.Coresidency) -> Iterator[Run]:
             yield Run(f"{name}-{order} {fix.text}", fix.kind, sequence, groups, False)
 
 
+def runs_with_leaving(name: str, group: Group) -> Iterator[Run]:
+    """Each order of a safe group; some blocks of the outsider leave before a launch after it."""
+    if group.outside is None:
+        return
+    rng = random.Random(name)
+    blocks = range(group.launches[group.outside].blocks)
+    for order in group.orders():
+        place = order.index(group.outside)
+        if place == len(order) - 1:
+            continue
+        share, every, first = rng.random(), rng.randint(2, 150), rng.choice(blocks)
+        for kind, gone in {
+            "some leave": [rng.random() < share for _ in blocks],
+            "neighbours leave": [first <= block <= 2 * first for block in blocks],
+            "every n-th leaves": [block % every == first % every for block in blocks],
+        }.items():
+            stay = (rng.randrange(len(order) - 1 - place) + 0.5) * STEP
+            launches = [replace(group.launches[number], duration=FOREVER) for number in order]
+            durations = tuple(stay if leaves else FOREVER for leaves in gone)
+            launches[place] = replace(launches[place], duration=durations)
+            times = tuple(STEP * k for k in range(len(order)))
+            yield Run(
+                f"{name}-{order} {kind}", kind, tb.Sequence(launches), group.meeting(order),
+                False, None, times,
+            )  # fmt: skip
+
+
 def play(gpu: Gpu, spec: DeviceSpec, run: Run, score: Score) -> None:
     """Runs it; what the driver refuses, or what is unstable, is counted apart."""
     try:
@@ -141,6 +185,8 @@ def play(gpu: Gpu, spec: DeviceSpec, run: Run, score: Score) -> None:
             steer(gpu, spec, to=run.state)
         met = bool(tb.meet(run.sequence, run.groups, gpu=gpu, issue_times=run.times))
     except (ValueError, tb.TbschedError) as error:
+        if isinstance(error, ValueError):
+            score.runs[f"{run.kind}, refused"] += 1
         score.others.append(f"{run.name}: {type(error).__name__}: {error}")
         return
     score.runs[run.kind] += 1

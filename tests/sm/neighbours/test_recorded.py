@@ -77,7 +77,7 @@ def test_profiles_are_kept_in_files(report: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", ["h100", "h200"])
 def test_pairs_are_closer_with_interference(device: str) -> None:
     recording = Recording(
-        load_rows(HERE / f"{device}.jsonl.xz"),
+        load_rows(HERE / f"{device}-fresh.jsonl.xz"),
         load_profiles(HERE / f"{device}-ncu.csv.xz", device),
         device,
     )

@@ -34,26 +34,34 @@ int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
   return sum;
 }
 
-bool AnySm::can_hold(const Multiset& blocks) const {
+bool AnySm::can_hold(const Multiset& blocks, const int32_t configured) const {
   return total(blocks, one) <= spec_.blocks_per_sm &&
          total(blocks, one_of_cluster) <= spec_.cluster_blocks_per_sm &&
          total(blocks, warps) <= spec_.warps_per_sm &&
-         total(blocks, registers) <= spec_.registers_per_sm &&
-         (!spec_.mechanisms.shared_memory_configuration ||
-          std::ranges::any_of(configurations_, [&](const int32_t configured) {
-            return can_enter(blocks, configured);
-          }));
+         total(blocks, registers) <= spec_.registers_per_sm && can_enter_some(blocks, configured);
+}
+
+bool AnySm::can_enter_some(const Multiset& blocks, const int32_t configured) const {
+  if (!spec_.mechanisms.shared_memory_configuration) return true;
+  if (configured > 0 && some_stayed(blocks)) return can_enter(blocks, configured);
+  return std::ranges::any_of(configurations_,
+                             [&](const int32_t other) { return can_enter(blocks, other); });
+}
+
+bool AnySm::some_stayed(const Multiset& blocks) const {
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    if (is_there_[k] && blocks[k] > 0) return true;
+  }
+  return false;
 }
 
 bool AnySm::may_be_full(const Multiset& blocks, const SmKind& kind, const size_t launch) const {
   if (total(blocks, one) == 0) return false;
   const Demand& demand = demands_[launch];
   if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, kind, launch)) return true;
-  const int64_t taken = total(blocks, memory);
-  const int64_t most_gaps = gaps(blocks, kind.in_all);
-  return exists_configuration(blocks, kind.in_all, [&](const int32_t configured) {
+  return exists_configuration(blocks, kind, [&](const int32_t configured) {
     return !suits(demand, configured) ||
-           memory_may_be_full(demand, configured - taken, most_gaps, configured);
+           memory_may_be_full(blocks, kind.in_all, launch, configured);
   });
 }
 
@@ -90,33 +98,41 @@ bool AnySm::warps_may_be_full(const Multiset& blocks, const SmKind& kind,
          taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
 }
 
-// In how many pieces the free memory may be. Each block takes the first gap, so that there is one,
-// and one more for each block that has left; but no more than blocks, since memory is circular.
-int64_t AnySm::gaps(const Multiset& blocks, const Multiset& had) const {
-  if (spec_.mechanisms.shared_memory == Layout::pooled) return 1;
-  int64_t left = 0;
-  for (size_t k = 0; k < blocks.size(); ++k) left += may_leave_[k] ? had[k] - blocks[k] : 0;
-  return std::min(total(blocks, one), 1 + left);
+template <typename Value>
+int64_t AnySm::total_left(const Multiset& blocks, const Multiset& had, const Value& value) const {
+  int64_t sum = 0;
+  for (size_t k = 0; k < blocks.size(); ++k) {
+    if (may_leave_[k]) sum += int64_t{had[k] - blocks[k]} * value(demands_[k]);
+  }
+  return sum;
 }
 
-// Each gap may be too small by one unit.
-bool AnySm::memory_may_be_full(const Demand& demand, const int64_t free, const int64_t gaps,
+// Each block begins where the one before it ends, or where another one has left, so that the free
+// memory is one gap, and one more for each block that has left; but no more than blocks, since
+// memory is circular. Each gap may be too small by one unit. What no block has ever had is in one
+// gap.
+bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, const size_t launch,
                                const int32_t configured) const {
-  if (demand.shared_memory == 0) return false;
+  const int64_t size = demands_[launch].shared_memory;
+  if (size == 0) return false;
+  const int64_t free = configured - total(blocks, memory);
+  if (spec_.mechanisms.shared_memory == Layout::pooled) return free < size;
+  const int64_t gaps = std::min(total(blocks, one), 1 + total_left(blocks, had, one));
   const int32_t unit =
       std::gcd(std::gcd(spec_.shared_memory_unit, spec_.shared_memory_reserve), configured);
-  return free <= gaps * (demand.shared_memory - unit);
+  return free <= gaps * (size - unit) && free - total_left(blocks, had, memory) < size;
 }
 
 // A launch that may have left, or is there, set it, and all that are there could enter.
 template <typename Holds>
-bool AnySm::exists_configuration(const Multiset& blocks, const Multiset& had,
+bool AnySm::exists_configuration(const Multiset& blocks, const SmKind& kind,
                                  const Holds& holds) const {
   if (!spec_.mechanisms.shared_memory_configuration) {
     return holds(spec_.shared_memory_configurations.back());
   }
+  if (kind.configured > 0 && some_stayed(blocks)) return holds(kind.configured);
   return std::ranges::any_of(configurations_, [&](const int32_t configured) {
-    return can_enter(blocks, configured) && may_be_set(blocks, had, configured) &&
+    return can_enter(blocks, configured) && may_be_set(blocks, kind.in_all, configured) &&
            holds(configured);
   });
 }
@@ -140,7 +156,7 @@ bool AnySm::may_have_been_beside(const size_t gone, const Multiset& blocks,
     if (blocks[k] == 0) continue;
     Multiset both(blocks.size());
     both[gone] = both[k] = 1;
-    if (can_hold(both) && can_enter(both, configured)) return true;
+    if (can_hold(both, 0) && can_enter(both, configured)) return true;
   }
   return false;
 }

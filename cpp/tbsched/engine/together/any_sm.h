@@ -21,11 +21,15 @@ class AnySm {
         const std::vector<bool>& may_leave, const std::vector<bool>& is_there);
 
   // Whether so many blocks of each launch can be on one SM, alone or beside others of these
-  // launches: one of those may have configured it. So with fewer blocks it is true, too.
-  bool can_hold(const Multiset& blocks) const;
+  // launches: one of those may have configured it. So with fewer blocks it is true, too. While a
+  // block stays that is resident already, the SM is configured as it was, if that is known.
+  bool can_hold(const Multiset& blocks, int32_t configured) const;
   // Whether an SM of a kind, with these blocks, can be without room for one more of a launch. An
   // idle one has room: whatever comes configures it.
   bool may_be_full(const Multiset& blocks, const SmKind& kind, size_t launch) const;
+  // Whether a block of a resident launch is among these.
+  bool some_stayed(const Multiset& blocks) const;
+  bool may_leave(const size_t launch) const { return may_leave_[launch]; }
 
  private:
   template <typename Value>
@@ -33,12 +37,14 @@ class AnySm {
   bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const;
   bool warps_may_be_full(const Multiset& blocks, const SmKind& kind, size_t launch) const;
   WarpsAndRegisters most_of_one_processing_block(size_t launch, int32_t blocks) const;
-  int64_t gaps(const Multiset& blocks, const Multiset& had) const;
-  bool memory_may_be_full(const Demand& demand, int64_t free, int64_t gaps,
+  template <typename Value>
+  int64_t total_left(const Multiset& blocks, const Multiset& had, const Value& value) const;
+  bool memory_may_be_full(const Multiset& blocks, const Multiset& had, size_t launch,
                           int32_t configured) const;
   template <typename Holds>
-  bool exists_configuration(const Multiset& blocks, const Multiset& had, const Holds& holds) const;
+  bool exists_configuration(const Multiset& blocks, const SmKind& kind, const Holds& holds) const;
   bool may_be_set(const Multiset& blocks, const Multiset& had, int32_t configured) const;
+  bool can_enter_some(const Multiset& blocks, int32_t configured) const;
   bool may_have_been_beside(size_t gone, const Multiset& blocks, int32_t configured) const;
   bool can_enter(const Multiset& blocks, int32_t configured) const;
 

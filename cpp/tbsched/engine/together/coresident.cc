@@ -76,7 +76,9 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& question,
   answer.verdict = Verdict::safe;
   for (size_t k = 0; k < question.groups.size(); ++k) {
     const std::vector<int32_t>& group = question.groups[k];
-    if (auto full = too_few_full_sms(model, question.launches, demands, group, nothing)) {
+    const std::vector<bool> awaited = awaited_by(question, group);
+    const FullSmsProof proof(model, question.launches, demands, group, awaited, nothing);
+    if (auto full = proof.in_any_order()) {
       if (answer.proof != Proof::played) answer.proof = Proof::full_sms;
       answer.full_sms = std::move(*full);
       continue;

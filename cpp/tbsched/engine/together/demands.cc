@@ -18,6 +18,20 @@ bool packs_best(const Device& device, const Demand& demand) {
          spec.sms % spec.sms_per_tpc == 0;
 }
 
+std::vector<bool> usable(const Demand& demand, const SmSet* const sms, const Device& device) {
+  std::vector<bool> found(static_cast<size_t>(device.spec.sms), demand.cluster == 1);
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    if (demand.cluster == 1 || !takes_clusters(domain, demand, device.spec)) continue;
+    for (const std::vector<int32_t>& tpc : domain.tpcs) {
+      for (const int32_t sm : tpc) found[static_cast<size_t>(sm)] = true;
+    }
+  }
+  for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
+    if (sms != nullptr && !sms->has(sm)) found[static_cast<size_t>(sm)] = false;
+  }
+  return found;
+}
+
 }  // namespace
 
 Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
@@ -25,6 +39,8 @@ Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
     Demand demand = demand_of(launch, device);
     const int32_t group = groups_.of(launch, device);
     if (group != kWholeGpu) demand.partition = groups_[group].partition();
+    held_.push_back(group == kWholeGpu ? nullptr : &groups_[group].sms);
+    may_be_on_.push_back(usable(demand, held_.back(), device));
     demands_.push_back(demand);
   }
 }

@@ -18,10 +18,20 @@ class Demands {
 
   const std::vector<Demand>& all() const { return demands_; }
   const Demand& operator[](const size_t launch) const { return demands_[launch]; }
+  // Whether a block of a launch can be on an SM.
+  bool may_be_on(const size_t launch, const int32_t sm) const {
+    return may_be_on_[launch][static_cast<size_t>(sm)];
+  }
+  // Whether a launch that waits holds an SM, so that no launch behind it gets that.
+  bool holds(const size_t launch, const int32_t sm) const {
+    return held_[launch] == nullptr || held_[launch]->has(sm);
+  }
 
  private:
   SmGroups groups_;  // whose SMs the demands name
   std::vector<Demand> demands_;
+  std::vector<const SmSet*> held_;  // null: all
+  std::vector<std::vector<bool>> may_be_on_;
 };
 
 int32_t usable_sms(const Demand& demand, int32_t sms);

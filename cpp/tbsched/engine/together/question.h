@@ -23,6 +23,10 @@ struct TogetherQuestion {
   bool only_to_prove = false;    // it gives up as soon as it can prove nothing any more
 };
 
+// Which launches must be resident whole, or a block of the group waits for ever: its own, and those
+// that one of these comes after.
+std::vector<bool> awaited_by(const TogetherQuestion& question, const std::vector<int32_t>& group);
+
 enum class Verdict : uint8_t { safe, unsafe, undecided };
 inline constexpr std::array<std::string_view, 3> kVerdictNames = {"safe", "unsafe", "undecided"};
 

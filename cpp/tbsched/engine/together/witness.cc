@@ -17,6 +17,8 @@ namespace {
 
 // Of an outsider with more blocks three sets leave: all, the first one, and the first half.
 constexpr size_t kMostToChoose = 8;
+// For room, in orders of arrival; six launches take some hundreds.
+constexpr int32_t kMostLooks = 5'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -88,6 +90,7 @@ class Search {
         partners_(launches_.size()),
         interrupted_(interrupted),
         in_group_(launches_.size()),
+        strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
         there_(launches_.size()) {
     for (const std::vector<int32_t>& each : question.groups) {
@@ -96,7 +99,6 @@ class Search {
     for (const int32_t launch : group) in_group_[launch] = true;
     for (size_t k = 0; k < launches_.size(); ++k) {
       events_.emplace_back(launches_[k]);
-      strands_.push_back(strands_others(k));
       only_gains_.push_back(only_gains(model.device(), demands[k]));
     }
     outsiders_ = launches_.size() - group.size();
@@ -210,22 +212,6 @@ class Search {
            a.cooperative == b.cooperative && a.has_runtime == b.has_runtime;
   }
 
-  // Whether a block of the group waits for ever if this launch is not resident whole: one of its
-  // own, or one that must come later.
-  bool strands_others(const size_t launch) const {
-    if (in_group_[launch]) return true;
-    std::vector<bool> later(launches_.size());
-    later[launch] = true;
-    for (bool moved = true; std::exchange(moved, false);) {
-      for (const auto& [first, second] : after_) {
-        if (!later[first] || later[second]) continue;
-        if (in_group_[second]) return true;
-        later[second] = moved = true;
-      }
-    }
-    return false;
-  }
-
   // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
   // has just left, it was stranded without: that was played before. That does not hold where blocks
   // waited, and took the place of those that left.
@@ -244,35 +230,54 @@ class Search {
     const std::vector<int32_t> order = arrivals();
     const auto known = safe_after_.find(order);
     if (known != safe_after_.end()) return !known->second;
-    const bool is_safe =
-        std::ranges::all_of(model_.states_that_choose(), [&](const InitialState& state) {
-          const Resident resident = resident_after(order, state);
-          return too_few_full_sms(model_, launches_, demands_, group_, resident).has_value();
-        });
+    const bool is_safe = std::ranges::all_of(
+        model_.states_that_choose(),
+        [&](const InitialState& state) { return nobody_waits_after(order, state); });
     safe_after_.emplace(order, is_safe);
     return !is_safe;
   }
 
-  // Of one that waits nothing is known.
-  Resident resident_after(const std::vector<int32_t>& order, const InitialState& state) const {
+  // Of a launch of which blocks wait these are one more, that is to come.
+  bool nobody_waits_after(const std::vector<int32_t>& order, const InitialState& state) {
     Standing standing;
     HeldEngine engine(model_, state, {&standing});
     for (const int32_t launch : order) engine.step(events_[launch]);
-    Resident resident(model_.device(), demands_);
+    std::vector<Launch> launches = launches_;
+    std::vector<bool> awaited = strands_;
     for (size_t k = 0; k < order.size(); ++k) {
-      const Standing::Launch& launch = standing.launches()[k];
-      if (launch.waiting > 0) continue;
-      resident.is_there[order[k]] = true;
-      for (const int32_t sm : launch.sms) ++resident.on_sm[sm][order[k]];
+      const int32_t waiting = standing.launches()[k].waiting;
+      if (waiting == 0) continue;
+      Launch& rest = launches.emplace_back(launches_[order[k]]);
+      rest.blocks = waiting;
+      awaited.push_back(strands_[order[k]]);
     }
+    const Demands demands(model_.device(), launches);
+    Resident resident(model_.device(), demands);
+    for (size_t k = 0; k < order.size(); ++k) {
+      resident.is_there[order[k]] = true;
+      for (const int32_t sm : standing.launches()[k].sms) ++resident.on_sm[sm][order[k]];
+    }
+    std::fill(resident.waits.begin() + std::ssize(launches_), resident.waits.end(), true);
     for (size_t sm = 0; sm < resident.room_on_sm.size(); ++sm) {
       resident.taken_on_sm[sm] = standing.gpu()->most_taken(static_cast<int32_t>(sm));
-      for (size_t k = 0; k < launches_.size(); ++k) {
+      resident.configured_on_sm[sm] = standing.gpu()->configured(static_cast<int32_t>(sm));
+      for (size_t k = 0; k < launches.size(); ++k) {
         resident.room_on_sm[sm][k] =
-            standing.gpu()->room(static_cast<int32_t>(sm), demands_[k]).blocks;
+            demands.may_be_on(k, static_cast<int32_t>(sm))
+                ? standing.gpu()->room(static_cast<int32_t>(sm), demands[k]).blocks
+                : 0;
       }
     }
-    return resident;
+    const FullSmsProof proof(model_, launches, demands, group_, awaited, resident);
+    if (proof.in_any_order()) return true;
+    std::vector<bool> finds_room_next(launches.size());
+    for (size_t k = 0; k < launches_.size(); ++k) {
+      finds_room_next[k] = only_gains_[k] && strands_[k];
+    }
+    return proof.in_each_order(finds_room_next, [this] {
+      interrupted_();
+      return --looks_ >= 0;
+    });
   }
 
   std::vector<int32_t> arrivals() const {
@@ -310,6 +315,8 @@ class Search {
         const int32_t waiting = standing.launches()[number[step.launch]].waiting;
         if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
         if (!all_resident(partners_[step.launch], number, standing)) return;
+        // Blocks that wait take the room of those that leave first, which may be any.
+        if (!standing.all_resident()) all_sets_ = false;
         if (some_leave) {
           for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);
         } else {
@@ -358,7 +365,7 @@ class Search {
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
   std::vector<bool> in_group_;                  // in that which is asked about
-  std::vector<bool> strands_;                   // see strands_others
+  std::vector<bool> strands_;                   // if they wait; see awaited_by
   std::vector<bool> only_gains_;                // see only_gains
   size_t outsiders_ = 0;
   InitialState state_{};        // in which the steps begin
@@ -371,6 +378,7 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
+  int32_t looks_ = kMostLooks;  // that are left
   std::optional<Stranding> found_;
 };
 

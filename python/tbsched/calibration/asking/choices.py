@@ -9,7 +9,7 @@ from typing import Any
 from tbsched.calibration.asking.elimination import Draw, Left, View, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.draft import with_values
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed, told
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 
@@ -72,7 +72,7 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
     taken = {name: tuple({base[name]: None for base in bases}) for name in bases[0]}
     asked = {**taken, **choices}
     if not left.devices:
-        because = f"no rule fits; the smallest disagreement: {left.misfit!r}"
+        because = f"{NO_RULE}; the smallest disagreement: {left.misfit!r}"
         return [
             assumed(_BY_NAME[name].path, values[0], because) for name, values in choices.items()
         ]
@@ -89,8 +89,10 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
         if rivals:
             because = f"the others agree with it on all of {left.asked} sequences"
             findings.append(assumed(field.path, value, because, rivals))
+        elif name in found.partial:
+            findings.append(assumed(field.path, value, "others have not been asked for"))
         elif len(values) > 1:
-            because = f"every other value was wrong about one of {left.asked} sequences"
+            because = f"every other value was wrong about at least one of {left.asked} sequences"
             findings.append(told(field.path, value, because))
             found.eliminated.add(name)
     return findings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
@@ -9,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Explained, Runs
+from tbsched.calibration.asking.lab import Explained, Lab, NotTold, Runs
 from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
@@ -19,6 +20,7 @@ from tbsched.prediction.tables import matching_states
 from tbsched.program.sequence import Sequence
 
 _AT_ONCE = 64
+_MOST_AGAIN = 64  # sequences
 
 
 class Evidence:
@@ -40,7 +42,7 @@ class Evidence:
         quantities: ListOf[Explained] = (),
     ) -> None:
         # The cheap ones first: most devices that are wrong are wrong about one of them.
-        ordered = sorted(observed, key=_blocks)
+        ordered = self._observed = sorted(observed, key=_blocks)
         self._filled = filled
         self._taken, self._refused = taken, refused
         self._quantities = quantities
@@ -52,6 +54,13 @@ class Evidence:
         self._filling: dict[DeviceSpec, bool] = {}  # of devices of one SM
         self._last = 0  # the part that contradicted a device last
 
+    def add(self, observed: ListOf[Runs]) -> None:
+        """What was observed since."""
+        self._sequences += len(observed)
+        self._observed += observed
+        self._parts.append(_Part(observed))
+        self._known = {spec: False for spec, known in self._known.items() if not known}
+
     def __len__(self) -> int:
         """How many sequences were tried."""
         return self._sequences
@@ -62,6 +71,10 @@ class Evidence:
         if key not in self._known:
             self._known[key] = self._explained(key)
         return self._known[key]
+
+    def contradicting(self, spec: DeviceSpec) -> list[Sequence]:
+        """Of which the device has a block elsewhere, whatever its latent state; the short first."""
+        return [runs[0].sequence for runs in self._observed if not _Part([runs]).explained_by(spec)]
 
     def times_explained_by(self, spec: DeviceSpec) -> bool:
         """Whether the device shows what timed sequences showed."""
@@ -155,3 +168,23 @@ def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:
     except ValueError:
         return False
     return True
+
+
+def observed(lab: Lab, spec: DeviceSpec) -> Evidence:
+    """All that a laboratory observed; what contradicts the device, after another look.
+
+    Noise may be the same twice.
+    """
+    seen = _evidence(lab)
+    if not seen.explained_by(spec) and (wrong := seen.contradicting(spec)):
+        lab.disagreed += 1  # so that more runs must agree
+        with contextlib.suppress(NotTold, ValueError):
+            lab.runs(wrong[:_MOST_AGAIN])
+        seen = _evidence(lab)
+    return seen
+
+
+def _evidence(lab: Lab) -> Evidence:
+    return Evidence(
+        list(lab.tried.values()), lab.filled, list(lab.taken), list(lab.refused), lab.quantities
+    )

@@ -18,10 +18,12 @@ from tbsched.program.sequence import Launch, Sequence
 
 # Mechanisms that no probe asks for yet.
 LEFT_OUT = ("partitions", "cooperative", "priorities")
+_MOST_AT_ONCE = 128  # devices, each of which predicts every draw
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """Draws that a campaign would compare, on which the devices that are left differ."""
+    found.most_at_once = _MOST_AT_ONCE
     names = found.open_together()
     if not names:
         return []

@@ -49,10 +49,14 @@ def _others(value: Any, values: Iterator[Any]) -> Iterator[Any]:
 
 def _numbers(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
     step = 1
+    if path == "allocation.shared_memory_reserve":
+        step = spec.shared_memory_unit  # what is taken for granted
     if path == "limits.registers_per_sm":
         # Those that are no whole unit of a processing block are never given out.
         step = spec.processing_blocks * spec.register_unit
-    yield from (value + step, value - step, 2 * value, value // 2)
+    near = (value + step, value - step, 2 * value, value // 2)
+    # A TPC with more SMs than the GPU is one with as many.
+    yield from (n for n in near if path != "topology.sms_per_tpc" or n <= spec.sms)
 
 
 def _sizes(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from typing import Any
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
-from tbsched.calibration.finding import TOLD, Finding, Found
+from tbsched.calibration.finding import TOLD, Finding, Found, choices
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.device_fields import FIELDS
@@ -22,8 +22,9 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
 _BY_PATH = {field.path: field for field in FIELDS}
-_DRAWN = 64
-_MOST = 24  # devices that are tried for a value
+_DRAWN = 128
+_MOST = 256  # devices that are tried for a value
+_MOST_LEFT = 1024  # combinations of what is left of values, of which those are taken
 # Where nothing sets another size, there is none, or sizes do not matter.
 _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
 
@@ -113,10 +114,8 @@ def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[Device
     field = _BY_PATH[finding.path]
     changes: list[dict[str, Any]] = [
         dict(values)
-        for group in found.left_together
-        if field.name in group[0]
-        for values in group
-        if values[field.name] != field.of(spec)
+        for values in islice(choices(found.left_together), _MOST_LEFT)
+        if values.get(field.name, field.of(spec)) != field.of(spec)
     ]
     changes += [
         dict(values)

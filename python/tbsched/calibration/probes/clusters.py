@@ -8,7 +8,7 @@ from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed
 from tbsched.program.sequence import Sequence
 
 CHOICES: Choices = {
@@ -53,7 +53,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     findings = by_elimination(
         lab, found, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
     )
-    if any("no rule fits" in finding.because for finding in findings):
+    if any(NO_RULE in finding.because for finding in findings):
         # The map may be why.
         because = "clusters are not placed as on any device with this map"
         findings += [

@@ -20,6 +20,7 @@ from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, NotTold, small
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.probes.shared_memory import CONFIGURATIONS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
@@ -57,6 +58,7 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
     if bounds[-1][0] < largest:
         bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
     bounds[0] = ruler.measured(small(carveout=0))
+    found.partial.discard(CONFIGURATIONS)
     finding = read_sizes(set(bounds), largest)
     if finding.rivals:
         every = (finding.value, *finding.rivals)

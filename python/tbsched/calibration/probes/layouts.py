@@ -15,6 +15,7 @@ from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.probes.shared_memory import CONFIGURATIONS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
 
@@ -57,14 +58,29 @@ def ask_turns(lab: Lab, found: Found) -> list[Finding]:
 
 
 def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
-    """Blocks of which few fill the shared memory."""
+    """Blocks of which few fill the shared memory; they may show how much there is."""
     spec = draft(found)
     size, reserve = spec.shared_memory_configurations[-1], spec.shared_memory_reserve
     shared = {
         min(max(size // blocks - reserve, 0), spec.shared_memory_per_block)
         for blocks in (2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20)
     }
-    return _ask(lab, found, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
+    findings = _ask(lab, found, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
+    _note_largest(found)
+    return findings
+
+
+def _note_largest(found: Found) -> None:
+    """Whether one size is left; smaller ones have not been asked for."""
+    groups = [group for group in found.left_together if CONFIGURATIONS in group[0]]
+    if found.unknown(found.resting) or not groups:
+        return
+    sizes = found.notes["sizes"] = sorted({each[CONFIGURATIONS][-1] for each in groups[0]})
+    if len(sizes) == 1:
+        found.leave(
+            {name: value for name, value in each.items() if name != CONFIGURATIONS}
+            for each in groups[0]
+        )
 
 
 def _ask(

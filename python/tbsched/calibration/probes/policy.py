@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as ListOf
+
 import numpy as np
 
 from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, read, with_bases
 from tbsched.calibration.asking.elimination import Left, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.draft import draft, with_values
+from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed
+from tbsched.calibration.probes.topology import maps_in_turns
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "scheduler.policy"
+_IN_TURNS = "hopper"  # hands single blocks to GPCs in turns, also to those of one SM
+_MAP = ("sms_per_tpc", "gpcs")
 _SAME = {"algorithm1": "ampere"}  # its slow reference, with the same answers
 
 
@@ -31,7 +36,25 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
     left = eliminate(lab, devices, drawn, whole_gpu.VIEW, seed=1, patience=2)
     exact = by_every_block(lab, left, drawn, seed=2)
+    names = {device.policy for device in exact.devices or left.devices}
+    if found["max_cluster"] < 2 and _IN_TURNS in names:
+        maps = maps_in_turns(lab, found, [])
+        bases = with_bases(found, spec, {"policy": (_IN_TURNS,)})
+        others = [each for each in exact.devices if each.policy != _IN_TURNS]
+        in_turns = by_every_block(lab, Left(others + _turned(bases, maps)), drawn, seed=2)
+        if in_turns.devices:
+            asked = {name: (found[name], *(each[name] for each in maps)) for name in _MAP}
+            return read(found, in_turns, {**choices, **asked})
     return read_exact(found, left, exact, choices)
+
+
+def _turned(bases: ListOf[DeviceSpec], maps: ListOf[Values]) -> list[DeviceSpec]:
+    """With GPCs that take no clusters, as each has one SM, and that have turns."""
+    return [
+        with_values(base, **{**values, "name": f"{base.name}-turns-{number}"})
+        for base in bases
+        for number, values in enumerate(maps)
+    ]
 
 
 def launches_of(spec: DeviceSpec) -> list[Launch]:
@@ -47,7 +70,7 @@ def read_exact(found: Found, left: Left, exact: Left, choices: Choices) -> list[
         names = list(dict.fromkeys(device.policy for device in left.devices))
         because = (
             "the numbers of blocks on each SM fit; which blocks they are fits no row: "
-            f"no rule fits; the smallest disagreement: {exact.misfit!r}"
+            f"{NO_RULE}; the smallest disagreement: {exact.misfit!r}"
         )
         return [assumed(_PATH, names[0], because, tuple(names[1:]))]
     return read(found, exact, choices)

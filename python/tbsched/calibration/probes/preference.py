@@ -24,10 +24,9 @@ def whole_sm(found: Found, blocks: int = 1) -> Launch:
     if fits_two < found["shared_memory_per_block"]:
         return small(shared_memory=fits_two + 1, blocks=blocks)
     most = min(32, found["threads_per_block"] // 32)
-    for files in found.notes["files"][:1]:
-        for registers in range(LEAST_REGISTERS, found["registers_per_thread"] + 1, 8):
-            if files.holds(registers) // most == 1:
-                return small(most, registers, blocks=blocks)
+    for registers in range(LEAST_REGISTERS, found["registers_per_thread"] + 1, 8):
+        if all(files.holds(registers) // most == 1 for files in found.notes["files"]):
+            return small(most, registers, blocks=blocks)
     return small(most, blocks=blocks)
 
 

@@ -13,13 +13,14 @@ from math import gcd
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Lab, NotTold, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, Values, assumed, told
 from tbsched.program.sequence import Sequence
 
 _MOST_RESERVE = 65536
 _SMALLEST_UNIT = 16
 _MOST_UNITS = 4
 _KILOBYTE = 1024
+CONFIGURATIONS = "shared_memory_configurations"
 _PARTS = 12  # of what is left of a range, in each round
 
 
@@ -183,10 +184,11 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
         )
     sizes = found.notes["sizes"] = sorted({memory.size for memory in left})
     if len(sizes) == 1:
-        found.leave(
-            {"shared_memory_unit": m.unit, "shared_memory_reserve": m.reserve} for m in left
-        )
+        found.leave(map(_values, left))
     else:
+        found.partial.add(CONFIGURATIONS)  # of several, the largest
+        if len(left) <= found.most_at_once:
+            found.leave({**_values(m), CONFIGURATIONS: (m.size,)} for m in left)
         # What is placed rests on all three.
         because = f"with it, an SM has {sizes[0]} to {sizes[-1]} bytes"
         findings = [assumed(f.path, f.value, because, f.rivals) for f in findings]
@@ -209,3 +211,7 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
             assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),
         ]
     return [*findings, told(slots, single, f"an SM holds {single} small blocks, and room is left")]
+
+
+def _values(memory: Memory) -> Values:
+    return {"shared_memory_unit": memory.unit, "shared_memory_reserve": memory.reserve}

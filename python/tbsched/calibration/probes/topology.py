@@ -13,7 +13,7 @@ import numpy as np
 from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import Finding, Found, Values, assumed, told
+from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed, told
 from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.program.sequence import Event, Launch, Sequence
@@ -43,7 +43,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         ]
     clusters = _seen(lab, found)
     possible = maps(clusters, lab.sms)
-    right = _in_turns(lab, found, possible)
+    right = maps_in_turns(lab, found, clusters)
     findings = read(clusters, right) if right else _doubted(read(clusters, possible))
     if right:
         found.leave(right)
@@ -112,11 +112,11 @@ def together(trace: Trace) -> list[tuple[int, ...]]:
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
-def _in_turns(lab: Lab, found: Found, possible: list[Values]) -> list[Values]:
-    """Those maps with which single blocks, each on an SM of its own, come in their observed order.
+def maps_in_turns(lab: Lab, found: Found, clusters: ListOf[tuple[int, ...]]) -> list[Values]:
+    """Those maps that agree with the clusters and with the order of single blocks.
 
-    The only policy that places clusters is taken for granted. GPCs are then in the order of their
-    turns.
+    Each block has an SM of its own. The only policy that places clusters is taken for granted.
+    GPCs are then in the order of their turns.
     """
     rng = np.random.default_rng(8)
     sequences = [Sequence([whole_sm(found, lab.sms)])]
@@ -127,7 +127,7 @@ def _in_turns(lab: Lab, found: Found, possible: list[Values]) -> list[Values]:
     spec = with_values(draft(found), policy="hopper")
     turned: list[Values] = [
         {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], runs[0][0])}
-        for values in possible
+        for values in maps(clusters, lab.sms)
     ]
     return [values for values in turned if explains(with_values(spec, **values), runs)]
 
@@ -195,7 +195,7 @@ def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Fi
 
 
 def _doubted(findings: list[Finding]) -> list[Finding]:
-    because = "; but single blocks are not handed out in turns as on a device with this map"
+    because = f"; {NO_RULE}: with this map, single blocks would be handed out in other turns"
     return [assumed(f.path, f.value, f.because + because, f.rivals) for f in findings]
 
 

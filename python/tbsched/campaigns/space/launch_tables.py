@@ -187,7 +187,7 @@ class LaunchTables:
             ),
             partitions=partitions,
             clusters=_clusters_that_fit(
-                clusters, [*largest_clusters(holders, partitions, clusters), max(clusters)]
+                clusters, largest_clusters(holders, (*partitions, None), clusters)
             ),
             themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )
@@ -266,7 +266,7 @@ class LaunchTables:
         if self.partitions:
             # As many blocks for each of its SMs.
             rows[:, BLOCKS] = -(-rows[:, BLOCKS] * sms // self.spec.sms)
-            rows[:, CLUSTER] = self.clusters[rows[:, PARTITION], rows[:, CLUSTER]]
+        rows[:, CLUSTER] = self.clusters[rows[:, PARTITION], rows[:, CLUSTER]]
         cluster = rows[:, CLUSTER]
         rows[:, BLOCKS] = -(-rows[:, BLOCKS] // cluster) * cluster
         # A block for each SM always fits.

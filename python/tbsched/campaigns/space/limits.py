@@ -17,12 +17,17 @@ from tbsched.program.sequence import Launch, Sequence
 
 
 def largest_clusters(
-    specs: SequenceOf[DeviceSpec], partitions: SequenceOf[Partition], sizes: SequenceOf[int]
+    specs: SequenceOf[DeviceSpec],
+    partitions: SequenceOf[Partition | None],
+    sizes: SequenceOf[int],
 ) -> list[int]:
-    """Of each partition the largest of the sizes that all devices take in it; 1: none."""
+    """Of each partition the largest of the sizes that all devices take in it; 1: none.
+
+    None is the whole GPU, of which each GPC may have fewer SMs than the largest cluster.
+    """
     descending = sorted({size for size in sizes if size > 1}, reverse=True)
 
-    def largest(partition: Partition) -> int:
+    def largest(partition: Partition | None) -> int:
         for size in descending:
             alone = Sequence([Launch(size, 32, 16, cluster=size, partition=partition)])
             with contextlib.suppress(ValueError):

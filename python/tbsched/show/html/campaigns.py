@@ -26,6 +26,7 @@ from tbsched.show.text.campaigns import (
     counterexample_short,
     report_lines,
     report_short,
+    telling_of,
 )
 from tbsched.show.text.tables import table_of
 
@@ -95,6 +96,10 @@ def calibration_html(calibration: Calibration) -> str:
         ),
         text_html(line.strip() for line in calibration_lines(calibration)),
         *parts,
+        *(
+            folded_html(f"A sequence that would tell {', '.join(paths)}", code_html(repr(sequence)))
+            for sequence, paths in telling_of(calibration).items()
+        ),
         folded_html("What the probes took", table_html(taken)),
         folded_html("Values that no probe asks for", text_html([", ".join(calibration.not_asked)])),
     )

@@ -122,7 +122,21 @@ def calibration_text(calibration: Calibration) -> str:
     """The certificate, and each value with how sure it is."""
     rows = calibration_rows(calibration)
     table = render(table_of(("field", "value", "how sure", "because"), rows, left=(0, 3)))
-    return "\n".join([calibration_short(calibration), *calibration_lines(calibration), "", table])
+    telling = [
+        f"\nwould tell {', '.join(paths)}:\n{sequence!r}"
+        for sequence, paths in telling_of(calibration).items()
+    ]
+    lines = [calibration_short(calibration), *calibration_lines(calibration), "", table]
+    return "\n".join(lines + telling)
+
+
+def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
+    """Sequences that would tell values, and which."""
+    found: dict[Sequence, list[str]] = {}
+    for witness in calibration.witnesses:
+        if witness.telling is not None:
+            found.setdefault(witness.telling, []).append(witness.path)
+    return found
 
 
 def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
@@ -131,7 +145,8 @@ def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]
     rows = []
     for finding in calibration.report:
         because = finding.because
-        if finding.rivals:
+        # A witness has one of them.
+        if len(finding.rivals) > (finding.path in witnesses):
             because += f"; not told apart from {', '.join(map(_cut, finding.rivals))}"
         if finding.path in witnesses:
             because += f"; {_witness_words(witnesses[finding.path])}"
@@ -143,12 +158,10 @@ def _witness_words(witness: Witness) -> str:
     """The other device that explains everything as well, and what would tell the two apart."""
     changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
     words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
-    if witness.telling is not None:
-        kinds = _kinds(witness.telling)
-        words += "; a sequence that no probe draws would tell" + (
-            f", with {kinds}" if kinds else ""
-        )
-    return words
+    if witness.telling is None:
+        return f"{words}; nothing is known that would tell"
+    kinds = _kinds(witness.telling)
+    return f"{words}; a sequence below would tell" + (f", with {kinds}" if kinds else "")
 
 
 def _kinds(sequence: Sequence) -> str:
@@ -189,6 +202,11 @@ def calibration_lines(calibration: Calibration) -> list[str]:
             f"  the oracle refused a sequence that the device allows, so some value is wrong: "
             f"{certificate.refusal}"
         )
+    elif certificate.boards_differ:
+        lines.append(
+            "  another GPU that ran the campaign disagrees, and the one that was probed does not: "
+            "calibrate each board for itself"
+        )
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:
@@ -210,6 +228,8 @@ def calibration_lines(calibration: Calibration) -> list[str]:
         if step.failure
     ]
     if calibration.campaign is not None:
+        if calibration.campaign.ended == "interrupted":
+            lines.append("  the campaign was interrupted")
         for example in calibration.campaign.counterexamples:
             lines.append(f"  the smallest disagreement: {example.sequence!r}")
     return lines
