@@ -170,6 +170,11 @@ class LaunchTables:
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
         holders = tuple(dict.fromkeys((spec, *also)))
+        # Who asks for clusters gets them, also where a model among the others places none.
+        largest = [
+            *largest_clusters(holders, partitions, clusters),
+            *largest_clusters((spec,), (None,), clusters),
+        ]
         return cls(
             spec=spec,
             holders=holders,
@@ -186,9 +191,7 @@ class LaunchTables:
                 _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
             ),
             partitions=partitions,
-            clusters=_clusters_that_fit(
-                clusters, largest_clusters(holders, (*partitions, None), clusters)
-            ),
+            clusters=_clusters_that_fit(clusters, largest),
             themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
         )
 
