@@ -51,6 +51,23 @@ def test_launch_that_waits_once_an_outsider_has_left(
     assert (found.safe, found.stranded) == (False, last)
 
 
+@pytest.mark.parametrize("sms", [2, 3])
+def test_blocks_that_wait_take_other_sms_than_blocks_that_come_later(sms: int) -> None:
+    """They take all SMs that the outsider leaves; those that come then take two of each."""
+    last = tb.Partition((sms - 1,))
+    others = tb.Partition(tuple(range(sms - 1)))
+    launches = [
+        tb.Launch(1, 512, 56, carveout=100, partition=last),
+        tb.Launch(sms - 1, 1024, 40, carveout=100, partition=others),
+        tb.Launch(sms, 512, 56, 100 * KB, carveout=100),
+        tb.Launch(1, 32, 16, 130 * KB, carveout=100, priority=-1),
+    ]
+    found = tb.coresident(
+        launches, gpu(sms, "h200"), groups=[[0, 3]], after=[(0, 1), (1, 2), (1, 3)], fixes=False
+    )
+    assert (found.safe, found.stranded) == (False, 3)
+
+
 def test_clusters_seek_idle_sms_that_have_less_room() -> None:
     """An outsider left them idle. Where it stays, all SMs have as much room."""
     outsider = launch(4, carveout=100, partition=tb.Partition((2, 3, 4, 5)))
